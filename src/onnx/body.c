@@ -110,7 +110,7 @@ static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
 lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
                                 const Onnx__NodeProto *node, const int **ids, int *n,
                                 lac_error *err) {
-  capture_list list = {.im = im, .scope = scope, .node = laci_onnx_name(node->name)};
+  capture_list list = {.im = im, .scope = scope, .node = laci_onnx_text_or_empty(node->name)};
   lac_status st = LAC_OK;
   for (size_t at = 0; at < node->n_attribute && !st; at++) {
     st = walk_attribute(&list, node->attribute[at], NULL, err);

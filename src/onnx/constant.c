@@ -27,13 +27,13 @@ Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
   static const char *const names[] = {"value", "value_float", "value_floats", "value_int",
                                       "value_ints"};
   if (laci_onnx_canonical_domain(node->domain)[0] ||
-      strcmp(laci_onnx_name(node->op_type), "Constant") != 0) {
+      strcmp(laci_onnx_text_or_empty(node->op_type), "Constant") != 0) {
     return NULL;
   }
   if (node->n_input || node->n_output != 1 || !node->output[0][0] || node->n_attribute != 1) {
     return NULL;
   }
-  const char *name = laci_onnx_name(node->attribute[0]->name);
+  const char *name = laci_onnx_text_or_empty(node->attribute[0]->name);
   for (size_t at = 0; at < sizeof names / sizeof *names; at++) {
     if (strcmp(name, names[at]) == 0) return node->attribute[0];
   }
@@ -66,7 +66,7 @@ static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *vie
       break;
     default:
       return laci_fail(err, LAC_BAD_FILE, "attribute '%s': not what a Constant can hold",
-                       laci_onnx_name(attr->name));
+                       laci_onnx_text_or_empty(attr->name));
   }
   view->bytes = view->source.array ? *view->source.array : view->source.scalar;
   if (!view->bytes) view->bytes = nothing;
@@ -81,7 +81,7 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   int id;
   bool is_tensor =
       laci_import_attr_type(attr) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR && attr->t;
-  lac_status st = is_tensor ? laci_onnx_view(im->file, attr->t, about->name, &view, err)
+  lac_status st = is_tensor ? laci_onnx_view_tensor(im->file, attr->t, about->name, &view, err)
                             : view_numbers(attr, &view, err);
   if (st) return st;
   laci_stored stored = *about;

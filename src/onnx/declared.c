@@ -34,7 +34,7 @@ static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__D
 
 lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info, laci_type *type,
                             lac_error *err) {
-  const char *name = laci_onnx_name(info->name);
+  const char *name = laci_onnx_text_or_empty(info->name);
   const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
   *type = (laci_type){.shape = laci_shape_unknown()};
   if (!tensor) return LAC_OK;
@@ -72,7 +72,7 @@ lac_status laci_import_initializer(laci_importer *im, Onnx__TensorProto *tensor,
   const char *name = about->name;
   laci_tensor_view view;
   int id;
-  lac_status st = laci_onnx_view(im->file, tensor, name, &view, err);
+  lac_status st = laci_onnx_view_tensor(im->file, tensor, name, &view, err);
   if (st) return st;
   laci_source *source = laci_arena_alloc(&im->file->arena, 1, sizeof *source);
   if (!source) return laci_fail_memory(err, name);

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "onnx/onnx_in.h"
 
-lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name, int64_t *count,
-                           lac_error *err) {
+lac_status laci_onnx_count_elements(const Onnx__TensorProto *tensor, const char *name,
+                                    int64_t *count, lac_error *err) {
   bool is_empty = false, overflows = false;
   *count = 1;
   for (size_t axis = 0; axis < tensor->n_dims; axis++) {

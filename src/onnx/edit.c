@@ -9,48 +9,49 @@
 #include "graph/graph.h"
 #include "onnx/import_in.h"
 
-static lac_status take_name(laci_onnx_edit *edit, const char *name, lac_error *err) {
+static lac_status note_name(laci_onnx_edit *edit, const char *name, lac_error *err) {
   if (!name || !name[0] || laci_name_find(&edit->names, name) >= 0) return LAC_OK;
   return laci_name_add(&edit->names, name, 0) ? LAC_OK : laci_fail_memory(err, "the file's names");
 }
 
-static lac_status take_names(laci_onnx_edit *edit, const Onnx__GraphProto *graph, lac_error *err);
+static lac_status note_names(laci_onnx_edit *edit, const Onnx__GraphProto *graph, lac_error *err);
 
-static lac_status take_bodies(laci_onnx_edit *edit, const Onnx__NodeProto *node, lac_error *err) {
+static lac_status note_body_names(laci_onnx_edit *edit, const Onnx__NodeProto *node,
+                                  lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < node->n_attribute && !st; at++) {
     const Onnx__AttributeProto *attr = node->attribute[at];
-    if (attr->g) st = take_names(edit, attr->g, err);
-    for (size_t k = 0; k < attr->n_graphs && !st; k++) st = take_names(edit, attr->graphs[k], err);
+    if (attr->g) st = note_names(edit, attr->g, err);
+    for (size_t k = 0; k < attr->n_graphs && !st; k++) st = note_names(edit, attr->graphs[k], err);
   }
   return st;
 }
 
-static lac_status take_names(laci_onnx_edit *edit, const Onnx__GraphProto *graph, lac_error *err) {
+static lac_status note_names(laci_onnx_edit *edit, const Onnx__GraphProto *graph, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < graph->n_node && !st; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    st = take_name(edit, node->name, err);
-    for (size_t i = 0; i < node->n_input && !st; i++) st = take_name(edit, node->input[i], err);
-    for (size_t i = 0; i < node->n_output && !st; i++) st = take_name(edit, node->output[i], err);
-    if (!st) st = take_bodies(edit, node, err);
+    st = note_name(edit, node->name, err);
+    for (size_t i = 0; i < node->n_input && !st; i++) st = note_name(edit, node->input[i], err);
+    for (size_t i = 0; i < node->n_output && !st; i++) st = note_name(edit, node->output[i], err);
+    if (!st) st = note_body_names(edit, node, err);
   }
   for (size_t at = 0; at < graph->n_initializer && !st; at++)
-    st = take_name(edit, graph->initializer[at]->name, err);
+    st = note_name(edit, graph->initializer[at]->name, err);
   for (size_t at = 0; at < graph->n_sparse_initializer && !st; at++) {
     const Onnx__TensorProto *values = graph->sparse_initializer[at]->values;
-    if (values) st = take_name(edit, values->name, err);
+    if (values) st = note_name(edit, values->name, err);
   }
   for (size_t at = 0; at < graph->n_input && !st; at++)
-    st = take_name(edit, graph->input[at]->name, err);
+    st = note_name(edit, graph->input[at]->name, err);
   for (size_t at = 0; at < graph->n_output && !st; at++)
-    st = take_name(edit, graph->output[at]->name, err);
+    st = note_name(edit, graph->output[at]->name, err);
   for (size_t at = 0; at < graph->n_value_info && !st; at++)
-    st = take_name(edit, graph->value_info[at]->name, err);
+    st = note_name(edit, graph->value_info[at]->name, err);
   return st;
 }
 
-static bool note(laci_name_table *table, const char *name, size_t at) {
+static bool add_name_once(laci_name_table *table, const char *name, size_t at) {
   if (!name || !name[0] || laci_name_find(table, name) >= 0) return true;
   return laci_name_add(table, name, (int)at);
 }
@@ -60,13 +61,14 @@ static lac_status find_producers(laci_onnx_edit *edit, lac_error *err) {
   bool ok = true;
   for (size_t at = 0; at < graph->n_node && ok; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    for (size_t i = 0; i < node->n_output && ok; i++) ok = note(&edit->made, node->output[i], at);
-    if (ok && laci_import_constant_attr(node)) ok = note(&edit->held, node->output[0], at);
+    for (size_t i = 0; i < node->n_output && ok; i++)
+      ok = add_name_once(&edit->made, node->output[i], at);
+    if (ok && laci_import_constant_attr(node)) ok = add_name_once(&edit->held, node->output[0], at);
   }
   for (size_t at = 0; at < graph->n_initializer && ok; at++)
-    ok = note(&edit->held, graph->initializer[at]->name, at);
+    ok = add_name_once(&edit->held, graph->initializer[at]->name, at);
   for (size_t at = 0; at < graph->n_input && ok; at++)
-    ok = note(&edit->held, graph->input[at]->name, at);
+    ok = add_name_once(&edit->held, graph->input[at]->name, at);
   return ok ? LAC_OK : laci_fail_memory(err, "the file's names");
 }
 
@@ -75,7 +77,7 @@ lac_status laci_onnx_edit_begin(laci_onnx *file, laci_onnx_edit **out, lac_error
   laci_onnx_edit *edit = laci_alloc(1, sizeof *edit);
   if (!edit) return laci_fail_memory(err, "a change of the file");
   edit->file = file;
-  lac_status st = take_names(edit, file->model->graph, err);
+  lac_status st = note_names(edit, file->model->graph, err);
   if (!st) st = find_producers(edit, err);
   if (st) laci_onnx_edit_undo(edit);
   else *out = edit;
@@ -86,24 +88,25 @@ int laci_edit_producer(const laci_onnx_edit *edit, const char *value) {
   return laci_name_find(&edit->made, value);
 }
 
-bool laci_edit_makes(const laci_onnx_edit *edit, const char *value) {
+bool laci_edit_is_computed(const laci_onnx_edit *edit, const char *value) {
   return laci_edit_producer(edit, value) >= 0;
 }
 
-bool laci_edit_is_node(const laci_onnx_edit *edit, const char *value, const char *type,
-                       int n_inputs) {
+bool laci_edit_is_output_of(const laci_onnx_edit *edit, const char *value, const char *type,
+                            int n_inputs) {
   int producer = laci_edit_producer(edit, value);
   if (producer < 0) return false;
   const Onnx__NodeProto *node = edit->file->model->graph->node[producer];
   return !laci_onnx_canonical_domain(node->domain)[0] &&
-         strcmp(laci_onnx_name(node->op_type), type) == 0 && node->n_input == (size_t)n_inputs;
+         strcmp(laci_onnx_text_or_empty(node->op_type), type) == 0 &&
+         node->n_input == (size_t)n_inputs;
 }
 
-bool laci_edit_holds(const laci_onnx_edit *edit, const char *value) {
+bool laci_edit_is_stored_or_input(const laci_onnx_edit *edit, const char *value) {
   return laci_name_find(&edit->held, value) >= 0;
 }
 
-const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *suffix) {
+const char *laci_edit_unique_name(laci_onnx_edit *edit, const char *base, const char *suffix) {
   size_t n = strlen(base) + strlen(suffix) + 24;
   char *name = laci_arena_alloc(&edit->arena, n, 1);
   if (!name) return NULL;
@@ -115,7 +118,7 @@ const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *s
 
 /* ---- Changes ---- */
 
-static void *add(void **array, size_t *n, size_t *capacity, size_t size) {
+static void *append_item(void **array, size_t *n, size_t *capacity, size_t size) {
   if (!laci_grow(array, *n, capacity, size)) return NULL;
   return (char *)*array + (*n)++ * size;
 }
@@ -124,14 +127,14 @@ lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name, lac_dtyp
                                 const laci_shape *shape, const void *bytes, lac_error *err) {
   void *array = edit->tensors;
   laci_edit_tensor *tensor =
-      name ? add(&array, &edit->n_tensors, &edit->tensor_capacity, sizeof *tensor) : NULL;
+      name ? append_item(&array, &edit->n_tensors, &edit->tensor_capacity, sizeof *tensor) : NULL;
   edit->tensors = array;
   size_t size_bytes = (size_t)laci_shape_count(shape) * lac_dtype_size(dtype);
   uint64_t in_file = size_bytes;
   void *copy = NULL;
-  if (tensor && laci_onnx_per_byte(dtype) > 1) {
+  if (tensor && laci_onnx_elements_per_byte(dtype) > 1) {
     copy = laci_onnx_pack_elements(&edit->arena, dtype, bytes, size_bytes);
-    (void)laci_onnx_file_bytes(dtype, (int64_t)size_bytes, &in_file);
+    (void)laci_onnx_bytes_in_file(dtype, (int64_t)size_bytes, &in_file);
   } else if (tensor && (copy = laci_arena_alloc(&edit->arena, size_bytes + 1, 1))) {
     memcpy(copy, bytes, size_bytes);
   }
@@ -143,7 +146,7 @@ lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name, lac_dtyp
 lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_edit_node *node, lac_error *err) {
   void *array = edit->nodes;
   laci_edit_node *to =
-      node->output ? add(&array, &edit->n_nodes, &edit->node_capacity, sizeof *to) : NULL;
+      node->output ? append_item(&array, &edit->n_nodes, &edit->node_capacity, sizeof *to) : NULL;
   edit->nodes = array;
   if (!to) return laci_fail_memory(err, "a new node");
   *to = *node;
@@ -153,7 +156,7 @@ lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_edit_node *node, 
 static lac_status add_change(laci_onnx_edit *edit, const laci_edit_change *change, lac_error *err) {
   void *array = edit->changes;
   laci_edit_change *to =
-      change->to ? add(&array, &edit->n_changes, &edit->change_capacity, sizeof *to) : NULL;
+      change->to ? append_item(&array, &edit->n_changes, &edit->change_capacity, sizeof *to) : NULL;
   edit->changes = array;
   if (!to) return laci_fail_memory(err, "a change of the file");
   *to = *change;
@@ -165,31 +168,33 @@ lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *from, const char
   return add_change(edit, &(laci_edit_change){.from = from, .to = to}, err);
 }
 
-lac_status laci_edit_input(laci_onnx_edit *edit, const char *output, int port, const char *input,
-                           lac_error *err) {
+lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *output, int port,
+                               const char *input, lac_error *err) {
   return add_change(edit, &(laci_edit_change){.node = output, .port = port, .to = input}, err);
 }
 
-lac_status laci_edit_drop(laci_onnx_edit *edit, const char *output, const char *instead,
-                          lac_error *err) {
-  void *array = edit->gone;
-  laci_edit_gone *to = add(&array, &edit->n_gone, &edit->gone_capacity, sizeof *to);
-  edit->gone = array;
+lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char *output, const char *instead,
+                                 lac_error *err) {
+  void *array = edit->removals;
+  laci_edit_removal *to =
+      append_item(&array, &edit->n_removals, &edit->removal_capacity, sizeof *to);
+  edit->removals = array;
   if (!to) return laci_fail_memory(err, "a change of the file");
-  *to = (laci_edit_gone){output, instead};
+  *to = (laci_edit_removal){output, instead};
   return LAC_OK;
 }
 
-lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value, lac_error *err) {
+lac_status laci_edit_replace_value(laci_onnx_edit *edit, const char *value, lac_error *err) {
   void *array = edit->replaced;
-  const char **to = add(&array, &edit->n_replaced, &edit->replaced_capacity, sizeof *to);
+  const char **to = append_item(&array, &edit->n_replaced, &edit->replaced_capacity, sizeof *to);
   edit->replaced = array;
   if (!to) return laci_fail_memory(err, "a change of the file");
   *to = value;
   return LAC_OK;
 }
 
-const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n) {
+const char *const *laci_edit_node_outputs(const laci_onnx_edit *edit, const char *value,
+                                          size_t *n) {
   int producer = laci_edit_producer(edit, value);
   *n = producer < 0 ? 0 : edit->file->model->graph->node[producer]->n_output;
   return producer < 0 ? NULL

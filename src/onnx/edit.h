@@ -3,7 +3,7 @@
  * values, removes nodes.
  *
  *   laci_onnx_edit_begin(file, &edit, err)
- *   name = laci_edit_name(edit, "x", "_scale"); laci_edit_add_tensor(...); laci_edit_add_node(...)
+ *   name = laci_edit_unique_name(edit, "x", "_scale"); laci_edit_add_tensor(...); laci_edit_add_node(...)
  *   laci_onnx_edit_apply(edit, &graph, err)     the file is changed, and graph is imported from it
  *   laci_onnx_edit_keep(edit) or laci_onnx_edit_undo(edit)
  *
@@ -42,20 +42,20 @@ LAC_MUST_CHECK lac_status laci_onnx_edit_begin(laci_onnx *file, laci_onnx_edit *
                                                lac_error *err);
 
 /** Is the value an output of a node of the main graph, which may be a call of a function? */
-bool laci_edit_makes(const laci_onnx_edit *edit, const char *value);
+bool laci_edit_is_computed(const laci_onnx_edit *edit, const char *value);
 /** Is the value the output of a node of the main graph of that ai.onnx type and number of inputs?
  * False for nodes inside functions, which are inlined only in laci_graph. */
-bool laci_edit_is_node(const laci_onnx_edit *edit, const char *value, const char *type,
-                       int n_inputs);
+bool laci_edit_is_output_of(const laci_onnx_edit *edit, const char *value, const char *type,
+                            int n_inputs);
 /** Is it an initializer or a Constant node of the main graph, or one of its inputs? */
-bool laci_edit_holds(const laci_onnx_edit *edit, const char *value);
+bool laci_edit_is_stored_or_input(const laci_onnx_edit *edit, const char *value);
 
 /** Returns a name that the file does not have yet: base and suffix, and a number where that name is
  * taken. NULL: no memory. */
-const char *laci_edit_name(laci_onnx_edit *edit, const char *base, const char *suffix);
+const char *laci_edit_unique_name(laci_onnx_edit *edit, const char *base, const char *suffix);
 
-/** Adds an initializer. name comes from laci_edit_name, or is a value passed to laci_edit_replace.
- * The bytes are copied. */
+/** Adds an initializer. name comes from laci_edit_unique_name, or is a value passed to
+ * laci_edit_replace_value. The bytes are copied. */
 LAC_MUST_CHECK lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name,
                                                lac_dtype dtype, const laci_shape *shape,
                                                const void *bytes, lac_error *err);
@@ -68,23 +68,23 @@ LAC_MUST_CHECK lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *f
                                              lac_error *err);
 /** Makes input `port` of the node that outputs `output` read `input`; port may be one past the
  * last. */
-LAC_MUST_CHECK lac_status laci_edit_input(laci_onnx_edit *edit, const char *output, int port,
-                                          const char *input, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *output, int port,
+                                              const char *input, lac_error *err);
 /** Removes the node that outputs `output`. The node that outputs its operand `instead`, which
  * nothing else may read, outputs `output` then. Other calls of this edit name that remaining node
  * by `output`. */
-LAC_MUST_CHECK lac_status laci_edit_drop(laci_onnx_edit *edit, const char *output,
-                                         const char *instead, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char *output,
+                                                const char *instead, lac_error *err);
 
 /** Replaces a computed value by a stored tensor, which the caller adds by laci_edit_add_tensor
  * under the value's name. The node that computed it is removed, and so are nodes whose outputs
- * nothing reads then. Other outputs of the node (laci_edit_results) must be replaced too if they
- * are read. */
-LAC_MUST_CHECK lac_status laci_edit_replace(laci_onnx_edit *edit, const char *value,
-                                            lac_error *err);
+ * nothing reads then. Other outputs of the node (laci_edit_node_outputs) must be replaced too if
+ * they are read. */
+LAC_MUST_CHECK lac_status laci_edit_replace_value(laci_onnx_edit *edit, const char *value,
+                                                  lac_error *err);
 /** Returns all outputs, [*n], of the node that outputs the value; some may be "". NULL: no node of
  * the main graph outputs it. */
-const char *const *laci_edit_results(const laci_onnx_edit *edit, const char *value, size_t *n);
+const char *const *laci_edit_node_outputs(const laci_onnx_edit *edit, const char *value, size_t *n);
 
 /** A value that the body of a local function computes, in one call of the function. */
 typedef struct laci_edit_call_value {
@@ -95,20 +95,20 @@ typedef struct laci_edit_call_value {
 
 /** Finds such a value by the name that inlining gave it. Returns false where the value is none, or
  * the function is called from elsewhere than the main graph, or its calls have no unique names. */
-bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
-                          laci_edit_call_value *found);
+bool laci_edit_find_call_value(const laci_onnx_edit *edit, const char *value,
+                               laci_edit_call_value *found);
 /** Returns the name that inlining gives the same value in call number `at` (0, 1 ...) of the
  * function in the main graph, and that node in *call. If the name was taken, the value that has it
  * is marked laci_value.is_contested. The text is in the edit's arena. NULL: there is no such call,
  * or no memory. */
-const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
-                                 int *call);
+const char *laci_edit_call_value_name(laci_onnx_edit *edit, const laci_edit_call_value *value,
+                                      int at, int *call);
 /** Makes the value an input of the function, and this call pass `tensor` for it. The caller must do
  * this for all calls of the function. Nodes and inputs of the function that nothing reads then are
  * removed. */
-LAC_MUST_CHECK lac_status laci_edit_replace_inner(laci_onnx_edit *edit,
-                                                  const laci_edit_call_value *value,
-                                                  const char *tensor, lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_replace_call_value(laci_onnx_edit *edit,
+                                                       const laci_edit_call_value *value,
+                                                       const char *tensor, lac_error *err);
 
 /** Changes the file, and imports it as *graph. A failure leaves the file as it was. Older graphs of
  * the file refer to bytes that laci_onnx_edit_keep may free. */

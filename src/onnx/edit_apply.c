@@ -13,7 +13,8 @@ typedef laci_edit_applier applier;
 
 /* ---- Memory that is freed at one end of the edit ---- */
 
-bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh) {
+bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
+                           bool is_fresh) {
   void *array = edit->blocks;
   bool ok = laci_grow(&array, edit->n_blocks, &edit->block_capacity, sizeof *edit->blocks);
   edit->blocks = array;
@@ -22,8 +23,8 @@ bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
 }
 
 void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
-  void *block = laci_onnx_block(size_bytes);
-  if (block && laci_edit_own(edit, block, NULL, true)) return block;
+  void *block = laci_onnx_block_alloc(size_bytes);
+  if (block && laci_edit_free_at_end(edit, block, NULL, true)) return block;
   laci_onnx_block_free(block);
   return NULL;
 }
@@ -35,22 +36,22 @@ char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text) {
   return copy;
 }
 
-lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count, void *fresh,
-                              size_t n, lac_error *err) {
+lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *count, void *fresh,
+                                   size_t n, lac_error *err) {
   void *array = edit->swaps, *old;
   bool ok = laci_grow(&array, edit->n_swaps, &edit->swap_capacity, sizeof *edit->swaps);
   edit->swaps = array;
   memcpy(&old, place, sizeof old);
-  if (!ok || (old && !laci_edit_own(edit, old, NULL, false))) {
+  if (!ok || (old && !laci_edit_free_at_end(edit, old, NULL, false))) {
     return laci_fail_memory(err, "a change of the file");
   }
-  edit->swaps[edit->n_swaps++] = (laci_edit_swap){place, old, fresh, count, *count};
+  edit->swaps[edit->n_swaps++] = (laci_edit_replaced_array){place, old, fresh, count, *count};
   memcpy(place, &fresh, sizeof fresh);
   *count = n;
   return LAC_OK;
 }
 
-static bool note(laci_name_table *table, const char *name, int id) {
+static bool add_name_once(laci_name_table *table, const char *name, int id) {
   if (!name || !name[0] || laci_name_find(table, name) >= 0) return true;
   return laci_name_add(table, name, id);
 }
@@ -58,10 +59,10 @@ static bool note(laci_name_table *table, const char *name, int id) {
 /* ---- Inputs and outputs of nodes that are kept ---- */
 
 /** Returns the index of the node that outputs a value after the edit; -1: none does. */
-static int place_of(const applier *a, const char *value) {
-  for (size_t at = 0; at < a->edit->n_gone; at++) {
-    if (strcmp(a->edit->gone[at].output, value) == 0)
-      return laci_edit_producer(a->edit, a->edit->gone[at].instead);
+static int producer_after_edit(const applier *a, const char *value) {
+  for (size_t at = 0; at < a->edit->n_removals; at++) {
+    if (strcmp(a->edit->removals[at].output, value) == 0)
+      return laci_edit_producer(a->edit, a->edit->removals[at].instead);
   }
   return laci_edit_producer(a->edit, value);
 }
@@ -86,12 +87,13 @@ static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, la
     fresh[i] = laci_edit_fresh_text(a->edit, "");
     if (!fresh[i]) return laci_fail_memory(err, "a node's inputs");
   }
-  return laci_edit_exchange(a->edit, &node->input, &node->n_input, fresh, n, err);
+  return laci_edit_replace_array(a->edit, &node->input, &node->n_input, fresh, n, err);
 }
 
 /** Replaces the text of an entry of a new array. */
 static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
-  if (!note(&a->let_go, *entry, 0) || !laci_edit_own(a->edit, *entry, NULL, false))
+  if (!add_name_once(&a->dropped_reads, *entry, 0) ||
+      !laci_edit_free_at_end(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
   *entry = laci_edit_fresh_text(a->edit, text);
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
@@ -101,7 +103,7 @@ static lac_status redirect(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->graph->n_node && !st; at++) {
     Onnx__NodeProto *node = a->graph->node[at];
-    if (a->is_gone[at] || !is_redirected(a, node)) continue;
+    if (a->is_removed[at] || !is_redirected(a, node)) continue;
     st = replace_inputs(a, node, node->n_input, err);
     for (size_t i = 0; i < node->n_input && !st; i++) {
       int change = laci_name_find(&a->redirects, node->input[i]);
@@ -116,7 +118,7 @@ static lac_status set_inputs(applier *a, lac_error *err) {
   for (size_t at = 0; at < a->edit->n_changes && !st; at++) {
     const laci_edit_change *change = &a->edit->changes[at];
     if (!change->node) continue;
-    Onnx__NodeProto *node = a->graph->node[place_of(a, change->node)];
+    Onnx__NodeProto *node = a->graph->node[producer_after_edit(a, change->node)];
     size_t port = (size_t)change->port, n = node->n_input;
     st = replace_inputs(a, node, port < n ? n : port + 1, err);
     if (!st) st = replace_text(a, &node->input[port], change->to, err);
@@ -127,21 +129,22 @@ static lac_status set_inputs(applier *a, lac_error *err) {
 /** Removes dropped nodes: the node that computed the operand of one outputs its result instead. */
 static lac_status drop_nodes(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < a->edit->n_gone && !st; at++) {
-    const laci_edit_gone *gone = &a->edit->gone[at];
-    Onnx__NodeProto *goes = a->graph->node[laci_edit_producer(a->edit, gone->output)];
-    Onnx__NodeProto *stays = a->graph->node[laci_edit_producer(a->edit, gone->instead)];
+  for (size_t at = 0; at < a->edit->n_removals && !st; at++) {
+    const laci_edit_removal *removal = &a->edit->removals[at];
+    Onnx__NodeProto *goes = a->graph->node[laci_edit_producer(a->edit, removal->output)];
+    Onnx__NodeProto *stays = a->graph->node[laci_edit_producer(a->edit, removal->instead)];
     char **fresh = laci_edit_fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
-    bool ok = fresh && laci_edit_own(a->edit, NULL, &goes->base, false);
-    for (size_t i = 0; i < goes->n_input && ok; i++) ok = note(&a->let_go, goes->input[i], 0);
+    bool ok = fresh && laci_edit_free_at_end(a->edit, NULL, &goes->base, false);
+    for (size_t i = 0; i < goes->n_input && ok; i++)
+      ok = add_name_once(&a->dropped_reads, goes->input[i], 0);
     for (size_t i = 0; i < stays->n_output && ok; i++) {
-      bool is_it = strcmp(stays->output[i], gone->instead) == 0;
-      fresh[i] = is_it ? laci_edit_fresh_text(a->edit, gone->output) : stays->output[i];
-      ok = fresh[i] && (!is_it || (note(&a->let_go, gone->instead, 0) &&
-                                   laci_edit_own(a->edit, stays->output[i], NULL, false)));
+      bool is_it = strcmp(stays->output[i], removal->instead) == 0;
+      fresh[i] = is_it ? laci_edit_fresh_text(a->edit, removal->output) : stays->output[i];
+      ok = fresh[i] && (!is_it || (add_name_once(&a->dropped_reads, removal->instead, 0) &&
+                                   laci_edit_free_at_end(a->edit, stays->output[i], NULL, false)));
     }
-    st = ok ? laci_edit_exchange(a->edit, &stays->output, &stays->n_output, fresh, stays->n_output,
-                                 err)
+    st = ok ? laci_edit_replace_array(a->edit, &stays->output, &stays->n_output, fresh,
+                                      stays->n_output, err)
             : laci_fail_memory(err, "a node's outputs");
   }
   return st;
@@ -150,14 +153,14 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
 /* ---- New nodes ---- */
 
 static bool set_text(char **field, const char *text) {
-  *field = laci_onnx_block(strlen(text) + 1);
+  *field = laci_onnx_block_alloc(strlen(text) + 1);
   if (*field) memcpy(*field, text, strlen(text) + 1);
   return *field != NULL;
 }
 
 static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
-  node->attribute = laci_onnx_block(sizeof *node->attribute);
-  Onnx__AttributeProto *attr = node->attribute ? laci_onnx_block(sizeof *attr) : NULL;
+  node->attribute = laci_onnx_block_alloc(sizeof *node->attribute);
+  Onnx__AttributeProto *attr = node->attribute ? laci_onnx_block_alloc(sizeof *attr) : NULL;
   if (!attr) return false;
   *attr = (Onnx__AttributeProto)ONNX__ATTRIBUTE_PROTO__INIT;
   node->attribute[node->n_attribute++] = attr;
@@ -170,16 +173,16 @@ static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
 /** Creates the message of a new node. Its parts are valid from the start, so that it can be freed
  * at any time. */
 static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
-  Onnx__NodeProto *node = laci_onnx_block(sizeof *node);
+  Onnx__NodeProto *node = laci_onnx_block_alloc(sizeof *node);
   if (!node) return NULL;
   *node = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
-  if (!laci_edit_own(a->edit, NULL, &node->base, true)) {
+  if (!laci_edit_free_at_end(a->edit, NULL, &node->base, true)) {
     laci_onnx_block_free(node);
     return NULL;
   }
-  const char *name = laci_edit_name(a->edit, from->output, "_node");
-  node->input = laci_onnx_block(LACI_EDIT_INPUTS * sizeof *node->input);
-  node->output = laci_onnx_block(sizeof *node->output);
+  const char *name = laci_edit_unique_name(a->edit, from->output, "_node");
+  node->input = laci_onnx_block_alloc(LACI_EDIT_INPUTS * sizeof *node->input);
+  node->output = laci_onnx_block_alloc(sizeof *node->output);
   bool ok = name && node->input && node->output && set_text(&node->op_type, from->type) &&
             set_text(&node->name, name);
   for (int i = 0; i < from->n_inputs && ok; i++) {
@@ -195,12 +198,12 @@ static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
 /** Returns the slot of a new node: twice the index of the node that it is added before, or one more
  * than twice the index of the node that it is added after; -1: before all. */
 static int slot_of(const applier *a, const laci_edit_node *node) {
-  int place = place_of(a, node->after ? node->after : node->before);
+  int place = producer_after_edit(a, node->after ? node->after : node->before);
   if (place < 0) return -1;
   return node->after ? 2 * place + 1 : 2 * place;
 }
 
-static lac_status emit(applier *a, int slot, lac_error *err) {
+static lac_status emit_new_nodes(applier *a, int slot, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   for (; a->next < edit->n_nodes; a->next++) {
     const laci_edit_node *node = &edit->nodes[a->order[a->next]];
@@ -236,15 +239,16 @@ static lac_status place_nodes(applier *a, lac_error *err) {
   a->list =
       laci_edit_fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
   lac_status st = a->list && a->order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
-  if (!st) st = emit(a, -1, err);
+  if (!st) st = emit_new_nodes(a, -1, err);
   for (size_t at = 0; at < graph->n_node && !st; at++) {
-    st = emit(a, (int)(2 * at), err);
-    if (!st && !a->is_gone[at]) a->list[a->n_list++] = graph->node[at];
-    if (!st) st = emit(a, (int)(2 * at + 1), err);
+    st = emit_new_nodes(a, (int)(2 * at), err);
+    if (!st && !a->is_removed[at]) a->list[a->n_list++] = graph->node[at];
+    if (!st) st = emit_new_nodes(a, (int)(2 * at + 1), err);
   }
   laci_free(a->order);
   return st ? st
-            : laci_edit_exchange(a->edit, &graph->node, &graph->n_node, a->list, a->n_list, err);
+            : laci_edit_replace_array(a->edit, &graph->node, &graph->n_node, a->list, a->n_list,
+                                      err);
 }
 
 /* ---- Stored tensors that nothing reads any more ---- */
@@ -252,10 +256,11 @@ static lac_status place_nodes(applier *a, lac_error *err) {
 static bool note_read(applier *a, const Onnx__GraphProto *graph) {
   bool ok = true;
   for (size_t at = 0; at < graph->n_output && ok; at++)
-    ok = note(&a->read, graph->output[at]->name, 0);
+    ok = add_name_once(&a->read, graph->output[at]->name, 0);
   for (size_t at = 0; at < graph->n_node && ok; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    for (size_t i = 0; i < node->n_input && ok; i++) ok = note(&a->read, node->input[i], 0);
+    for (size_t i = 0; i < node->n_input && ok; i++)
+      ok = add_name_once(&a->read, node->input[i], 0);
     for (size_t i = 0; i < node->n_attribute && ok; i++) {
       const Onnx__AttributeProto *attr = node->attribute[i];
       if (attr->g) ok = note_read(a, attr->g);
@@ -268,7 +273,8 @@ static bool note_read(applier *a, const Onnx__GraphProto *graph) {
 static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindings, size_t n) {
   bool ok = true;
   for (size_t at = 0; at < n && ok; at++)
-    ok = note(&a->read, bindings[at]->key, 0) && note(&a->read, bindings[at]->value, 0);
+    ok = add_name_once(&a->read, bindings[at]->key, 0) &&
+         add_name_once(&a->read, bindings[at]->value, 0);
   return ok;
 }
 
@@ -277,9 +283,9 @@ static bool note_named(applier *a, const Onnx__ModelProto *model) {
   bool ok = true;
   for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
     const Onnx__TensorAnnotation *note_of = model->graph->quantization_annotation[at];
-    ok = note(&a->read, note_of->tensor_name, 0);
+    ok = add_name_once(&a->read, note_of->tensor_name, 0);
     for (size_t k = 0; k < note_of->n_quant_parameter_tensor_names && ok; k++)
-      ok = note(&a->read, note_of->quant_parameter_tensor_names[k]->value, 0);
+      ok = add_name_once(&a->read, note_of->quant_parameter_tensor_names[k]->value, 0);
   }
   for (size_t at = 0; at < model->n_training_info && ok; at++) {
     const Onnx__TrainingInfoProto *info = model->training_info[at];
@@ -292,7 +298,7 @@ static bool note_named(applier *a, const Onnx__ModelProto *model) {
 }
 
 static bool is_unread(const applier *a, const char *name) {
-  return name && laci_name_find(&a->let_go, name) >= 0 && laci_name_find(&a->read, name) < 0;
+  return name && laci_name_find(&a->dropped_reads, name) >= 0 && laci_name_find(&a->read, name) < 0;
 }
 
 static lac_status drop_constants(applier *a, lac_error *err) {
@@ -304,22 +310,22 @@ static lac_status drop_constants(applier *a, lac_error *err) {
     Onnx__NodeProto *node = graph->node[at];
     bool goes = laci_import_constant_attr(node) && is_unread(a, node->output[0]);
     if (!goes) list[n++] = node;
-    else if (!laci_edit_own(a->edit, NULL, &node->base, false))
+    else if (!laci_edit_free_at_end(a->edit, NULL, &node->base, false))
       return laci_fail_memory(err, "the nodes of the file");
   }
-  return laci_edit_exchange(a->edit, &graph->node, &graph->n_node, list, n, err);
+  return laci_edit_replace_array(a->edit, &graph->node, &graph->n_node, list, n, err);
 }
 
 static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
-  Onnx__TensorProto *tensor = laci_onnx_block(sizeof *tensor);
+  Onnx__TensorProto *tensor = laci_onnx_block_alloc(sizeof *tensor);
   if (!tensor) return NULL;
   *tensor = (Onnx__TensorProto)ONNX__TENSOR_PROTO__INIT;
-  if (!laci_edit_own(a->edit, NULL, &tensor->base, true)) {
+  if (!laci_edit_free_at_end(a->edit, NULL, &tensor->base, true)) {
     laci_onnx_block_free(tensor);
     return NULL;
   }
-  tensor->dims = laci_onnx_block((size_t)from->shape.rank * sizeof *tensor->dims);
-  tensor->raw_data.data = laci_onnx_block(from->size_bytes);
+  tensor->dims = laci_onnx_block_alloc((size_t)from->shape.rank * sizeof *tensor->dims);
+  tensor->raw_data.data = laci_onnx_block_alloc(from->size_bytes);
   if (!tensor->dims || !tensor->raw_data.data || !set_text(&tensor->name, from->name)) return NULL;
   tensor->n_dims = (size_t)from->shape.rank;
   for (int axis = 0; axis < from->shape.rank; axis++) tensor->dims[axis] = from->shape.dims[axis];
@@ -339,33 +345,33 @@ static lac_status place_tensors(applier *a, lac_error *err) {
   for (size_t at = 0; at < graph->n_initializer && ok; at++) {
     Onnx__TensorProto *tensor = graph->initializer[at];
     if (!is_unread(a, tensor->name)) list[n++] = tensor;
-    else ok = laci_edit_own(a->edit, NULL, &tensor->base, false);
+    else ok = laci_edit_free_at_end(a->edit, NULL, &tensor->base, false);
   }
   for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
     list[n] = new_tensor(a, &a->edit->tensors[at]);
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the stored tensors of the file");
-  return laci_edit_exchange(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
+  return laci_edit_replace_array(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
 }
 
 static bool set_type(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
-  info->type = laci_onnx_block(sizeof *info->type);
+  info->type = laci_onnx_block_alloc(sizeof *info->type);
   if (!info->type) return false;
   *info->type = (Onnx__TypeProto)ONNX__TYPE_PROTO__INIT;
-  Onnx__TypeProto__Tensor *tensor = laci_onnx_block(sizeof *tensor);
+  Onnx__TypeProto__Tensor *tensor = laci_onnx_block_alloc(sizeof *tensor);
   if (!tensor) return false;
   *tensor = (Onnx__TypeProto__Tensor)ONNX__TYPE_PROTO__TENSOR__INIT;
   info->type->tensor_type = tensor;
   tensor->has_elem_type = true;
   tensor->elem_type = (int32_t)from->dtype;
-  Onnx__TensorShapeProto *shape = laci_onnx_block(sizeof *shape);
+  Onnx__TensorShapeProto *shape = laci_onnx_block_alloc(sizeof *shape);
   if (!shape) return false;
   *shape = (Onnx__TensorShapeProto)ONNX__TENSOR_SHAPE_PROTO__INIT;
   tensor->shape = shape;
-  shape->dim = laci_onnx_block((size_t)from->shape.rank * sizeof *shape->dim);
+  shape->dim = laci_onnx_block_alloc((size_t)from->shape.rank * sizeof *shape->dim);
   for (int axis = 0; shape->dim && axis < from->shape.rank; axis++) {
-    Onnx__TensorShapeProto__Dimension *dim = laci_onnx_block(sizeof *dim);
+    Onnx__TensorShapeProto__Dimension *dim = laci_onnx_block_alloc(sizeof *dim);
     if (!dim) return false;
     *dim = (Onnx__TensorShapeProto__Dimension)ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT;
     dim->has_dim_value = true;
@@ -376,10 +382,10 @@ static bool set_type(Onnx__ValueInfoProto *info, const laci_edit_tensor *from) {
 }
 
 static Onnx__ValueInfoProto *new_type(applier *a, const laci_edit_tensor *from) {
-  Onnx__ValueInfoProto *info = laci_onnx_block(sizeof *info);
+  Onnx__ValueInfoProto *info = laci_onnx_block_alloc(sizeof *info);
   if (!info) return NULL;
   *info = (Onnx__ValueInfoProto)ONNX__VALUE_INFO_PROTO__INIT;
-  if (!laci_edit_own(a->edit, NULL, &info->base, true)) {
+  if (!laci_edit_free_at_end(a->edit, NULL, &info->base, true)) {
     laci_onnx_block_free(info);
     return NULL;
   }
@@ -401,7 +407,7 @@ static lac_status list_tensors(applier *a, lac_error *err) {
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "the inputs of the file");
-  return laci_edit_exchange(a->edit, &graph->input, &graph->n_input, list, n, err);
+  return laci_edit_replace_array(a->edit, &graph->input, &graph->n_input, list, n, err);
 }
 
 /** Removes declared types of values that no longer exist. In files of old IR versions, also inputs
@@ -413,17 +419,17 @@ static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *
   bool ok = list != NULL;
   for (size_t at = 0; at < *n_types && ok; at++) {
     if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
-    else ok = laci_edit_own(a->edit, NULL, &(*types)[at]->base, false);
+    else ok = laci_edit_free_at_end(a->edit, NULL, &(*types)[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "the types of the file");
-  return laci_edit_exchange(a->edit, types, n_types, list, n, err);
+  return laci_edit_replace_array(a->edit, types, n_types, list, n, err);
 }
 
 /* ---- Data files ---- */
 
 static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   applier *a = context;
-  laci_external *external = laci_onnx_external(a->edit->file, tensor);
+  laci_external *external = laci_onnx_find_external(a->edit->file, tensor);
   (void)err;
   if (external) external->file = -1;
   return LAC_OK;
@@ -431,7 +437,7 @@ static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_erro
 
 /** Removes the records of removed tensors from their data files, which are written without their
  * bytes from now on. */
-static lac_status leave_data_files(applier *a, lac_error *err) {
+static lac_status drop_external_records(applier *a, lac_error *err) {
   laci_onnx *file = a->edit->file;
   laci_onnx_edit *edit = a->edit;
   lac_status st = LAC_OK;
@@ -450,7 +456,7 @@ static lac_status leave_data_files(applier *a, lac_error *err) {
   }
   for (size_t at = 0; at < edit->n_blocks && !st; at++) {
     const laci_edit_block *b = &edit->blocks[at];
-    if (b->message && !b->is_fresh) st = laci_onnx_each_tensor(b->message, note_tensor, a, err);
+    if (b->message && !b->is_fresh) st = laci_onnx_visit_tensors(b->message, note_tensor, a, err);
   }
   size_t n = 0;
   laci_external *all = file->externals;
@@ -473,14 +479,14 @@ static lac_status leave_data_files(applier *a, lac_error *err) {
 static lac_status prepare(applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   bool ok = note_named(a, edit->file->model);
-  a->is_gone = laci_alloc(a->graph->n_node + 1, sizeof *a->is_gone);
-  if (!a->is_gone) return laci_fail_memory(err, "a change of the file");
+  a->is_removed = laci_alloc(a->graph->n_node + 1, sizeof *a->is_removed);
+  if (!a->is_removed) return laci_fail_memory(err, "a change of the file");
   for (size_t at = 0; at < edit->n_changes && ok; at++) {
     const laci_edit_change *change = &edit->changes[at];
-    if (change->from) ok = note(&a->redirects, change->from, (int)at);
+    if (change->from) ok = add_name_once(&a->redirects, change->from, (int)at);
   }
-  for (size_t at = 0; at < edit->n_gone; at++)
-    a->is_gone[laci_edit_producer(edit, edit->gone[at].output)] = true;
+  for (size_t at = 0; at < edit->n_removals; at++)
+    a->is_removed[laci_edit_producer(edit, edit->removals[at].output)] = true;
   return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
 }
 
@@ -500,12 +506,12 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   if (!st) st = list_tensors(&a, err);
   if (!st) st = drop_types(&a, &a.graph->value_info, &a.graph->n_value_info, err);
   if (!st) st = drop_types(&a, &a.graph->input, &a.graph->n_input, err);
-  if (!st) st = leave_data_files(&a, err);
+  if (!st) st = drop_external_records(&a, err);
   if (!st) st = laci_onnx_import(edit->file, graph, err);
   if (st) laci_edit_restore(edit);
   laci_name_table_clear(&a.redirects);
-  laci_name_table_clear(&a.let_go);
+  laci_name_table_clear(&a.dropped_reads);
   laci_name_table_clear(&a.read);
-  laci_free(a.is_gone);
+  laci_free(a.is_removed);
   return st;
 }

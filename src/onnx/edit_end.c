@@ -7,7 +7,7 @@
 
 void laci_edit_restore(laci_onnx_edit *edit) {
   while (edit->n_swaps > 0) {
-    const laci_edit_swap *s = &edit->swaps[--edit->n_swaps];
+    const laci_edit_replaced_array *s = &edit->swaps[--edit->n_swaps];
     memcpy(s->place, &s->old, sizeof s->old);
     *s->count = s->old_n;
   }
@@ -22,7 +22,7 @@ void laci_edit_restore(laci_onnx_edit *edit) {
 }
 
 /** Frees the blocks that this end does not need, and the edit. */
-static void end(laci_onnx_edit *edit, bool keeps) {
+static void end_edit(laci_onnx_edit *edit, bool keeps) {
   for (size_t at = 0; at < edit->n_blocks; at++) {
     const laci_edit_block *b = &edit->blocks[at];
     if (b->is_fresh == keeps) continue;
@@ -35,7 +35,7 @@ static void end(laci_onnx_edit *edit, bool keeps) {
   laci_free(edit->tensors);
   laci_free(edit->nodes);
   laci_free(edit->changes);
-  laci_free(edit->gone);
+  laci_free(edit->removals);
   laci_free(edit->replaced);
   laci_free(edit->inner);
   laci_free(edit->swaps);
@@ -47,11 +47,11 @@ static void end(laci_onnx_edit *edit, bool keeps) {
 }
 
 void laci_onnx_edit_keep(laci_onnx_edit *edit) {
-  if (edit) end(edit, true);
+  if (edit) end_edit(edit, true);
 }
 
 void laci_onnx_edit_undo(laci_onnx_edit *edit) {
   if (!edit) return;
   laci_edit_restore(edit);
-  end(edit, false);
+  end_edit(edit, false);
 }

@@ -16,7 +16,7 @@
 /* ---- Callers and readers ---- */
 
 static bool has_name_of(const char *name, const char *domain, const Onnx__FunctionProto *f) {
-  return strcmp(laci_onnx_name(name), laci_onnx_name(f->name)) == 0 &&
+  return strcmp(laci_onnx_text_or_empty(name), laci_onnx_text_or_empty(f->name)) == 0 &&
          strcmp(laci_onnx_canonical_domain(domain), laci_onnx_canonical_domain(f->domain)) == 0;
 }
 
@@ -56,7 +56,8 @@ static bool is_called_plainly(const laci_onnx_edit *edit, const Onnx__FunctionPr
   }
   for (size_t at = 0; at < model->graph->n_node && plain; at++) {
     const Onnx__NodeProto *node = model->graph->node[at];
-    plain = !has_call_inside(node, f) && (!is_call(node, f) || laci_onnx_name(node->name)[0]);
+    plain =
+        !has_call_inside(node, f) && (!is_call(node, f) || laci_onnx_text_or_empty(node->name)[0]);
   }
   return plain;
 }
@@ -78,7 +79,7 @@ static bool node_reads(const Onnx__NodeProto *node, const char *name) {
 static bool graph_reads(const Onnx__GraphProto *graph, const char *name) {
   bool reads = false;
   for (size_t at = 0; at < graph->n_output && !reads; at++)
-    reads = strcmp(laci_onnx_name(graph->output[at]->name), name) == 0;
+    reads = strcmp(laci_onnx_text_or_empty(graph->output[at]->name), name) == 0;
   for (size_t at = 0; at < graph->n_node && !reads; at++) reads = node_reads(graph->node[at], name);
   return reads;
 }
@@ -100,12 +101,12 @@ static bool is_output(const Onnx__FunctionProto *f, const char *name) {
 
 /* ---- Changes ---- */
 
-bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
-                          laci_edit_call_value *found) {
+bool laci_edit_find_call_value(const laci_onnx_edit *edit, const char *value,
+                               laci_edit_call_value *found) {
   const Onnx__ModelProto *model = edit->file->model;
   for (size_t at = 0; at < model->graph->n_node; at++) {
     const Onnx__NodeProto *node = model->graph->node[at];
-    const char *name = laci_onnx_name(node->name);
+    const char *name = laci_onnx_text_or_empty(node->name);
     const size_t n = strlen(name);
     if (!n || strncmp(value, name, n) != 0 || value[n] != '/') continue;
     for (size_t k = 0; k < model->n_functions; k++) {
@@ -120,8 +121,8 @@ bool laci_edit_find_inner(const laci_onnx_edit *edit, const char *value,
   return false;
 }
 
-const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_value *value, int at,
-                                 int *call) {
+const char *laci_edit_call_value_name(laci_onnx_edit *edit, const laci_edit_call_value *value,
+                                      int at, int *call) {
   const Onnx__ModelProto *model = edit->file->model;
   for (size_t n = 0; n < model->graph->n_node; n++) {
     const Onnx__NodeProto *node = model->graph->node[n];
@@ -135,14 +136,14 @@ const char *laci_edit_inner_name(laci_onnx_edit *edit, const laci_edit_call_valu
   return NULL;
 }
 
-lac_status laci_edit_replace_inner(laci_onnx_edit *edit, const laci_edit_call_value *value,
-                                   const char *tensor, lac_error *err) {
+lac_status laci_edit_replace_call_value(laci_onnx_edit *edit, const laci_edit_call_value *value,
+                                        const char *tensor, lac_error *err) {
   void *array = edit->inner;
   bool ok = tensor && laci_grow(&array, edit->n_inner, &edit->inner_capacity, sizeof *edit->inner);
   edit->inner = array;
   if (!ok) return laci_fail_memory(err, "a change of a function");
-  edit->inner[edit->n_inner++] = (laci_edit_inner){edit->file->model->functions[value->function],
-                                                   value->value, value->call, tensor};
+  edit->inner[edit->n_inner++] = (laci_edit_call_tensor){
+      edit->file->model->functions[value->function], value->value, value->call, tensor};
   return LAC_OK;
 }
 
@@ -174,28 +175,28 @@ static bool is_read(const change *c, const char *name) {
 /* Marks nodes to be removed: those whose outputs are inputs now, and those that only such nodes
  * read. Goes from the last node to the first, since readers come after. Other nodes that nothing
  * reads stay. */
-static void find_what_goes(change *c) {
+static void find_removed_nodes(change *c) {
   for (size_t k = c->f->n_node; k-- > 0;) {
     const Onnx__NodeProto *node = c->f->node[k];
-    bool replaced = false, needed = false, let_go = false;
+    bool replaced = false, needed = false, dropped_reads = false;
     for (size_t i = 0; i < node->n_output; i++) {
       const char *name = node->output[i];
       if (!name[0]) continue;
       replaced |= is_fresh(c, name);
       needed |= !is_fresh(c, name) && is_read(c, name);
-      for (size_t at = k + 1; at < c->f->n_node && !let_go; at++)
-        let_go = c->goes[at] && node_reads(c->f->node[at], name);
+      for (size_t at = k + 1; at < c->f->n_node && !dropped_reads; at++)
+        dropped_reads = c->goes[at] && node_reads(c->f->node[at], name);
     }
-    c->goes[k] = replaced || (let_go && !needed);
+    c->goes[k] = replaced || (dropped_reads && !needed);
   }
 }
 
-static void find_inputs(change *c) {
+static void find_kept_inputs(change *c) {
   for (size_t i = 0; i < c->f->n_input; i++) {
-    bool let_go = false;
-    for (size_t at = 0; at < c->f->n_node && !let_go; at++)
-      let_go = c->goes[at] && node_reads(c->f->node[at], c->f->input[i]);
-    c->keeps[i] = !let_go || is_read(c, c->f->input[i]);
+    bool dropped_reads = false;
+    for (size_t at = 0; at < c->f->n_node && !dropped_reads; at++)
+      dropped_reads = c->goes[at] && node_reads(c->f->node[at], c->f->input[i]);
+    c->keeps[i] = !dropped_reads || is_read(c, c->f->input[i]);
     c->n_kept += c->keeps[i];
   }
 }
@@ -207,10 +208,10 @@ static lac_status change_nodes(change *c, lac_error *err) {
   bool ok = list != NULL;
   for (size_t at = 0; at < c->f->n_node && ok; at++) {
     if (!c->goes[at]) list[n++] = c->f->node[at];
-    else ok = laci_edit_own(edit, NULL, &c->f->node[at]->base, false);
+    else ok = laci_edit_free_at_end(edit, NULL, &c->f->node[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "a function's nodes");
-  return laci_edit_exchange(edit, &c->f->node, &c->f->n_node, list, n, err);
+  return laci_edit_replace_array(edit, &c->f->node, &c->f->n_node, list, n, err);
 }
 
 /* Builds a list of inputs: the names that stay ("" for an absent one), then the new ones. */
@@ -226,9 +227,9 @@ static lac_status change_names(const change *c, char ***names, size_t *count,
       list[n] = old ? old : laci_edit_fresh_text(edit, "");
       ok = list[n++] != NULL;
     } else if (old) {
-      bool noted = !is_caller || !old[0] || laci_name_find(&c->a->let_go, old) >= 0 ||
-                   laci_name_add(&c->a->let_go, old, 0);
-      ok = noted && laci_edit_own(edit, old, NULL, false);
+      bool noted = !is_caller || !old[0] || laci_name_find(&c->a->dropped_reads, old) >= 0 ||
+                   laci_name_add(&c->a->dropped_reads, old, 0);
+      ok = noted && laci_edit_free_at_end(edit, old, NULL, false);
     }
   }
   for (size_t k = 0; k < c->n_fresh && ok; k++) {
@@ -236,14 +237,14 @@ static lac_status change_names(const change *c, char ***names, size_t *count,
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "a function's inputs");
-  return laci_edit_exchange(edit, names, count, list, n, err);
+  return laci_edit_replace_array(edit, names, count, list, n, err);
 }
 
 /* Returns the tensor that this call passes for a new input; NULL: none was given. */
 static const char *tensor_of(const change *c, int call, const char *value) {
   const laci_onnx_edit *edit = c->a->edit;
   for (size_t k = 0; k < edit->n_inner; k++) {
-    const laci_edit_inner *inner = &edit->inner[k];
+    const laci_edit_call_tensor *inner = &edit->inner[k];
     if (inner->function == c->f && inner->call == call && strcmp(inner->value, value) == 0)
       return inner->tensor;
   }
@@ -256,7 +257,7 @@ static lac_status change_calls(const change *c, lac_error *err) {
   lac_status st = tensors ? LAC_OK : laci_fail_memory(err, "a function's calls");
   for (size_t at = 0; at < graph->n_node && !st; at++) {
     Onnx__NodeProto *node = graph->node[at];
-    if (c->a->is_gone[at] || !is_call(node, c->f)) continue;
+    if (c->a->is_removed[at] || !is_call(node, c->f)) continue;
     for (size_t k = 0; k < c->n_fresh; k++) tensors[k] = tensor_of(c, (int)at, c->fresh[k]);
     st = change_names(c, &node->input, &node->n_input, tensors, true, err);
   }
@@ -271,13 +272,13 @@ static lac_status change_function(change *c, lac_error *err) {
   c->fresh = laci_alloc(edit->n_inner, sizeof *c->fresh);
   lac_status st = c->goes && c->keeps && c->fresh ? LAC_OK : laci_fail_memory(err, "a function");
   for (size_t k = 0; k < edit->n_inner && !st; k++) {
-    const laci_edit_inner *inner = &edit->inner[k];
+    const laci_edit_call_tensor *inner = &edit->inner[k];
     if (inner->function == c->f && !is_fresh(c, inner->value))
       c->fresh[c->n_fresh++] = inner->value;
   }
   if (!st) {
-    find_what_goes(c);
-    find_inputs(c);
+    find_removed_nodes(c);
+    find_kept_inputs(c);
     st = change_calls(c, err);
   }
   /* lists of calls are built from the function's old inputs, so these change last */

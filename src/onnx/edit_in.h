@@ -21,32 +21,32 @@ typedef struct laci_edit_change {
   const char *from, *to;
 } laci_edit_change;
 
-typedef struct laci_edit_gone {
+typedef struct laci_edit_removal {
   const char *output, *instead;
-} laci_edit_gone;
+} laci_edit_removal;
 
 /** An array of the message that was replaced, and how to restore it. */
-typedef struct laci_edit_swap {
+typedef struct laci_edit_replaced_array {
   void *place; /* address of the pointer to the array */
   void *old, *fresh;
   size_t *count, old_n;
-} laci_edit_swap;
+} laci_edit_replaced_array;
 
 /** A block that is freed when the edit ends by keep or by undo. */
 typedef struct laci_edit_block {
-  void *block;               /* from laci_onnx_block; NULL: `message` is set */
+  void *block;               /* from laci_onnx_block_alloc; NULL: `message` is set */
   ProtobufCMessage *message; /* a whole message, freed with its parts */
   bool is_fresh;             /* true: freed by undo; false: freed by keep */
 } laci_edit_block;
 
 /** The tensor that a call of a local function passes for a value that the function's body
  * computed. */
-typedef struct laci_edit_inner {
+typedef struct laci_edit_call_tensor {
   Onnx__FunctionProto *function;
   const char *value; /* its name in the function */
   int call;          /* index of the calling node in the main graph */
   const char *tensor;
-} laci_edit_inner;
+} laci_edit_call_tensor;
 
 struct laci_onnx_edit {
   laci_onnx *file;
@@ -57,13 +57,13 @@ struct laci_onnx_edit {
   laci_edit_tensor *tensors;
   laci_edit_node *nodes;
   laci_edit_change *changes;
-  laci_edit_gone *gone;
-  laci_edit_inner *inner;
-  const char **replaced; /* values that become stored tensors */
-  laci_edit_swap *swaps; /* restored from the last to the first */
+  laci_edit_removal *removals;
+  laci_edit_call_tensor *inner;
+  const char **replaced;           /* values that become stored tensors */
+  laci_edit_replaced_array *swaps; /* restored from the last to the first */
   laci_edit_block *blocks;
-  size_t n_tensors, n_nodes, n_changes, n_gone, n_replaced, n_inner, n_swaps, n_blocks;
-  size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, replaced_capacity,
+  size_t n_tensors, n_nodes, n_changes, n_removals, n_replaced, n_inner, n_swaps, n_blocks;
+  size_t tensor_capacity, node_capacity, change_capacity, removal_capacity, replaced_capacity,
       inner_capacity, swap_capacity, block_capacity;
   laci_external *externals; /* the old file->externals; NULL: not replaced */
   size_t n_externals;
@@ -74,11 +74,11 @@ struct laci_onnx_edit {
 typedef struct laci_edit_applier {
   laci_onnx_edit *edit;
   Onnx__GraphProto *graph;
-  laci_name_table redirects; /* name of a value -> index in edit->changes */
-  laci_name_table let_go;    /* names that a node no longer reads */
+  laci_name_table redirects;     /* name of a value -> index in edit->changes */
+  laci_name_table dropped_reads; /* names that a node no longer reads */
   /* names that are read after the edit, or that the file names elsewhere */
   laci_name_table read;
-  bool *is_gone;          /* [n_node] */
+  bool *is_removed;       /* [n_node] */
   size_t *order, next;    /* order: new nodes sorted by slot; next: how many are placed */
   Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
   size_t n_list;
@@ -86,16 +86,17 @@ typedef struct laci_edit_applier {
 
 /** Frees a block (or a message) at one end of the edit: is_fresh: at undo, else at keep. Returns
  * false without memory; then the caller still owns the block. */
-bool laci_edit_own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh);
+bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
+                           bool is_fresh);
 void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes);
 char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
 /** Replaces the array at *place, which has *count entries, by the array `fresh` of n entries. */
-LAC_MUST_CHECK lac_status laci_edit_exchange(laci_onnx_edit *edit, void *place, size_t *count,
-                                             void *fresh, size_t n, lac_error *err);
-/** Makes all changes that laci_edit_replace_inner collected (edit_function.c). */
+LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *count,
+                                                  void *fresh, size_t n, lac_error *err);
+/** Makes all changes that laci_edit_replace_call_value collected (edit_function.c). */
 LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
 /** Marks the nodes that are removed with replaced values, and adds the names that they read to
- * let_go (edit_replace.c). */
+ * dropped_reads (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 
 /** Returns the index of the node of the main graph that outputs the value; -1: none does. */

@@ -14,7 +14,7 @@ typedef struct reads {
   size_t n_names, capacity;
 } reads;
 
-static bool count(reads *r, const char *name) {
+static bool count_read(reads *r, const char *name) {
   if (!name || !name[0]) return true;
   int id = laci_name_find(&r->ids, name);
   if (id < 0) {
@@ -29,16 +29,16 @@ static bool count(reads *r, const char *name) {
   return true;
 }
 
-static bool count_all(reads *r, const Onnx__GraphProto *graph) {
+static bool count_all_reads(reads *r, const Onnx__GraphProto *graph) {
   bool ok = true;
-  for (size_t at = 0; at < graph->n_output && ok; at++) ok = count(r, graph->output[at]->name);
+  for (size_t at = 0; at < graph->n_output && ok; at++) ok = count_read(r, graph->output[at]->name);
   for (size_t at = 0; at < graph->n_node && ok; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    for (size_t i = 0; i < node->n_input && ok; i++) ok = count(r, node->input[i]);
+    for (size_t i = 0; i < node->n_input && ok; i++) ok = count_read(r, node->input[i]);
     for (size_t i = 0; i < node->n_attribute && ok; i++) {
       const Onnx__AttributeProto *attr = node->attribute[i];
-      if (attr->g) ok = count_all(r, attr->g);
-      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = count_all(r, attr->graphs[k]);
+      if (attr->g) ok = count_all_reads(r, attr->g);
+      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = count_all_reads(r, attr->graphs[k]);
     }
   }
   return ok;
@@ -64,24 +64,24 @@ static bool is_unread_node(const leaving *l, const Onnx__NodeProto *node) {
   return true;
 }
 
-static void leave(leaving *l, int place) {
-  if (place < 0 || l->a->is_gone[place]) return;
-  l->a->is_gone[place] = true;
+static void remove_node(leaving *l, int place) {
+  if (place < 0 || l->a->is_removed[place]) return;
+  l->a->is_removed[place] = true;
   l->stack[l->n++] = place;
 }
 
 /** Decreases the counts of the names that the node read; nodes whose outputs are not read any more
  * may be removed too. */
-static bool let_go(leaving *l, const Onnx__NodeProto *node) {
+static bool dropped_reads(leaving *l, const Onnx__NodeProto *node) {
   for (size_t i = 0; i < node->n_input; i++) {
     const char *name = node->input[i];
     int id = name[0] ? laci_name_find(&l->r.ids, name) : -1;
     if (id < 0) continue;
-    bool known = laci_name_find(&l->a->let_go, name) >= 0;
-    if (!known && !laci_name_add(&l->a->let_go, name, 0)) return false;
+    bool known = laci_name_find(&l->a->dropped_reads, name) >= 0;
+    if (!known && !laci_name_add(&l->a->dropped_reads, name, 0)) return false;
     int producer = laci_edit_producer(l->a->edit, name);
     if (--l->r.n[id] == 0 && producer >= 0 && is_unread_node(l, l->a->graph->node[producer]))
-      leave(l, producer);
+      remove_node(l, producer);
   }
   return true;
 }
@@ -89,12 +89,12 @@ static bool let_go(leaving *l, const Onnx__NodeProto *node) {
 lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   leaving l = {.a = a, .stack = laci_alloc(a->graph->n_node + 1, sizeof *l.stack)};
-  bool ok = l.stack && count_all(&l.r, a->graph);
+  bool ok = l.stack && count_all_reads(&l.r, a->graph);
   for (size_t at = 0; at < edit->n_replaced && ok; at++)
-    leave(&l, laci_edit_producer(edit, edit->replaced[at]));
+    remove_node(&l, laci_edit_producer(edit, edit->replaced[at]));
   while (ok && l.n > 0) {
     Onnx__NodeProto *node = a->graph->node[l.stack[--l.n]];
-    ok = laci_edit_own(a->edit, NULL, &node->base, false) && let_go(&l, node);
+    ok = laci_edit_free_at_end(a->edit, NULL, &node->base, false) && dropped_reads(&l, node);
   }
   laci_name_table_clear(&l.r.ids);
   laci_free(l.r.n);

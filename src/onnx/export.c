@@ -47,7 +47,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
   if (source->per_byte) {
     bytes = laci_onnx_pack_elements(&x->arena, stored->dtype, bytes, n);
     if (!bytes) return laci_fail_memory(err, stored->name);
-    (void)laci_onnx_file_bytes(stored->dtype, (int64_t)n, &n);
+    (void)laci_onnx_bytes_in_file(stored->dtype, (int64_t)n, &n);
   }
   switch (source->kind) {
     case LACI_SOURCE_ARRAY: return laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
@@ -71,7 +71,7 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
   Onnx__ModelProto *model = x->file->model;
   Onnx__StringStringEntryProto **entries;
   size_t n;
-  if (!laci_class_names_are_new(model, graph)) return LAC_OK;
+  if (!laci_class_names_have_changed(model, graph)) return LAC_OK;
   lac_status st = laci_metadata_with_classes(&x->arena, model, graph, &entries, &n, err);
   if (!st) st = laci_export_patch(x, &model->metadata_props, &entries, sizeof entries, err);
   return st ? st : laci_export_patch(x, &model->n_metadata_props, &n, sizeof n, err);
@@ -111,7 +111,7 @@ static bool is_file(const laci_reader *reader, const struct stat *found) {
   return id && id->device == found->st_dev && id->inode == found->st_ino;
 }
 
-bool laci_onnx_reads(const laci_onnx *file, const char *path) {
+bool laci_onnx_is_source_file(const laci_onnx *file, const char *path) {
   struct stat found;
   if (stat(path, &found) != 0) return false;
   bool reads = is_file(file->reader, &found);
@@ -167,7 +167,7 @@ lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the model has external data, which needs a file of its own");
   }
-  const laci_onnx_message message = {&file->model->base, laci_onnx_bytes(file), x.path};
+  const laci_onnx_message message = {&file->model->base, laci_onnx_byte_source(file), x.path};
   lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_stored && !st; at++) {
     st = patch_stored(&x, &graph->stored[at], err);

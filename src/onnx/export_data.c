@@ -87,21 +87,21 @@ static int compare_spans(const void *a, const void *b) {
   return left->order < right->order ? -1 : 1;
 }
 
-static const uint8_t *content(const laci_export *x, const laci_external *e) {
+static const uint8_t *bytes_of(const laci_export *x, const laci_external *e) {
   return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
 /** Finds whether two tensors write the same bytes to the offsets that they share: *same. */
-static lac_status agree(const laci_export *x, const laci_external *a, const laci_external *b,
-                        bool *same, lac_error *err) {
-  const laci_byte_source from = laci_onnx_bytes(x->file);
+static lac_status check_same_bytes(const laci_export *x, const laci_external *a,
+                                   const laci_external *b, bool *same, lac_error *err) {
+  const laci_byte_source from = laci_onnx_byte_source(x->file);
   lac_status st = LAC_OK;
   *same = a->offset == b->offset && a->length == b->length;
   for (uint64_t at = 0; *same && at < a->length && !st; at += CHUNK_BYTES) {
     laci_held left = {0}, right = {0};
     size_t n = a->length - at < CHUNK_BYTES ? (size_t)(a->length - at) : CHUNK_BYTES;
-    st = laci_hold_bytes(&from, content(x, a) + at, n, x->path, &left, err);
-    if (!st) st = laci_hold_bytes(&from, content(x, b) + at, n, x->path, &right, err);
+    st = laci_hold_bytes(&from, bytes_of(x, a) + at, n, x->path, &left, err);
+    if (!st) st = laci_hold_bytes(&from, bytes_of(x, b) + at, n, x->path, &right, err);
     *same = !st && memcmp(left.bytes, right.bytes, n) == 0;
     laci_let_go(&left);
     laci_let_go(&right);
@@ -124,7 +124,7 @@ static lac_status mark_moved(const laci_export *x, laci_external **spans, size_t
       laci_external *a = spans[before], *b = spans[at];
       if (!a->length || a->offset + a->length <= b->offset || (!a->fresh && !b->fresh)) continue;
       bool same;
-      lac_status st = agree(x, a, b, &same, err);
+      lac_status st = check_same_bytes(x, a, b, &same, err);
       if (st) return st;
       if (same) continue;
       a->moved |= a->fresh != NULL;
@@ -197,7 +197,7 @@ static lac_status write_compact(const laci_export *x, laci_external **spans, siz
     laci_external *e = spans[at], *before = at ? spans[at - 1] : NULL;
     bool same = false;
     e->moved = true;
-    if (before) st = agree(x, before, e, &same, err);
+    if (before) st = check_same_bytes(x, before, e, &same, err);
     if (st || same) {
       e->new_offset = before->new_offset;
       continue;
@@ -226,7 +226,8 @@ static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, 
 
 /** Sets the new location and offset in the tensor's entries. Removes the file's checksum if the
  * file changed. */
-static lac_status refer(laci_export *x, const laci_external *e, bool file_changed, lac_error *err) {
+static lac_status set_location(laci_export *x, const laci_external *e, bool file_changed,
+                               lac_error *err) {
   Onnx__TensorProto *tensor = e->tensor;
   Onnx__StringStringEntryProto **entries =
       laci_arena_alloc(&x->arena, tensor->n_external_data + 2, sizeof *entries);
@@ -240,7 +241,7 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
   bool has_offset = false;
   for (size_t at = 0; at < tensor->n_external_data; at++) {
     Onnx__StringStringEntryProto *old = tensor->external_data[at];
-    const char *key = laci_onnx_name(old->key);
+    const char *key = laci_onnx_text_or_empty(old->key);
     bool is_offset = e->moved && strcmp(key, "offset") == 0;
     if (file_changed && strcmp(key, "checksum") == 0) continue;
     has_offset |= is_offset;
@@ -268,7 +269,7 @@ static lac_status export_file(laci_export *x, int file, laci_external **spans, s
   if (!st && changed) st = write_compact(x, spans, n, x->writers[file], old, err);
   else if (!st) st = write_data(spans, n, x->writers[file], old, err);
   for (size_t at = 0; at < n; at++) changed |= spans[at]->fresh != NULL;
-  for (size_t at = 0; at < n && !st; at++) st = refer(x, spans[at], changed, err);
+  for (size_t at = 0; at < n && !st; at++) st = set_location(x, spans[at], changed, err);
   return st;
 }
 

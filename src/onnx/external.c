@@ -24,8 +24,8 @@ typedef struct claim {
 static claim claim_of(const Onnx__TensorProto *tensor) {
   claim c = {0};
   for (size_t at = 0; at < tensor->n_external_data; at++) {
-    const char *key = laci_onnx_name(tensor->external_data[at]->key);
-    const char *value = laci_onnx_name(tensor->external_data[at]->value);
+    const char *key = laci_onnx_text_or_empty(tensor->external_data[at]->key);
+    const char *value = laci_onnx_text_or_empty(tensor->external_data[at]->value);
     if (strcmp(key, "location") == 0) c.location = value;
     if (strcmp(key, "offset") == 0) c.offset = value;
     if (strcmp(key, "length") == 0) c.length = value;
@@ -54,8 +54,8 @@ static bool has_parent_step(const char *path) {
 }
 
 /** Finds the path of a location, with links resolved; checks that it is in the model's folder. */
-static lac_status resolve(const laci_onnx *file, const char *name, const char *location,
-                          char path[PATH_MAX], lac_error *err) {
+static lac_status resolve_location(const laci_onnx *file, const char *name, const char *location,
+                                   char path[PATH_MAX], lac_error *err) {
   if (!file->data_dir) {
     return laci_fail(err, LAC_BAD_FILE,
                      "tensor '%s': external data '%s', but the model came without a folder", name,
@@ -94,7 +94,7 @@ static lac_status open_reader(const laci_onnx *file, const char *name, const cha
   if (file->open_data) {
     st = file->open_data(file->data_context, location, reader, err);
   } else {
-    st = resolve(file, name, location, path, err);
+    st = resolve_location(file, name, location, path, err);
     if (st) return st; /* the error's text names the tensor already */
     st = laci_reader_open(path, reader, err);
   }
@@ -132,9 +132,9 @@ static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name
   lac_dtype dtype = in_list ? (lac_dtype)tensor->data_type : LAC_DTYPE_NONE;
   *is_known = lac_dtype_size(dtype) != 0;
   *wanted = 0;
-  lac_status st = laci_onnx_count(tensor, name, &count, err);
+  lac_status st = laci_onnx_count_elements(tensor, name, &count, err);
   if (st) return st;
-  if (!laci_onnx_file_bytes(dtype, count, wanted)) {
+  if (!laci_onnx_bytes_in_file(dtype, count, wanted)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
   return LAC_OK;
@@ -148,7 +148,7 @@ static lac_status check_range(const laci_data_file *data, const char *name, cons
       (c->length && !parse_number(c->length, &external->length))) {
     return laci_fail(err, LAC_BAD_FILE,
                      "tensor '%s': offset '%s' and length '%s' of its external data: not numbers",
-                     name, laci_onnx_name(c->offset), laci_onnx_name(c->length));
+                     name, laci_onnx_text_or_empty(c->offset), laci_onnx_text_or_empty(c->length));
   }
   lac_status st = wanted_bytes(external->tensor, name, &wanted, &is_known, err);
   if (st) return st;
@@ -173,7 +173,7 @@ static lac_status check_range(const laci_data_file *data, const char *name, cons
 static lac_status add_external(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   laci_onnx *file = context;
   if (tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) return LAC_OK;
-  const char *name = laci_onnx_name(tensor->name);
+  const char *name = laci_onnx_text_or_empty(tensor->name);
   claim c = claim_of(tensor);
   if (!c.location) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': external data without a location", name);
@@ -198,7 +198,7 @@ static int compare_tensors(const void *a, const void *b) {
 }
 
 lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err) {
-  lac_status st = laci_onnx_each_tensor(&file->model->base, add_external, file, err);
+  lac_status st = laci_onnx_visit_tensors(&file->model->base, add_external, file, err);
   if (!st && file->n_externals) {
     qsort(file->externals, file->n_externals, sizeof *file->externals, compare_tensors);
   }
@@ -210,7 +210,7 @@ static int compare_to_tensor(const void *key, const void *external) {
   return (left > right) - (left < right);
 }
 
-laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor) {
+laci_external *laci_onnx_find_external(const laci_onnx *file, const Onnx__TensorProto *tensor) {
   if (!file->n_externals) return NULL;
   return bsearch(tensor, file->externals, file->n_externals, sizeof *file->externals,
                  compare_to_tensor);

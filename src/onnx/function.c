@@ -17,7 +17,7 @@
 
 static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
   const Onnx__FunctionProto *proto = im->file->model->functions[at];
-  const char *name = laci_onnx_name(proto->name);
+  const char *name = laci_onnx_text_or_empty(proto->name);
   Onnx__NodeProto call = ONNX__NODE_PROTO__INIT;
   call.op_type = proto->name;
   call.domain = proto->domain;
@@ -25,7 +25,7 @@ static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "local function %zu has no name", at);
   if (laci_import_function_of(im, &call)) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s' of domain '%s' is defined twice", name,
-                     laci_onnx_name(proto->domain));
+                     laci_onnx_text_or_empty(proto->domain));
   }
   int first = laci_name_find(&im->function_ids, name);
   laci_onnx_function *function = &im->functions[im->n_functions];
@@ -55,7 +55,8 @@ lac_status laci_import_functions(laci_importer *im, lac_error *err) {
 static lac_status add_constants(laci_importer *im, laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *proto = function->proto;
   const char *prefix, *name;
-  lac_status st = laci_import_join(im, laci_onnx_name(proto->name), "/", &prefix, err);
+  lac_status st =
+      laci_import_join_names(im, laci_onnx_text_or_empty(proto->name), "/", &prefix, err);
   for (size_t at = 0; at < proto->n_node && !st; at++) {
     const Onnx__NodeProto *node = proto->node[at];
     Onnx__AttributeProto *attr = laci_import_constant_attr(node);
@@ -140,14 +141,14 @@ static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_e
     if (st || inner == outer) continue;
     if (inner < 0) {
       st = laci_fail(err, LAC_BAD_FILE, "function '%s': output '%s' is an input that is left out",
-                     laci_onnx_name(f->name), f->output[at]);
+                     laci_onnx_text_or_empty(f->name), f->output[at]);
       continue;
     }
     laci_node node = {.type = "Identity", .domain = "", .n_inputs = 1, .n_outputs = 1};
     node.inputs = &inner;
     node.outputs = &outer;
     node.version = laci_import_version(im, &model, "");
-    st = laci_import_join(im, scope->prefix, f->output[at], &node.name, err);
+    st = laci_import_join_names(im, scope->prefix, f->output[at], &node.name, err);
     if (!st) st = laci_graph_add_node(im->graph, &node, &id, err);
   }
   return st;
@@ -159,7 +160,7 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
   if (call->n_input > f->n_input || call->n_output > f->n_output) {
     return laci_fail(err, LAC_BAD_FILE,
                      "call '%s' of function '%s': %zu input%s and %zu output%s, it has %zu and %zu",
-                     laci_onnx_name(call->name), f->name, call->n_input,
+                     laci_onnx_text_or_empty(call->name), f->name, call->n_input,
                      laci_plural((int64_t)call->n_input), call->n_output,
                      laci_plural((int64_t)call->n_output), f->n_input, f->n_output);
   }
@@ -180,10 +181,10 @@ static lac_status call_function(laci_importer *im, const laci_scope *scope,
   const Onnx__FunctionProto *f = function->proto;
   laci_scope inner = {
       .caller = scope, .function = function, .call = call, .depth = scope->depth + 1};
-  const char *own = laci_onnx_name(call->name)[0] ? call->name : f->name;
+  const char *own = laci_onnx_text_or_empty(call->name)[0] ? call->name : f->name;
   lac_status st = check_call(scope, call, function, err);
-  if (!st) st = laci_import_join(im, scope->prefix, own, &inner.prefix, err);
-  if (!st) st = laci_import_join(im, inner.prefix, "/", &inner.prefix, err);
+  if (!st) st = laci_import_join_names(im, scope->prefix, own, &inner.prefix, err);
+  if (!st) st = laci_import_join_names(im, inner.prefix, "/", &inner.prefix, err);
   if (!st && !function->has_constants) st = add_constants(im, function, err);
   if (!st) st = define_inputs(im, &inner, err);
   for (size_t at = 0; at < f->n_node && !st; at++) {
@@ -201,5 +202,5 @@ lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const On
                             lac_error *err) {
   laci_onnx_function *function = laci_import_function_of(im, node);
   return function ? call_function(im, scope, node, function, err)
-                  : laci_import_own_node(im, scope, node, err);
+                  : laci_import_operator_node(im, scope, node, err);
 }

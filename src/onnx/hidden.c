@@ -9,11 +9,13 @@
 #include <string.h>
 
 static bool is_text(const char *a, const char *b) {
-  return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
+  return strcmp(laci_onnx_text_or_empty(a), laci_onnx_text_or_empty(b)) == 0;
 }
 
 laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx__NodeProto *node) {
-  int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
+  int id = im->n_functions
+               ? laci_name_find(&im->function_ids, laci_onnx_text_or_empty(node->op_type))
+               : -1;
   for (; id >= 0; id = im->functions[id].next_of_name) {
     const Onnx__FunctionProto *f = im->functions[id].proto;
     if (is_text(f->overload, node->overload) &&

@@ -35,7 +35,7 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
 /* ---- Inputs, outputs, initializers ---- */
 
 static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
-  int value = laci_graph_find_value(im->graph, laci_onnx_name(info->name));
+  int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(info->name));
   return value < 0 ? LAC_OK : laci_import_declare(im, value, info, false, err);
 }
 
@@ -53,7 +53,7 @@ static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph
 }
 
 static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, lac_error *err) {
-  const laci_stored about = {.name = laci_onnx_name(tensor->name)};
+  const laci_stored about = {.name = laci_onnx_text_or_empty(tensor->name)};
   if (!about.name[0]) return laci_fail(err, LAC_BAD_FILE, "an initializer without a name");
   return laci_import_initializer(im, tensor, &about, err);
 }
@@ -61,7 +61,7 @@ static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, 
 /** Adds a sparse initializer, as the output of an undeclared operator. */
 static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *sparse,
                              lac_error *err) {
-  const char *name = sparse->values ? laci_onnx_name(sparse->values->name) : "";
+  const char *name = sparse->values ? laci_onnx_text_or_empty(sparse->values->name) : "";
   int id;
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a sparse initializer without a name");
   int value = laci_graph_intern_value(im->graph, name);
@@ -72,7 +72,7 @@ static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *s
 }
 
 static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
-  const char *name = laci_onnx_name(info->name);
+  const char *name = laci_onnx_text_or_empty(info->name);
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a graph input without a name");
   laci_graph *graph = im->graph;
   int value = laci_graph_find_value(graph, name);
@@ -88,7 +88,7 @@ static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info,
 }
 
 static lac_status add_output(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
-  const char *name = laci_onnx_name(info->name);
+  const char *name = laci_onnx_text_or_empty(info->name);
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a graph output without a name");
   lac_status st = laci_graph_add_output(im->graph, name, err);
   return st ? st : declare(im, info, err);
@@ -124,12 +124,12 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
   if (!st) im.graph->ir_version = (int)file->model->ir_version;
   if (!st) st = laci_import_class_names(file->model, im.graph, err);
   if (!st) {
-    file->bytes_from = laci_onnx_bytes(file);
+    file->bytes_from = laci_onnx_byte_source(file);
     im.graph->bytes_from = &file->bytes_from;
   }
   if (!st) st = laci_import_functions(&im, err);
   if (!st) st = import_graph(&im, file->model->graph, err);
-  if (!st) laci_import_ties(&im);
+  if (!st) laci_import_mark_ties(&im);
   for (size_t at = 0; at < im.n_functions; at++) laci_name_table_clear(&im.functions[at].constants);
   laci_free(im.functions);
   laci_name_table_clear(&im.function_ids);
@@ -162,7 +162,7 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
 
 /** Loads the model after its bytes are read; file has its reader and folder already. */
 static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
-  lac_status st = laci_onnx_unpack(file, err);
+  lac_status st = laci_onnx_decode_file(file, err);
   if (!st) st = laci_onnx_open_external(file, err);
   if (!st) st = laci_onnx_import(file, graph, err);
   laci_reader_release(file->reader);
@@ -177,7 +177,7 @@ static void keep_one_line(lac_error *err) {
 }
 
 /** Returns the loaded file in *file, or destroys it after a failure. */
-static lac_status give(laci_onnx *made, lac_status st, laci_onnx **file, lac_error *err) {
+static lac_status finish_load(laci_onnx *made, lac_status st, laci_onnx **file, lac_error *err) {
   if (!st) {
     *file = made;
     return LAC_OK;
@@ -196,7 +196,7 @@ lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph
   if (!st) st = keep_folder_of(made, path, err);
   if (!st) st = load(made, graph, err);
   if (st) st = laci_fail_in(err, st, "%s", path);
-  return give(made, st, file, err);
+  return finish_load(made, st, file, err);
 }
 
 lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_data, void *context,
@@ -209,7 +209,7 @@ lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_dat
     return laci_fail_memory(err, "the model");
   }
   *made = (laci_onnx){.reader = model, .open_data = open_data, .data_context = context};
-  return give(made, load(made, graph, err), file, err);
+  return finish_load(made, load(made, graph, err), file, err);
 }
 
 lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
@@ -221,7 +221,7 @@ lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const cha
   lac_status st = laci_reader_open_memory("the model", bytes, size_bytes, &made->reader, err);
   if (!st && data_dir) st = keep_folder(made, data_dir, err);
   if (!st) st = load(made, graph, err);
-  return give(made, st, file, err);
+  return finish_load(made, st, file, err);
 }
 
 void laci_onnx_destroy(laci_onnx *file) {
@@ -235,6 +235,6 @@ void laci_onnx_destroy(laci_onnx *file) {
   laci_free(file);
 }
 
-lac_status laci_onnx_graph(laci_onnx *file, laci_graph **graph, lac_error *err) {
+lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph, lac_error *err) {
   return laci_onnx_import(file, graph, err);
 }

@@ -92,8 +92,8 @@ LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__Attribut
 /* node.c */
 
 /** Imports a node that calls no local function. */
-LAC_MUST_CHECK lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
-                                               const Onnx__NodeProto *node, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_operator_node(laci_importer *im, const laci_scope *scope,
+                                                    const Onnx__NodeProto *node, lac_error *err);
 /* scope.c */
 
 /** Finds the value of a name; -1 for the empty name and for an input that the call leaves out. */
@@ -114,14 +114,16 @@ LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__Att
                                               Onnx__AttributeProto **resolved, lac_error *err);
 
 /** Concatenates first and second, in the importer's memory. */
-LAC_MUST_CHECK lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
-                                           const char **joined, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_join_names(laci_importer *im, const char *first,
+                                                 const char *second, const char **joined,
+                                                 lac_error *err);
 /** Concatenates first and second, and makes the result unique among the names of values. */
 LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *first,
                                                  const char *second, const char **name,
                                                  lac_error *err);
 /** Subtracts from the budget; fails LAC_UNSUPPORTED where it is used up. */
-LAC_MUST_CHECK lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes,
+                                                   lac_error *err);
 
 /* hidden.c */
 
@@ -147,9 +149,9 @@ LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *
 /** Imports the bodies of an If, a Loop or a Scan as nodes of the graph. Sets *is_done if so; then
  * the node itself is added too. Otherwise node->fault may say why the bodies are not imported.
  * `node` is complete except for its inputs and outputs. */
-LAC_MUST_CHECK lac_status laci_import_open(laci_importer *im, const laci_scope *scope,
-                                           const Onnx__NodeProto *from, laci_node *node,
-                                           bool *is_done, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_bodies(laci_importer *im, const laci_scope *scope,
+                                             const Onnx__NodeProto *from, laci_node *node,
+                                             bool *is_done, lac_error *err);
 
 /* body.c */
 
@@ -161,7 +163,7 @@ LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_sco
 /* import.c */
 
 /** Marks the values that the file names outside of its nodes (laci_value.tied_by). ties.c */
-void laci_import_ties(laci_importer *im);
+void laci_import_mark_ties(laci_importer *im);
 
 /** Fails for a version of the standard's operators outside 7 to 28. */
 LAC_MUST_CHECK lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,

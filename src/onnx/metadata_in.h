@@ -12,7 +12,7 @@ LAC_MUST_CHECK lac_status laci_import_class_names(const Onnx__ModelProto *model,
 
 /** Do the graph's class names differ from the model's, or has the graph none while the model has
  * some? */
-bool laci_class_names_are_new(const Onnx__ModelProto *model, const laci_graph *graph);
+bool laci_class_names_have_changed(const Onnx__ModelProto *model, const laci_graph *graph);
 
 /** Builds the model's metadata, in the arena, with the class names of the graph; without class
  * names if the graph has none. Fails LAC_NO_MEMORY. */

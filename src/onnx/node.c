@@ -21,7 +21,7 @@ static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, l
                                  lac_error *err) {
   laci_tensor_view view;
   laci_buf *buf = NULL;
-  lac_status st = laci_onnx_view(im->file, tensor, attr->name, &view, err);
+  lac_status st = laci_onnx_view_tensor(im->file, tensor, attr->name, &view, err);
   if (st) return st;
   attr->kind = LACI_ATTR_OTHER;
   bool is_float = laci_dtype_is_float(view.dtype);
@@ -81,7 +81,7 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
   return LAC_OK;
 }
 
-static void drop_tensors(const laci_node *node) {
+static void free_tensors(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
@@ -95,17 +95,17 @@ static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
   lac_status st = LAC_OK;
   for (size_t at = 0; at < from->n_attribute && !st; at++) {
     Onnx__AttributeProto *attr = from->attribute[at], *resolved = NULL;
-    const char *name = laci_onnx_name(attr->name);
+    const char *name = laci_onnx_text_or_empty(attr->name);
     st = laci_import_resolve(scope, attr, &resolved, err);
     if (st || !resolved) continue;
     if (scope->function) {
       size_t size_bytes = sizeof *resolved + protobuf_c_message_get_packed_size(&resolved->base);
-      st = laci_import_spend(im, size_bytes, err);
+      st = laci_import_spend_budget(im, size_bytes, err);
     }
     if (!st) st = convert_attr(im, resolved, name, &attrs[node->n_attrs], err);
     if (!st) node->n_attrs++;
   }
-  if (st) drop_tensors(node);
+  if (st) free_tensors(node);
   return st;
 }
 
@@ -135,7 +135,7 @@ static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
   if (!st) st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_graph_add_node(im->graph, node, &id, err);
-  if (st) drop_tensors(node);
+  if (st) free_tensors(node);
   return st;
 }
 
@@ -147,15 +147,15 @@ static bool has_bodies(const Onnx__NodeProto *node) {
 }
 
 /** Adds an If, a Loop or a Scan whose bodies can be imported. */
-static lac_status add_opened(laci_importer *im, const laci_scope *scope,
-                             const Onnx__NodeProto *from, laci_node *node, bool *is_done,
-                             lac_error *err) {
+static lac_status add_node_with_bodies(laci_importer *im, const laci_scope *scope,
+                                       const Onnx__NodeProto *from, laci_node *node, bool *is_done,
+                                       lac_error *err) {
   *is_done = false;
   if (!has_bodies(from)) return LAC_OK;
   lac_status st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
-  st = laci_import_open(im, scope, from, node, is_done, err);
-  drop_tensors(node); /* the graph has copies */
+  st = laci_import_bodies(im, scope, from, node, is_done, err);
+  free_tensors(node); /* the graph has copies */
   node->attrs = NULL;
   node->n_attrs = 0;
   return st;
@@ -198,18 +198,20 @@ static lac_status check_meaning(laci_importer *im, const laci_scope *scope, cons
       err, LAC_UNSUPPORTED,
       "function '%s' of domain '%s' imports version %d of ai.onnx and the model version "
       "%d, in which %s means something else; wanted one version",
-      laci_onnx_name(f->name), laci_onnx_name(f->domain), node->version, other, node->type);
+      laci_onnx_text_or_empty(f->name), laci_onnx_text_or_empty(f->domain), node->version, other,
+      node->type);
 }
 
-lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
-                                const Onnx__NodeProto *from, lac_error *err) {
-  const char *type = laci_onnx_name(from->op_type);
-  const char *own = laci_onnx_name(from->name)[0] ? from->name : type;
+lac_status laci_import_operator_node(laci_importer *im, const laci_scope *scope,
+                                     const Onnx__NodeProto *from, lac_error *err) {
+  const char *type = laci_onnx_text_or_empty(from->op_type);
+  const char *own = laci_onnx_text_or_empty(from->name)[0] ? from->name : type;
   bool is_done = false;
   laci_node node = {
       .name = from->name, .type = type, .domain = laci_onnx_canonical_domain(from->domain)};
   if (!type[0]) {
-    return laci_fail(err, LAC_BAD_FILE, "node '%s': no operator", laci_onnx_name(from->name));
+    return laci_fail(err, LAC_BAD_FILE, "node '%s': no operator",
+                     laci_onnx_text_or_empty(from->name));
   }
   lac_status st = add_constant_node(im, scope, from, &is_done, err);
   if (st || is_done) return st;
@@ -219,8 +221,8 @@ lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
                      own, type);
   }
   st = check_meaning(im, scope, &node, err);
-  if (!st && scope->prefix[0]) st = laci_import_join(im, scope->prefix, own, &node.name, err);
-  if (!st) st = add_opened(im, scope, from, &node, &is_done, err);
+  if (!st && scope->prefix[0]) st = laci_import_join_names(im, scope->prefix, own, &node.name, err);
+  if (!st) st = add_node_with_bodies(im, scope, from, &node, &is_done, err);
   if (st || is_done) return st;
   return add_plain_node(im, scope, from, &node, err);
 }

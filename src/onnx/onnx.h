@@ -35,7 +35,7 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
                                                 laci_graph **graph, lac_error *err);
 
 /** Imports another graph from the file as it is now; the file must outlive it. */
-LAC_MUST_CHECK lac_status laci_onnx_graph(laci_onnx *file, laci_graph **graph, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph, lac_error *err);
 
 /** Opens a data file by the location that the model gives. */
 typedef lac_status laci_onnx_open_data(void *context, const char *location, laci_reader **reader,
@@ -85,7 +85,7 @@ LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_wr
                                                  void *context, lac_error *err);
 
 /** Is path a file that was read, the model or one of its data files, under any name? */
-bool laci_onnx_reads(const laci_onnx *file, const char *path);
+bool laci_onnx_is_source_file(const laci_onnx *file, const char *path);
 
 /** Returns the location of data file `at`, which belongs to file; NULL: there are fewer data
  * files. */

@@ -100,7 +100,7 @@ void laci_onnx_free_model(Onnx__ModelProto *model);
 /** Frees a message that is a part of a decoded message. */
 void laci_onnx_free_part(ProtobufCMessage *message);
 /** Allocate and free blocks of a decoded message. NULL: no memory. */
-void *laci_onnx_block(size_t size_bytes);
+void *laci_onnx_block_alloc(size_t size_bytes);
 void laci_onnx_block_free(void *block);
 /** Returns the bytes of an attribute as text. Every block of a decoded message ends in a zero byte
  * (see wire.c). */
@@ -108,8 +108,9 @@ const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
 /** Calls visit for every tensor of the message, at any depth. */
-LAC_MUST_CHECK lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit,
-                                                void *context, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_visit_tensors(ProtobufCMessage *message,
+                                                  laci_tensor_visit *visit, void *context,
+                                                  lac_error *err);
 
 /* export.c */
 
@@ -129,29 +130,29 @@ LAC_MUST_CHECK lac_status laci_onnx_pack_file(const laci_onnx_message *message, 
                                               lac_error *err);
 /* spans.c */
 
-typedef struct laci_stretch {
+typedef struct laci_byte_range {
   const uint8_t *at, *end;
-} laci_stretch;
+} laci_byte_range;
 
 /** Reads the next field of a message: its number and content; the content of a numeric field is
  * empty. Returns false where there is no valid field. */
-bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content);
+bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content);
 
 /* outline.c */
 
 /** Builds *outline: the message of the file (which passed laci_onnx_check_wire) in which the bytes
  * of a laci_onnx_span replace the raw bytes of every tensor. The raw bytes are not read. The caller
  * frees *outline by laci_free. */
-LAC_MUST_CHECK lac_status laci_onnx_outline(laci_reader *file, uint8_t **outline, size_t *n,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_build_outline(laci_reader *file, uint8_t **outline, size_t *n,
+                                                  lac_error *err);
 
 /* source.c */
 
 /** Checks and decodes the file to file->model. Except in small tensors, raw bytes of tensors are
  * the reader's addresses, where bytes may not be loaded yet. */
-LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_decode_file(laci_onnx *file, lac_error *err);
 /** Returns the source of the bytes of the file's stored tensors. */
-laci_byte_source laci_onnx_bytes(laci_onnx *file);
+laci_byte_source laci_onnx_byte_source(laci_onnx *file);
 /** Closes the reader, after removing the message's pointers into its memory. */
 void laci_onnx_close_reader(laci_onnx *file);
 
@@ -168,25 +169,27 @@ LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, 
 /** Opens the data files of all external tensors and checks that each is inside its file. */
 LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
 /** Returns the record of an external tensor; NULL: the tensor is not external. */
-laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
+laci_external *laci_onnx_find_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
 
 /* tensor.c */
 
 /** Checks a tensor and finds its bytes. `name` is for messages. Memory comes from file's arena. */
-LAC_MUST_CHECK lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor,
-                                         const char *name, laci_tensor_view *view, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_view_tensor(laci_onnx *file, Onnx__TensorProto *tensor,
+                                                const char *name, laci_tensor_view *view,
+                                                lac_error *err);
 /** Computes the number of elements: the product of dims. Fails on negative and absurd dims. */
-LAC_MUST_CHECK lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name,
-                                          int64_t *count, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_count_elements(const Onnx__TensorProto *tensor,
+                                                   const char *name, int64_t *count,
+                                                   lac_error *err);
 
 /* packed.c */
 
 /** Returns how many elements of a type share a byte of a file: 2 or 4 for elements of 4 or 2 bits,
  * else 1. */
-int laci_onnx_per_byte(lac_dtype dtype);
+int laci_onnx_elements_per_byte(lac_dtype dtype);
 /** Computes the bytes that count elements take in a file. Returns false where the result does not
  * fit into 64 bits. */
-bool laci_onnx_file_bytes(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
+bool laci_onnx_bytes_in_file(lac_dtype dtype, int64_t count, uint64_t *size_bytes);
 /** Unpacks elements to to[count], one byte for each, with signs extended. */
 void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t count, uint8_t *to);
 /** Packs elements, one byte each, in memory of the arena; NULL: no memory. */
@@ -194,7 +197,7 @@ uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8
                                  uint64_t count);
 
 /* text helpers: absent texts are empty */
-static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }
+static inline const char *laci_onnx_text_or_empty(const char *text) { return text ? text : ""; }
 /** Returns "" for ai.onnx under any of its names, else the domain. */
 const char *laci_onnx_canonical_domain(const char *domain);
 

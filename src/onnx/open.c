@@ -23,7 +23,7 @@ static body_kind kind_of(const Onnx__NodeProto *node) {
   static const char *const names[] = {"", "If", "Loop", "Scan"};
   if (laci_onnx_canonical_domain(node->domain)[0]) return KIND_NONE;
   for (int kind = KIND_IF; kind <= KIND_SCAN; kind++) {
-    if (strcmp(laci_onnx_name(node->op_type), names[kind]) == 0) return (body_kind)kind;
+    if (strcmp(laci_onnx_text_or_empty(node->op_type), names[kind]) == 0) return (body_kind)kind;
   }
   return KIND_NONE;
 }
@@ -31,7 +31,7 @@ static body_kind kind_of(const Onnx__NodeProto *node) {
 static const Onnx__AttributeProto *attr_of(const Onnx__NodeProto *node, const char *name) {
   for (size_t at = 0; at < node->n_attribute; at++) {
     const Onnx__AttributeProto *attr = node->attribute[at];
-    if (strcmp(laci_onnx_name(attr->name), name) == 0) return attr;
+    if (strcmp(laci_onnx_text_or_empty(attr->name), name) == 0) return attr;
   }
   return NULL;
 }
@@ -52,13 +52,15 @@ static size_t n_scanned(const Onnx__NodeProto *node) {
  * wrong, or NULL. */
 static const char *judge_names(const Onnx__GraphProto *body) {
   for (size_t at = 0; at < body->n_input; at++) {
-    if (!laci_onnx_name(body->input[at]->name)[0]) return "an input of its body has no name";
+    if (!laci_onnx_text_or_empty(body->input[at]->name)[0])
+      return "an input of its body has no name";
   }
   for (size_t at = 0; at < body->n_output; at++) {
-    if (!laci_onnx_name(body->output[at]->name)[0]) return "an output of its body has no name";
+    if (!laci_onnx_text_or_empty(body->output[at]->name)[0])
+      return "an output of its body has no name";
   }
   for (size_t at = 0; at < body->n_initializer; at++) {
-    if (!laci_onnx_name(body->initializer[at]->name)[0])
+    if (!laci_onnx_text_or_empty(body->initializer[at]->name)[0])
       return "a stored tensor of its body has no name";
   }
   return body->n_sparse_initializer ? "its body holds a sparse tensor" : NULL;
@@ -124,8 +126,8 @@ static const char *judge_hiding(const laci_importer *im, const laci_scope *scope
 }
 
 /** Returns why the node's bodies stay closed; NULL: they are opened. */
-static const char *judge(const laci_importer *im, const laci_scope *scope,
-                         const Onnx__NodeProto *node, int version) {
+static const char *judge_node(const laci_importer *im, const laci_scope *scope,
+                              const Onnx__NodeProto *node, int version) {
   static const char *const names[] = {"then_branch", "else_branch", "body"};
   const char *why = NULL;
   switch (kind_of(node)) {
@@ -152,8 +154,8 @@ typedef struct opening {
 } opening;
 
 /** Defines a new value for a name of the body. */
-static lac_status define(laci_importer *im, laci_scope *body, const char *name, int *value,
-                         lac_error *err) {
+static lac_status define_name(laci_importer *im, laci_scope *body, const char *name, int *value,
+                              lac_error *err) {
   const char *fresh;
   lac_status st = laci_import_value_name(im, body->prefix, name, &fresh, err);
   if (st) return st;
@@ -164,12 +166,12 @@ static lac_status define(laci_importer *im, laci_scope *body, const char *name, 
 
 /** Makes a key from the address of a tensor in the file: a tensor in a function is one stored
  * tensor for all calls. */
-static void key_of(const void *place, char key[32]) { (void)snprintf(key, 32, "%p", place); }
+static void address_key(const void *place, char key[32]) { (void)snprintf(key, 32, "%p", place); }
 
 static bool find_shared(const laci_importer *im, const laci_scope *body, const void *place,
                         int *value) {
   char key[32];
-  key_of(place, key);
+  address_key(place, key);
   *value = body->function ? laci_name_find(&im->shared, key) : -1;
   return *value >= 0;
 }
@@ -178,13 +180,13 @@ static lac_status keep_shared(laci_importer *im, const laci_scope *body, const v
                               int value, lac_error *err) {
   char key[32];
   if (!body->function) return LAC_OK;
-  key_of(place, key);
+  address_key(place, key);
   const char *copy = laci_arena_text(&im->scratch, key);
   bool kept = copy && laci_name_add(&im->shared, copy, value);
   return kept ? LAC_OK : laci_fail_memory(err, "a tensor of a function");
 }
 
-static laci_stored about_tensor(const laci_importer *im, const laci_scope *body, int value) {
+static laci_stored describe_tensor(const laci_importer *im, const laci_scope *body, int value) {
   return (laci_stored){.name = im->graph->values[value].name,
                        .in_function = body->function != NULL,
                        .overridable = body->function && body->function->is_hidden};
@@ -195,10 +197,10 @@ static lac_status add_initializer(laci_importer *im, laci_scope *body, Onnx__Ten
   int value;
   if (find_shared(im, body, tensor, &value))
     return laci_import_define(body, tensor->name, value, err);
-  lac_status st = define(im, body, tensor->name, &value, err);
+  lac_status st = define_name(im, body, tensor->name, &value, err);
   if (!st) st = keep_shared(im, body, tensor, value, err);
   if (st) return st;
-  laci_stored about = about_tensor(im, body, value);
+  laci_stored about = describe_tensor(im, body, value);
   return laci_import_initializer(im, tensor, &about, err);
 }
 
@@ -207,10 +209,10 @@ static lac_status add_constant(laci_importer *im, laci_scope *body, const Onnx__
   int value;
   if (find_shared(im, body, attr, &value))
     return laci_import_define(body, node->output[0], value, err);
-  lac_status st = define(im, body, node->output[0], &value, err);
+  lac_status st = define_name(im, body, node->output[0], &value, err);
   if (!st) st = keep_shared(im, body, attr, value, err);
   if (st) return st;
-  laci_stored about = about_tensor(im, body, value);
+  laci_stored about = describe_tensor(im, body, value);
   return laci_import_constant(im, attr, &about, false, &value, err);
 }
 
@@ -223,7 +225,7 @@ static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx
     int value;
     if (!node->output[at][0]) continue;
     if (is_constant) st = add_constant(im, body, node, attr, err);
-    else st = define(im, body, node->output[at], &value, err);
+    else st = define_name(im, body, node->output[at], &value, err);
   }
   return st;
 }
@@ -232,7 +234,7 @@ static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx
 
 static lac_status declare(laci_importer *im, const laci_scope *body,
                           const Onnx__ValueInfoProto *info, lac_error *err) {
-  int value = laci_name_find(&body->values, laci_onnx_name(info->name)) - 1;
+  int value = laci_name_find(&body->values, laci_onnx_text_or_empty(info->name)) - 1;
   return value < 0 ? LAC_OK : laci_import_declare(im, value, info, true, err);
 }
 
@@ -241,7 +243,7 @@ static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx_
                                 int *inputs, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < proto->n_input && !st; at++) {
-    st = define(im, body, proto->input[at]->name, &inputs[at], err);
+    st = define_name(im, body, proto->input[at]->name, &inputs[at], err);
   }
   for (size_t at = 0; at < proto->n_initializer && !st; at++) {
     st = add_initializer(im, body, proto->initializer[at], err);
@@ -274,8 +276,8 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
 }
 
 /** Begins to import a body of the node in scope `inner`, and defines values for its inputs. */
-static lac_status enter(const opening *o, const char *name, laci_scope *inner, int *inputs,
-                        lac_error *err) {
+static lac_status begin_body(const opening *o, const char *name, laci_scope *inner, int *inputs,
+                             lac_error *err) {
   *inner = *o->scope; /* the same call of a function */
   inner->values = (laci_name_table){0};
   inner->outer = o->scope;
@@ -284,9 +286,9 @@ static lac_status enter(const opening *o, const char *name, laci_scope *inner, i
     return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): bodies nested more than %d deep",
                      o->node->name, o->node->type, LACI_MAX_SCOPES);
   }
-  lac_status st = laci_import_join(o->im, o->node->name, "/", &inner->prefix, err);
-  if (!st) st = laci_import_join(o->im, inner->prefix, name, &inner->prefix, err);
-  if (!st) st = laci_import_join(o->im, inner->prefix, "/", &inner->prefix, err);
+  lac_status st = laci_import_join_names(o->im, o->node->name, "/", &inner->prefix, err);
+  if (!st) st = laci_import_join_names(o->im, inner->prefix, name, &inner->prefix, err);
+  if (!st) st = laci_import_join_names(o->im, inner->prefix, "/", &inner->prefix, err);
   const Onnx__GraphProto *proto = body_of(o->from, name);
   if (!st) st = define_inputs(o->im, inner, proto, inputs, err);
   for (size_t at = 0; at < proto->n_input && !st; at++)
@@ -335,7 +337,7 @@ static lac_status open_if(opening *o, lac_error *err) {
   lac_status st = laci_import_lookup(im, o->scope, o->from->input[0], &inputs[0], err);
   for (int at = 0; at < 2 && !st; at++) {
     laci_scope inner;
-    st = enter(o, names[at], &inner, NULL, err);
+    st = begin_body(o, names[at], &inner, NULL, err);
     if (!st) st = add_body(o, -1, 1 - at, &ids[at], err);
     int *outputs = inputs + 1 + (size_t)at * n;
     if (!st) st = add_nodes(im, &inner, body_of(o->from, names[at]), ids[at], outputs, err);
@@ -355,7 +357,7 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
   int *inputs = laci_arena_alloc(&o->im->scratch, n, sizeof *inputs);
   laci_node begin = {.type = type, .domain = "lacuna", .version = 1};
   if (!inputs) return laci_fail_memory(err, o->node->name);
-  lac_status st = laci_import_join(o->im, inner->prefix, "begin", &begin.name, err);
+  lac_status st = laci_import_join_names(o->im, inner->prefix, "begin", &begin.name, err);
   for (size_t at = 0; at < n && !st; at++)
     st = laci_import_lookup(o->im, o->scope, o->from->input[at], &inputs[at], err);
   begin.inputs = inputs;
@@ -382,7 +384,7 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
   int *inputs = laci_arena_alloc(&im->scratch, n_inputs, sizeof *inputs), begin, id;
   if (!values || !results || !inputs) return laci_fail_memory(err, o->node->name);
   laci_scope inner;
-  lac_status st = enter(o, "body", &inner, values, err);
+  lac_status st = begin_body(o, "body", &inner, values, err);
   if (!st) st = add_begin(o, type, &inner, values, &begin, err);
   if (!st) st = add_body(o, begin, -1, &id, err);
   if (!st) st = add_nodes(im, &inner, proto, id, results, err);
@@ -400,19 +402,20 @@ static lac_status open_iterations(opening *o, const char *type, size_t from, siz
  * after an output. */
 static lac_status name_node(const opening *o, lac_error *err) {
   const Onnx__NodeProto *from = o->from;
-  const char *own = laci_onnx_name(from->name);
+  const char *own = laci_onnx_text_or_empty(from->name);
   if (!own[0] && from->n_output) own = from->output[0];
   if (!own[0]) own = from->op_type;
-  return laci_import_join(o->im, o->scope->prefix, own, &o->node->name, err);
+  return laci_import_join_names(o->im, o->scope->prefix, own, &o->node->name, err);
 }
 
-lac_status laci_import_open(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *from,
-                            laci_node *node, bool *is_done, lac_error *err) {
+lac_status laci_import_bodies(laci_importer *im, const laci_scope *scope,
+                              const Onnx__NodeProto *from, laci_node *node, bool *is_done,
+                              lac_error *err) {
   body_kind kind = kind_of(from);
   opening o = {.im = im, .scope = scope, .from = from, .node = node, .stride = 1, .body = im->body};
   *is_done = false;
   if (kind == KIND_NONE) return LAC_OK;
-  node->fault = judge(im, scope, from, node->version);
+  node->fault = judge_node(im, scope, from, node->version);
   if (node->fault) return LAC_OK;
   *is_done = true;
   lac_status st = name_node(&o, err);

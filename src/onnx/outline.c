@@ -50,7 +50,7 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
 }
 
 /** Writes the offset and size of the content instead of the content. */
-static lac_status put_place(outline *o, unsigned number, laci_stretch content, lac_error *err) {
+static lac_status put_span(outline *o, unsigned number, laci_byte_range content, lac_error *err) {
   const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
                                .size_bytes = (size_t)(content.end - content.at)};
   const uint8_t n = sizeof span;
@@ -59,11 +59,12 @@ static lac_status put_place(outline *o, unsigned number, laci_stretch content, l
   return st ? st : put(o, &span, sizeof span, err);
 }
 
-static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessageDescriptor *message,
-                              int depth, lac_error *err);
+static lac_status put_message(outline *o, laci_byte_range s,
+                              const ProtobufCMessageDescriptor *message, int depth, lac_error *err);
 
-static lac_status put_inner(outline *o, unsigned number, laci_stretch content,
-                            const ProtobufCMessageDescriptor *message, int depth, lac_error *err) {
+static lac_status put_inner_message(outline *o, unsigned number, laci_byte_range content,
+                                    const ProtobufCMessageDescriptor *message, int depth,
+                                    lac_error *err) {
   static const uint8_t unknown[LENGTH_BYTES];
   lac_status st = put_tag(o, number, err);
   if (!st) st = put(o, unknown, sizeof unknown, err);
@@ -82,8 +83,8 @@ static lac_status put_inner(outline *o, unsigned number, laci_stretch content,
   return LAC_OK;
 }
 
-static bool is_raw(const ProtobufCMessageDescriptor *message,
-                   const ProtobufCFieldDescriptor *field) {
+static bool is_raw_data(const ProtobufCMessageDescriptor *message,
+                        const ProtobufCFieldDescriptor *field) {
   return message == &onnx__tensor_proto__descriptor &&
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
@@ -95,31 +96,32 @@ static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end
   return st ? st : put(o, begin, (size_t)(end - begin), err);
 }
 
-static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessageDescriptor *message,
-                              int depth, lac_error *err) {
+static lac_status put_message(outline *o, laci_byte_range s,
+                              const ProtobufCMessageDescriptor *message, int depth,
+                              lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
     const uint8_t *begin = s.at;
     unsigned number;
-    laci_stretch content;
-    if (depth > MAX_DEPTH || !laci_onnx_field(&s, &number, &content)) {
+    laci_byte_range content;
+    if (depth > MAX_DEPTH || !laci_onnx_next_field(&s, &number, &content)) {
       return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu",
                        (size_t)(begin - o->file));
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message, number);
-    if (field && is_raw(message, field)) st = put_place(o, number, content, err);
+    if (field && is_raw_data(message, field)) st = put_span(o, number, content, err);
     else if (field && field->type == PROTOBUF_C_TYPE_MESSAGE)
-      st = put_inner(o, number, content, field->descriptor, depth + 1, err);
+      st = put_inner_message(o, number, content, field->descriptor, depth + 1, err);
     else st = put_field(o, begin, s.at, err);
   }
   return st;
 }
 
-lac_status laci_onnx_outline(laci_reader *file, uint8_t **out, size_t *n, lac_error *err) {
+lac_status laci_onnx_build_outline(laci_reader *file, uint8_t **out, size_t *n, lac_error *err) {
   const uint8_t *bytes = laci_reader_bytes(file);
   outline o = {.reader = file, .file = bytes};
-  const laci_stretch all = {bytes, bytes + laci_reader_size(file)};
+  const laci_byte_range all = {bytes, bytes + laci_reader_size(file)};
   *out = NULL;
   *n = 0;
   lac_status st = put_message(&o, all, &onnx__model_proto__descriptor, 0, err);

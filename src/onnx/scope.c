@@ -10,10 +10,10 @@
 #include <string.h>
 
 static bool is_text(const char *a, const char *b) {
-  return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
+  return strcmp(laci_onnx_text_or_empty(a), laci_onnx_text_or_empty(b)) == 0;
 }
 
-lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err) {
+lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes, lac_error *err) {
   im->budget -= size_bytes < INT32_MAX ? (int64_t)size_bytes : INT32_MAX;
   if (im->budget >= 0) return LAC_OK;
   im->budget = 0;
@@ -28,7 +28,7 @@ static lac_status join(laci_importer *im, const char *first, const char *second,
   size_t n_first = strlen(first), n_second = strlen(second);
   *joined = NULL;
   /* The node or value with this name takes about as much memory as a laci_node. */
-  lac_status st = laci_import_spend(im, n_first + n_second + sizeof(laci_node), err);
+  lac_status st = laci_import_spend_budget(im, n_first + n_second + sizeof(laci_node), err);
   if (st) return st;
   char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
   if (!text) return laci_fail_memory(err, "a name");
@@ -38,8 +38,8 @@ static lac_status join(laci_importer *im, const char *first, const char *second,
   return LAC_OK;
 }
 
-lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
-                            const char **joined, lac_error *err) {
+lac_status laci_import_join_names(laci_importer *im, const char *first, const char *second,
+                                  const char **joined, lac_error *err) {
   char *text;
   lac_status st = join(im, first, second, &text, err);
   *joined = text;
@@ -78,7 +78,7 @@ lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *at
     const char *name = attr->ref_attr_name;
     if (!scope->function) {
       return laci_fail(err, LAC_BAD_FILE, "attribute '%s' refers to '%s', but is in no function",
-                       laci_onnx_name(attr->name), name);
+                       laci_onnx_text_or_empty(attr->name), name);
     }
     const Onnx__FunctionProto *proto = scope->function->proto;
     attr = find_attr(scope->call->attribute, scope->call->n_attribute, name);
@@ -102,7 +102,8 @@ bool laci_import_find(const laci_importer *im, const laci_scope *scope, const ch
 }
 
 lac_status laci_import_define(laci_scope *scope, const char *name, int value, lac_error *err) {
-  const char *function = scope->function ? laci_onnx_name(scope->function->proto->name) : NULL;
+  const char *function =
+      scope->function ? laci_onnx_text_or_empty(scope->function->proto->name) : NULL;
   const char *where = scope->outer ? "body" : "function";
   if (laci_name_find(&scope->values, name) >= 0) {
     return laci_fail(err, LAC_BAD_FILE, "%s '%s': '%s' is defined twice", where,
@@ -119,7 +120,7 @@ lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const 
   if (!name[0]) return LAC_OK;
   if (scope->function) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
-                     laci_onnx_name(scope->function->proto->name), name);
+                     laci_onnx_text_or_empty(scope->function->proto->name), name);
   }
   *value = laci_graph_intern_value(im->graph, name); /* the main graph may define the name later */
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;

@@ -20,7 +20,7 @@ enum { SMALL = 1024 }; /* tensors of up to so many bytes are copied at once */
 
 /** Replaces the offset and size that the outline has by a pointer, or by a copy of a small
  * tensor. */
-static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+static lac_status point_to_raw_data(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   laci_reader *reader = ((laci_onnx *)context)->reader;
   ProtobufCBinaryData *raw = &tensor->raw_data;
   laci_onnx_span span;
@@ -28,8 +28,8 @@ static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *er
   memcpy(&span, raw->data, sizeof span);
   uint8_t *copy = NULL;
   if (span.size_bytes > 0 && span.size_bytes < SMALL) {
-    copy = laci_onnx_block(span.size_bytes);
-    if (!copy) return laci_fail_memory(err, laci_onnx_name(tensor->name));
+    copy = laci_onnx_block_alloc(span.size_bytes);
+    if (!copy) return laci_fail_memory(err, laci_onnx_text_or_empty(tensor->name));
     lac_status st = laci_reader_fetch(reader, span.offset, span.size_bytes, copy, err);
     if (st) {
       laci_onnx_block_free(copy);
@@ -46,7 +46,7 @@ static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *er
 }
 
 /** Removes pointers into the reader's memory, which must not be freed with the message. */
-static lac_status detach(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+static lac_status clear_raw_data(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   const laci_onnx *file = *(const laci_onnx *const *)context;
   (void)err;
   if (laci_reader_has(file->reader, tensor->raw_data.data)) {
@@ -55,26 +55,26 @@ static lac_status detach(Onnx__TensorProto *tensor, void *context, lac_error *er
   return LAC_OK;
 }
 
-lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err) {
+lac_status laci_onnx_decode_file(laci_onnx *file, lac_error *err) {
   uint8_t *outline = NULL;
   size_t n = 0;
   lac_status st = laci_onnx_check_wire(file->reader, err);
-  if (!st) st = laci_onnx_outline(file->reader, &outline, &n, err);
+  if (!st) st = laci_onnx_build_outline(file->reader, &outline, &n, err);
   if (!st) st = laci_onnx_decode(outline, n, &file->model, err);
   laci_free(outline);
-  if (!st) st = laci_onnx_each_tensor(&file->model->base, attach, file, err);
+  if (!st) st = laci_onnx_visit_tensors(&file->model->base, point_to_raw_data, file, err);
   return st;
 }
 
 void laci_onnx_close_reader(laci_onnx *file) {
   if (!file->reader) return;
-  if (file->model) (void)!laci_onnx_each_tensor(&file->model->base, detach, &file, NULL);
+  if (file->model) (void)!laci_onnx_visit_tensors(&file->model->base, clear_raw_data, &file, NULL);
   laci_reader_close(file->reader);
   file->reader = NULL;
 }
 
 void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
-  (void)!laci_onnx_each_tensor(message, detach, &file, NULL);
+  (void)!laci_onnx_visit_tensors(message, clear_raw_data, &file, NULL);
   laci_onnx_free_part(message);
 }
 
@@ -89,13 +89,13 @@ static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
   return NULL;
 }
 
-static bool is_there(void *file, const uint8_t *bytes, size_t n) {
+static bool is_in_memory(void *file, const uint8_t *bytes, size_t n) {
   laci_reader *reader = reader_of(file, bytes);
   return !reader || laci_reader_is_there(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
 }
 
-laci_byte_source laci_onnx_bytes(laci_onnx *file) {
-  return (laci_byte_source){.fetch = laci_onnx_fetch, .is_there = is_there, .context = file};
+laci_byte_source laci_onnx_byte_source(laci_onnx *file) {
+  return (laci_byte_source){.fetch = laci_onnx_fetch, .is_there = is_in_memory, .context = file};
 }
 
 lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to, lac_error *err) {

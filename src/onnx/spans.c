@@ -15,7 +15,7 @@ typedef struct finder {
   size_t n, capacity;
 } finder;
 
-static bool read_varint(laci_stretch *s, uint64_t *value) {
+static bool read_varint(laci_byte_range *s, uint64_t *value) {
   *value = 0;
   for (int shift = 0; shift < 70 && s->at < s->end; shift += 7) {
     uint8_t byte = *s->at++;
@@ -25,11 +25,11 @@ static bool read_varint(laci_stretch *s, uint64_t *value) {
   return false;
 }
 
-bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content) {
+bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content) {
   uint64_t tag, n = 0;
   if (!read_varint(s, &tag) || tag >> 3 == 0 || tag >> 3 >= 1u << 29) return false;
   *number = (unsigned)(tag >> 3);
-  *content = (laci_stretch){s->at, s->at};
+  *content = (laci_byte_range){s->at, s->at};
   switch (tag & 7) {
     case PROTOBUF_C_WIRE_TYPE_VARINT: return read_varint(s, &n);
     case PROTOBUF_C_WIRE_TYPE_64BIT: n = 8; break;
@@ -41,19 +41,19 @@ bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content) {
   }
   if (n > (uint64_t)(s->end - s->at)) return false;
   bool has_content = (tag & 7) == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
-  *content = (laci_stretch){s->at, has_content ? s->at + n : s->at};
+  *content = (laci_byte_range){s->at, has_content ? s->at + n : s->at};
   s->at += n;
   return true;
 }
 
 /** Does a field of a tensor hold elements in their layout in memory? */
-static bool is_elements(const ProtobufCFieldDescriptor *field) {
+static bool holds_elements(const ProtobufCFieldDescriptor *field) {
   bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
   return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE
                  : field->type == PROTOBUF_C_TYPE_BYTES;
 }
 
-static lac_status add_span(finder *f, laci_stretch content, lac_error *err) {
+static lac_status add_span(finder *f, laci_byte_range content, lac_error *err) {
   void *array = f->spans;
   if (content.at == content.end) return LAC_OK;
   if (!laci_grow(&array, f->n, &f->capacity, sizeof *f->spans)) {
@@ -65,21 +65,21 @@ static lac_status add_span(finder *f, laci_stretch content, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status walk(finder *f, laci_stretch s, const ProtobufCMessageDescriptor *message,
+static lac_status walk(finder *f, laci_byte_range s, const ProtobufCMessageDescriptor *message,
                        int depth, lac_error *err) {
   bool is_tensor = message == &onnx__tensor_proto__descriptor;
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
     size_t here = (size_t)(s.at - f->bytes);
     unsigned number;
-    laci_stretch content;
-    if (depth > MAX_DEPTH || !laci_onnx_field(&s, &number, &content)) {
+    laci_byte_range content;
+    if (depth > MAX_DEPTH || !laci_onnx_next_field(&s, &number, &content)) {
       return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu", here);
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message, number);
     if (!field) continue;
-    if (is_tensor && is_elements(field)) st = add_span(f, content, err);
+    if (is_tensor && holds_elements(field)) st = add_span(f, content, err);
     else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
       st = walk(f, content, field->descriptor, depth + 1, err);
   }
@@ -92,7 +92,7 @@ lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_on
   *spans = NULL;
   *n = 0;
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
-  const laci_stretch all = {bytes, bytes + size_bytes};
+  const laci_byte_range all = {bytes, bytes + size_bytes};
   lac_status st = walk(&f, all, &onnx__model_proto__descriptor, 0, err);
   if (st) {
     laci_free(f.spans);
@@ -105,14 +105,14 @@ lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_on
 
 laci_reader *laci_onnx_reader(const laci_onnx *file) { return file->reader; }
 
-size_t laci_onnx_n_data(const laci_onnx *file) { return file->n_data_files; }
+size_t laci_onnx_n_data_files(const laci_onnx *file) { return file->n_data_files; }
 
-laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at) {
+laci_onnx_data laci_onnx_data_file_at(const laci_onnx *file, size_t at) {
   const laci_data_file *data = &file->data_files[at];
   return (laci_onnx_data){data->location, data->reader};
 }
 
-bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset) {
+bool laci_onnx_find_data_file(const laci_stored *stored, size_t *data, size_t *offset) {
   const laci_source *source = stored->source;
   if (!source || source->kind != LACI_SOURCE_EXTERNAL || source->per_byte) return false;
   *data = (size_t)source->external->file;

@@ -32,11 +32,11 @@ typedef struct laci_onnx_data {
   const char *location; /* as written in the model */
   laci_reader *reader;
 } laci_onnx_data;
-size_t laci_onnx_n_data(const laci_onnx *file);
-laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at);
+size_t laci_onnx_n_data_files(const laci_onnx *file);
+laci_onnx_data laci_onnx_data_file_at(const laci_onnx *file, size_t at);
 
 /** Finds the data file and the offset of a stored tensor's bytes; returns false if they are in the
  * model's file. */
-bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset);
+bool laci_onnx_find_data_file(const laci_stored *stored, size_t *data, size_t *offset);
 
 #endif

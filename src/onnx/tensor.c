@@ -79,7 +79,7 @@ static lac_status view_typed(laci_onnx *file, const char *name, typed_field fiel
 
 static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor, const char *name,
                                 laci_tensor_view *view, lac_error *err) {
-  laci_external *external = laci_onnx_external(file, tensor);
+  laci_external *external = laci_onnx_find_external(file, tensor);
   if (!external) return laci_fail(err, LAC_INTERNAL, "tensor '%s': no external data", name);
   if (external->length != view->size_bytes) {
     return fail_size(err, name, view, external->length, view->size_bytes);
@@ -112,7 +112,7 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
 /** Unpacks view's bytes, as packed in the file, to one byte for each element. */
 static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_tensor_view *view,
                          lac_error *err) {
-  const laci_byte_source from = laci_onnx_bytes(file);
+  const laci_byte_source from = laci_onnx_byte_source(file);
   laci_held packed = {0};
   lac_status st = laci_hold_bytes(&from, view->bytes, view->size_bytes, name, &packed, err);
   uint8_t *elements = st ? NULL : laci_arena_alloc(&file->arena, (size_t)count, 1);
@@ -121,17 +121,17 @@ static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_
     laci_onnx_unpack_elements(view->dtype, packed.bytes, (uint64_t)count, elements);
     view->bytes = elements;
     view->size_bytes = (uint64_t)count;
-    view->source.per_byte = laci_onnx_per_byte(view->dtype);
+    view->source.per_byte = laci_onnx_elements_per_byte(view->dtype);
   }
   laci_let_go(&packed);
   return st;
 }
 
-lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
-                          laci_tensor_view *view, lac_error *err) {
+lac_status laci_onnx_view_tensor(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
+                                 laci_tensor_view *view, lac_error *err) {
   int64_t count;
   *view = (laci_tensor_view){.shape = laci_shape_unknown(), .bytes = no_bytes};
-  lac_status st = laci_onnx_count(tensor, name, &count, err);
+  lac_status st = laci_onnx_count_elements(tensor, name, &count, err);
   if (st) return st;
   if (tensor->segment) {
     return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': stored in segments", name);
@@ -150,11 +150,11 @@ lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor, const char
   }
   size_t element = lac_dtype_size(view->dtype);
   if (element == 0) return LAC_OK;
-  if (!laci_onnx_file_bytes(view->dtype, count, &view->size_bytes)) {
+  if (!laci_onnx_bytes_in_file(view->dtype, count, &view->size_bytes)) {
     return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
   }
   st = view_bytes(file, tensor, name, view, err);
-  if (!st && count > 0 && laci_onnx_per_byte(view->dtype) > 1)
+  if (!st && count > 0 && laci_onnx_elements_per_byte(view->dtype) > 1)
     st = unpack(file, name, count, view, err);
   if (!view->bytes) view->bytes = no_bytes;
   return st;

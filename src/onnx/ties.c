@@ -10,14 +10,14 @@
 
 /* Marks the value of that name, if the network has one. */
 static void tie(laci_importer *im, const char *name, const char *by) {
-  const int value = laci_graph_find_value(im->graph, laci_onnx_name(name));
+  const int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(name));
   if (value >= 0 && !im->graph->values[value].tied_by) im->graph->values[value].tied_by = by;
 }
 
 /* Is the value a stored tensor of one element, which has no channel order? A value that is not
  * stored counts as a list. */
 static bool is_scalar(const laci_importer *im, const char *name) {
-  const int value = laci_graph_find_value(im->graph, laci_onnx_name(name));
+  const int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(name));
   const int stored = value >= 0 ? im->graph->values[value].stored : -1;
   return stored >= 0 && laci_shape_count(&im->graph->stored[stored].shape) == 1;
 }
@@ -62,7 +62,7 @@ static void tie_bindings(laci_importer *im, Onnx__StringStringEntryProto *const 
   }
 }
 
-void laci_import_ties(laci_importer *im) {
+void laci_import_mark_ties(laci_importer *im) {
   const Onnx__ModelProto *model = im->file->model;
   for (size_t at = 0; at < model->graph->n_quantization_annotation; at++) {
     tie_annotation(im, model->graph->quantization_annotation[at]);

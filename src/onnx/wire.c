@@ -30,7 +30,7 @@ static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
 }
 
 /** Makes sure that the next n bytes of c, or all up to its end, can be read. */
-static lac_status look(const cursor *c, size_t n, lac_error *err) {
+static lac_status check_readable(const cursor *c, size_t n, lac_error *err) {
   size_t left = (size_t)(c->end - c->at);
   return laci_reader_look(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
 }
@@ -76,7 +76,7 @@ static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err)
                        : LAC_OK;
   }
   uint64_t value;
-  lac_status st = look(&inner, n, err);
+  lac_status st = check_readable(&inner, n, err);
   if (st) return st;
   while (inner.at < inner.end) {
     if (!read_varint(&inner, &value)) return fail_at(&inner, err, "a number without end");
@@ -94,7 +94,7 @@ static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *fi
     case PROTOBUF_C_TYPE_MESSAGE: return check_message(inner, field->descriptor, depth + 1, err);
     case PROTOBUF_C_TYPE_BYTES: return LAC_OK;
     case PROTOBUF_C_TYPE_STRING:
-      st = look(&inner, (size_t)(inner.end - inner.at), err);
+      st = check_readable(&inner, (size_t)(inner.end - inner.at), err);
       if (st) return st;
       /* Texts are handled as C strings: one with a zero byte inside could not be written back. */
       if (inner.at < inner.end && memchr(inner.at, 0, (size_t)(inner.end - inner.at))) {
@@ -111,7 +111,7 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
   const cursor start = *c;
-  lac_status st = look(c, TAG_BYTES, err);
+  lac_status st = check_readable(c, TAG_BYTES, err);
   if (st) return st;
   if (!read_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1) {
     return fail_at(&start, err, "no valid field");
@@ -170,7 +170,7 @@ static void block_free(void *failed, void *block) {
   laci_free(block);
 }
 
-void *laci_onnx_block(size_t size_bytes) { return block_alloc(NULL, size_bytes); }
+void *laci_onnx_block_alloc(size_t size_bytes) { return block_alloc(NULL, size_bytes); }
 
 void laci_onnx_block_free(void *block) { block_free(NULL, block); }
 
@@ -223,8 +223,8 @@ void laci_onnx_free_part(ProtobufCMessage *message) {
 
 /* ---- Visiting tensors ---- */
 
-lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit, void *context,
-                                 lac_error *err) {
+lac_status laci_onnx_visit_tensors(ProtobufCMessage *message, laci_tensor_visit *visit,
+                                   void *context, lac_error *err) {
   if (message->descriptor == &onnx__tensor_proto__descriptor) {
     return visit((Onnx__TensorProto *)message, context, err);
   }
@@ -239,7 +239,7 @@ lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *v
     ProtobufCMessage *const *items =
         is_list ? *(ProtobufCMessage *const *const *)place : (ProtobufCMessage *const *)place;
     for (size_t item = 0; item < n && !st; item++) {
-      if (items[item]) st = laci_onnx_each_tensor(items[item], visit, context, err);
+      if (items[item]) st = laci_onnx_visit_tensors(items[item], visit, context, err);
     }
   }
   return st;

@@ -104,11 +104,11 @@ static lac_status make_tensor(builder *m, const laci_stored *stored, Onnx__Tenso
   to->has_raw_data = true;
   to->raw_data.len = stored->size_bytes;
   to->raw_data.data = (uint8_t *)(uintptr_t)stored->bytes;
-  if (laci_onnx_per_byte(stored->dtype) == 1) return LAC_OK;
+  if (laci_onnx_elements_per_byte(stored->dtype) == 1) return LAC_OK;
   const uint64_t count = stored->size_bytes;
   uint64_t n;
   to->raw_data.data = laci_onnx_pack_elements(&m->arena, stored->dtype, stored->bytes, count);
-  (void)laci_onnx_file_bytes(stored->dtype, (int64_t)count, &n);
+  (void)laci_onnx_bytes_in_file(stored->dtype, (int64_t)count, &n);
   to->raw_data.len = n;
   return to->raw_data.data ? LAC_OK : no_memory(m);
 }

@@ -51,7 +51,7 @@ static bool is_in_file(const laci_quantizing *q, int node) {
   const laci_node *n = &q->graph->nodes[node];
   int value = first_output(n);
   return value >= 0 &&
-         laci_edit_is_node(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
+         laci_edit_is_output_of(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
 
 /* Is the value of floats, computed or an input, and can nodes be added after it? */
@@ -59,7 +59,7 @@ static bool is_data(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
   if (v->stored >= 0 || v->type.dtype != LAC_DTYPE_F32) return false;
-  return laci_edit_makes(q->edit, v->name) || laci_edit_holds(q->edit, v->name);
+  return laci_edit_is_computed(q->edit, v->name) || laci_edit_is_stored_or_input(q->edit, v->name);
 }
 
 /* Is the value a stored tensor of floats that no input of the network overrides? */
@@ -67,7 +67,7 @@ static bool is_fixed(const laci_quantizing *q, int value) {
   if (value < 0 || q->graph->values[value].stored < 0) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
   return stored->dtype == LAC_DTYPE_F32 && !stored->overridable &&
-         laci_edit_holds(q->edit, q->graph->values[value].name);
+         laci_edit_is_stored_or_input(q->edit, q->graph->values[value].name);
 }
 
 /* Returns the only node that reads a value; -1: several do, or none, or the value is an output. */

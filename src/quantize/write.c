@@ -21,8 +21,8 @@ static lac_status add_parameters(laci_quantizing *q, int value, names *n, lac_er
   const laci_shape one = {.rank = 0};
   lac_dtype dtype = q->how->is_signed ? LAC_DTYPE_I8 : LAC_DTYPE_U8;
   uint8_t zero = (uint8_t)quantizer->zero;
-  n->scale = laci_edit_name(q->edit, name, "_scale");
-  n->zero = laci_edit_name(q->edit, name, "_zero_point");
+  n->scale = laci_edit_unique_name(q->edit, name, "_scale");
+  n->zero = laci_edit_unique_name(q->edit, name, "_zero_point");
   if (!n->scale || !n->zero) return no_memory(err);
   lac_status st =
       laci_edit_add_tensor(q->edit, n->scale, LAC_DTYPE_F32, &one, &quantizer->scale, err);
@@ -32,8 +32,8 @@ static lac_status add_parameters(laci_quantizing *q, int value, names *n, lac_er
 static lac_status add_pair(laci_quantizing *q, int value, const names *scale, names *n,
                            lac_error *err) {
   const char *name = q->graph->values[value].name;
-  n->integers = laci_edit_name(q->edit, name, "_QuantizeLinear_Output");
-  n->floats = laci_edit_name(q->edit, name, "_DequantizeLinear_Output");
+  n->integers = laci_edit_unique_name(q->edit, name, "_QuantizeLinear_Output");
+  n->floats = laci_edit_unique_name(q->edit, name, "_DequantizeLinear_Output");
   if (!n->integers || !n->floats) return no_memory(err);
   const laci_edit_node down = {.type = "QuantizeLinear",
                                .inputs = {name, scale->scale, scale->zero},
@@ -59,7 +59,8 @@ static lac_status redirect(laci_quantizing *q, int value, const names *n, lac_er
     if (!q->reads[v->readers[r]]) continue;
     for (int i = 0; i < node->n_inputs && !st; i++) {
       if (node->inputs[i] != value) continue;
-      st = laci_edit_input(q->edit, laci_quantize_node_name(q, v->readers[r]), i, n->floats, err);
+      st = laci_edit_set_input(q->edit, laci_quantize_node_name(q, v->readers[r]), i, n->floats,
+                               err);
     }
   }
   return st;
@@ -97,10 +98,10 @@ typedef struct integers {
 static lac_status write_integers(laci_quantizing *q, int node, int port, const integers *x,
                                  lac_error *err) {
   const laci_shape along = {.rank = 1, .dims = {x->n_scales}};
-  const char *whole = laci_edit_name(q->edit, x->base, "_quantized");
-  const char *scale = laci_edit_name(q->edit, x->base, "_scale");
-  const char *zero = laci_edit_name(q->edit, x->base, "_zero_point");
-  const char *floats = laci_edit_name(q->edit, x->base, "_DequantizeLinear_Output");
+  const char *whole = laci_edit_unique_name(q->edit, x->base, "_quantized");
+  const char *scale = laci_edit_unique_name(q->edit, x->base, "_scale");
+  const char *zero = laci_edit_unique_name(q->edit, x->base, "_zero_point");
+  const char *floats = laci_edit_unique_name(q->edit, x->base, "_DequantizeLinear_Output");
   void *zeros = laci_alloc((size_t)x->n_scales, lac_dtype_size(x->dtype));
   if (!whole || !scale || !zero || !floats || !zeros) {
     laci_free(zeros);
@@ -118,7 +119,7 @@ static lac_status write_integers(laci_quantizing *q, int node, int port, const i
   if (!st) st = laci_edit_add_tensor(q->edit, scale, LAC_DTYPE_F32, &along, x->scales, err);
   if (!st) st = laci_edit_add_tensor(q->edit, zero, x->dtype, &along, zeros, err);
   if (!st) st = laci_edit_add_node(q->edit, &up, err);
-  if (!st) st = laci_edit_input(q->edit, reader, port, floats, err);
+  if (!st) st = laci_edit_set_input(q->edit, reader, port, floats, err);
   laci_free(zeros);
   return st;
 }
@@ -128,7 +129,7 @@ static lac_status write_bias(laci_quantizing *q, const laci_quantize_layer *laye
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->inputs[layer->port];
   const char *base = layer->bias >= 0 ? q->graph->values[layer->bias].name : NULL;
-  if (!base) base = laci_edit_name(q->edit, q->graph->values[value].name, "_bias");
+  if (!base) base = laci_edit_unique_name(q->edit, q->graph->values[value].name, "_bias");
   if (!base) return no_memory(err);
   const integers bias = {.base = base,
                          .dtype = LAC_DTYPE_I32,
@@ -157,8 +158,8 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
   laci_quantized_weight_clear(&w);
   if (!st && layer->norm >= 0) {
     const laci_node *norm = &q->graph->nodes[layer->norm];
-    st = laci_edit_drop(q->edit, q->graph->values[norm->outputs[0]].name,
-                        q->graph->values[norm->inputs[0]].name, err);
+    st = laci_edit_remove_node(q->edit, q->graph->values[norm->outputs[0]].name,
+                               q->graph->values[norm->inputs[0]].name, err);
   }
   return st;
 }

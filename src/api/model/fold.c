@@ -121,7 +121,7 @@ static void contents_clear(contents *c) {
 static lac_status evaluate(const folding *f, int value, const uint8_t *constants, contents *c,
                            lac_error *err) {
   size_t n = 0;
-  const char *const *results = laci_edit_results(f->edit, f->graph->values[value].name, &n);
+  const char *const *results = laci_edit_node_outputs(f->edit, f->graph->values[value].name, &n);
   c->values = laci_alloc(n, sizeof *c->values);
   c->bufs = laci_alloc(n, sizeof *c->bufs);
   if (!c->values || !c->bufs) return laci_fail_memory(err, "the weights that are computed");
@@ -153,7 +153,7 @@ static bool ends_all(lac_status st) {
 static int choose_value(const folding *f, const laci_layer *layer) {
   const int values[2] = {layer->computed, layer->weight};
   for (int k = 0; k < 2; k++) {
-    if (laci_edit_makes(f->edit, f->graph->values[values[k]].name)) return values[k];
+    if (laci_edit_is_computed(f->edit, f->graph->values[values[k]].name)) return values[k];
   }
   return -1;
 }
@@ -174,7 +174,7 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
     if (f->done[c.values[k]]) continue;
     const char *name = f->graph->values[c.values[k]].name;
     st = add_content(f, name, c.bufs[k], err);
-    if (!st) st = laci_edit_replace(f->edit, name, err);
+    if (!st) st = laci_edit_replace_value(f->edit, name, err);
     f->done[c.values[k]] = true;
     f->names[f->n_names++] = name;
   }
@@ -199,8 +199,8 @@ typedef struct calls {
 static bool list_call_values(const folding *f, int value, calls *c) {
   laci_edit_call_value found;
   const char *name;
-  if (!laci_edit_find_inner(f->edit, f->graph->values[value].name, &found)) return false;
-  for (int call = -1; (name = laci_edit_inner_name(f->edit, &found, c->n, &call)); c->n++) {
+  if (!laci_edit_find_call_value(f->edit, f->graph->values[value].name, &found)) return false;
+  for (int call = -1; (name = laci_edit_call_value_name(f->edit, &found, c->n, &call)); c->n++) {
     int made = laci_graph_find_value(f->graph, name);
     if (c->n == LACI_FOLD_CALLS || made < 0 || !f->wanted[made]) return false;
     if (f->graph->values[made].is_contested) return false;
@@ -235,13 +235,13 @@ static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
   for (int k = 0; k < c->n && !st; k++) {
     const char *name = f->graph->values[c->values[k]].name;
     const int same = c->same[k];
-    names[k] = same < k ? names[same] : laci_edit_name(f->edit, name, "");
+    names[k] = same < k ? names[same] : laci_edit_unique_name(f->edit, name, "");
     if (!names[k]) return laci_fail_memory(err, name);
     if (same == k) {
       st = add_content(f, names[k], c->bufs[k], err);
       f->names[f->n_names++] = names[k];
     }
-    if (!st) st = laci_edit_replace_inner(f->edit, &c->at[k], names[k], err);
+    if (!st) st = laci_edit_replace_call_value(f->edit, &c->at[k], names[k], err);
     f->done[c->values[k]] = true;
   }
   return st;
@@ -326,7 +326,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
  * model's later analysis reports the problem. */
 static lac_status look(folding *f, lac_error *err) {
   const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
-  lac_status st = laci_onnx_graph(f->model->file, &f->graph, err);
+  lac_status st = laci_onnx_reimport(f->model->file, &f->graph, err);
   if (!st) st = laci_graph_check_typing(f->graph, true, err);
   if (!st) st = laci_graph_infer(f->graph, NULL, 0, err);
   return st ? st : laci_analyze(f->graph, &rules, &f->analysis, err);

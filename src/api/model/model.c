@@ -61,7 +61,7 @@ lac_status lac_model_stream(lac_model *model, lac_write_bytes *write, void *cont
 }
 
 bool lac_model_reads(const lac_model *model, const char *path) {
-  return model && model->file && path && laci_onnx_reads(model->file, path);
+  return model && model->file && path && laci_onnx_is_source_file(model->file, path);
 }
 
 const char *lac_model_data_file(const lac_model *model, int at) {

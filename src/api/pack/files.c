@@ -24,8 +24,8 @@ static bool is_plain_name(const char *name) {
 
 bool laci_pack_is_as_in_files(const lac_model *model) {
   if (model->packed || !lac_model_reads(model, model->path)) return false;
-  for (size_t at = 0; at < laci_onnx_n_data(model->file); at++) {
-    if (!is_plain_name(laci_onnx_data_at(model->file, at).location)) return false;
+  for (size_t at = 0; at < laci_onnx_n_data_files(model->file); at++) {
+    if (!is_plain_name(laci_onnx_data_file_at(model->file, at).location)) return false;
   }
   for (int s = 0; s < model->graph->n_stored; s++) {
     if (model->graph->stored[s].owned) return false;
@@ -47,21 +47,21 @@ static lac_status add_part(laci_packer *k, size_t at, const char *name, laci_rea
 
 lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
   const laci_onnx *file = k->model->file;
-  size_t n_data = laci_onnx_n_data(file);
+  size_t n_data = laci_onnx_n_data_files(file);
   k->n_files = n_data + 1;
   k->files = laci_alloc(k->n_files, sizeof *k->files);
   k->file_of_data = laci_alloc(n_data, sizeof *k->file_of_data);
   if (!k->files || !k->file_of_data) return laci_fail_memory(err, "the model's files");
   lac_status st = add_part(k, 0, "", laci_onnx_reader(file), err);
   for (size_t at = 0; at < n_data && !st; at++) {
-    laci_onnx_data data = laci_onnx_data_at(file, at);
+    laci_onnx_data data = laci_onnx_data_file_at(file, at);
     st = add_part(k, at + 1, data.location, data.reader, err);
   }
   if (st) return st;
   k->bytes = k->files[0].bytes;
   qsort(k->files + 1, n_data, sizeof *k->files, compare_names);
   for (size_t at = 0; at < n_data; at++) {
-    const laci_packfile_part key = {.name = laci_onnx_data_at(file, at).location};
+    const laci_packfile_part key = {.name = laci_onnx_data_file_at(file, at).location};
     const laci_packfile_part *found =
         bsearch(&key, k->files + 1, n_data, sizeof key, compare_names);
     k->file_of_data[at] = (size_t)(found - k->files);
@@ -72,7 +72,7 @@ lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
 
 bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight) {
   size_t data;
-  if (laci_onnx_data_span(stored, &data, &weight->offset)) {
+  if (laci_onnx_find_data_file(stored, &data, &weight->offset)) {
     weight->file = k->file_of_data[data];
     return true;
   }
