@@ -17,7 +17,7 @@ static char own_costs_path[] = "/tmp/lacuna-own-XXXXXX";
 /** Set-up of a test group: unless this processor has a table or LAC_COSTS is set, writes the
  * nearest table to a file under this processor's name and sets LAC_COSTS to it. */
 static inline int own_costs_begin(void **state) {
-  const laci_cost_processor here = laci_costs_processor();
+  const laci_cost_processor here = laci_costs_this_processor();
   laci_costs costs;
   (void)state;
   laci_costs_choose(&here, &costs);

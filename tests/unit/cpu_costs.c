@@ -53,9 +53,9 @@ static void write_table(const laci_cost_table *table) {
 static void assert_same_figures(const laci_cost_table *a, const laci_cost_table *b) {
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    if (laci_figure_of(a, figure) == laci_figure_of(b, figure)) continue;
+    if (laci_figure_get(a, figure) == laci_figure_get(b, figure)) continue;
     fail_msg("%s: %s.%s is %.17g and %.17g", a->name, figure->section_name, figure->name,
-             laci_figure_of(a, figure), laci_figure_of(b, figure));
+             laci_figure_get(a, figure), laci_figure_get(b, figure));
   }
 }
 
@@ -69,7 +69,7 @@ static void every_figure_is_a_number_of_its_kind(void **state) {
     assert_true(laci_cost_table_has(table, LACI_COSTS_f32) && table->margin >= 1);
     assert_int_equal(strlen(table->of.date), strlen("2026-11-28"));
     for (int f = 0; (figure = laci_figure_at(f)); f++) {
-      const double value = laci_figure_of(table, figure);
+      const double value = laci_figure_get(table, figure);
       const bool has = laci_cost_table_has(table, figure->section);
       const bool fits = !has                                ? value == 0
                         : figure->kind == LACI_FIGURE_SHARE ? value > 0
@@ -250,7 +250,7 @@ static laci_cost_table made_up(double share_of_dense) {
                  {"csr_window", 0.01}, {"small", 1},  {"grouped", 0.01}, {"grouped_window", 0.01}};
   const laci_figure *figure;
   laci_cost_table table = *laci_cost_table_at(0);
-  table.of = laci_costs_processor();
+  table.of = laci_costs_this_processor();
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     const bool code = strncmp(figure->name, "generated", strlen("generated")) == 0;
     if (figure->section != LACI_COSTS_f32) continue;

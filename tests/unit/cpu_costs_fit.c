@@ -39,7 +39,8 @@ static void add_network(int network, int64_t batch) {
   const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
   laci_trial *t = &all.trials[all.n];
   lac_error err = {0};
-  if (laci_measured_network(network, batch, &all.graphs[all.n], &err)) fail_msg("%s", err.text);
+  if (laci_measured_build_network(network, batch, &all.graphs[all.n], &err))
+    fail_msg("%s", err.text);
   if (laci_trial_begin(all.graphs[all.n++], &options, listed, t, &err)) fail_msg("%s", err.text);
   assert_int_equal(laci_measured_add(&all.measured, t->net, false, &err), LAC_OK);
 }
@@ -48,11 +49,11 @@ static void add_network(int network, int64_t batch) {
 static int begin(void **state) {
   (void)state;
   (void)laci_cpu_cap(LACI_CPU_AVX2);
-  const laci_cost_processor here = laci_costs_processor();
+  const laci_cost_processor here = laci_costs_this_processor();
   laci_costs_choose(&here, &all.costs);
   all.first = all.costs.tables[LACI_COSTS_f32];
   if (laci_jit_isa_allowed() == LACI_JIT_NONE) return 0;
-  for (int at = 0; at < laci_measured_networks(); at++) {
+  for (int at = 0; at < laci_measured_n_networks(); at++) {
     add_network(at, at % 2 ? 1 : LACI_SPARSE_LANES);
   }
   return 0;
@@ -77,14 +78,14 @@ static void take_times(const char *unit) {
     const double factor = pow(1.6, 2 * laci_rng_unit(7, 0, (uint64_t)at) - 1);
     if (figure->section != LACI_COSTS_f32 || strncmp(figure->text, unit, strlen(unit)) != 0)
       continue;
-    laci_figure_set(&truth, figure, factor * laci_figure_of(all.first, figure));
+    laci_figure_set(&truth, figure, factor * laci_figure_get(all.first, figure));
   }
   all.costs.tables[LACI_COSTS_f32] = &truth;
   for (size_t at = 0; at < all.measured.n; at++) {
     laci_observation *o = &all.measured.observations[at];
     o->seconds = 1e-9 * laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
   }
-  laci_measured_drop_unknown(&all.measured);
+  laci_measured_drop_untimed(&all.measured);
 }
 
 static void figures_are_found_that_times_were_made_of(void **state) {
@@ -134,7 +135,7 @@ static void what_is_written_is_this_processors_table(void **state) {
   assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
   assert_int_equal(close(file), 0);
   assert_int_equal(setenv("LAC_COSTS", path, 1), 0);
-  if (laci_costs_now(&costs, &err)) fail_msg("%s", err.text);
+  if (laci_costs_load(&costs, &err)) fail_msg("%s", err.text);
   assert_true(costs.own && costs.margin == 1);
   assert_ptr_equal(costs.tables[LACI_COSTS_f32], &costs.read);
   assert_int_equal(strlen(costs.read.of.date), strlen("2026-11-28"));

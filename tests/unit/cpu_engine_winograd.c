@@ -126,7 +126,7 @@ static void the_rule_takes_it_for_first_layers(void **state) {
       "y = Conv(d, v)\noutput y\n";
   (void)state;
   laci_costs costs;
-  const laci_cost_processor here = laci_costs_processor();
+  const laci_cost_processor here = laci_costs_this_processor();
   laci_costs_choose(&here, &costs);
   if (!costs.own) skip(); /* there it must be clearly faster */
   planned p = plan_text(text, (laci_engine_options){.threads = 1});

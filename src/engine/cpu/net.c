@@ -170,7 +170,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   lac_status st = net->pool ? LAC_OK : laci_pool_create(options->threads, &net->own_pool, err);
   if (st) return st;
   if (!net->pool) net->pool = net->own_pool;
-  st = laci_native_begin(net, err);
+  st = laci_native_load_costs(net, err);
   if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
   st = check_openmp_team(net, err);
@@ -195,7 +195,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower(net);
-    laci_native_seal(net);
+    laci_native_seal_code(net);
     laci_plan_drop_constants(&net->plan);
     laci_net_drop_weights(net);
     laci_plan_place_buffers(&net->plan, net->buffers, net->n_buffers);

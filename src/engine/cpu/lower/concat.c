@@ -156,7 +156,7 @@ static int native_block_channels(laci_net *net, laci_layout *md, const laci_shap
 static int part_block_channels(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return 0;
   const laci_net_tensor t = net->tensors[tensor];
-  if (t.native) return native_block_channels(net, laci_native_read_layout(net, tensor), &t.shape);
+  if (t.native) return native_block_channels(net, laci_native_onednn_layout(net, tensor), &t.shape);
   return t.partial ? 0 : find_block_channels(net, t.md, &t.shape);
 }
 
@@ -165,7 +165,7 @@ static bool is_read_as_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
-    if (written >= 0 && laci_native_has(net, written)) return true;
+    if (written >= 0 && laci_native_has_value(net, written)) return true;
   }
   return false;
 }
@@ -188,7 +188,7 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
   int from_native = 0;
   if (to_native) {
     const laci_shape *shape = laci_plan_shape(&net->plan, node->outputs[0]);
-    return native_block_channels(net, laci_native_images_layout(net, shape), shape);
+    return native_block_channels(net, laci_native_onednn_layout_of_shape(net, shape), shape);
   }
   for (int at = 0; at < node->n_inputs; at++) {
     const int part = part_tensor(net, node, at), together = part_block_channels(net, part);

@@ -42,7 +42,7 @@ static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
 static int64_t count_floats(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->native) return (int64_t)(laci_layout_bytes(t->md) / sizeof(float));
-  return laci_native_floats(net, tensor);
+  return laci_native_count_floats(net, tensor);
 }
 
 /** Returns a tensor of int8 values for the int8 layers that read them; -1: none. */

@@ -34,7 +34,7 @@ int laci_net_tensor_of(laci_net *net, int value) {
 int laci_net_read(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
   const bool native = tensor >= 0 && net->tensors[tensor].native;
-  return native ? laci_native_read(net, tensor) : tensor;
+  return native ? laci_native_read_for_onednn(net, tensor) : tensor;
 }
 
 static void reorder_step(laci_net *net, int from, int to) {

@@ -270,7 +270,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
   made->graph = graph;
-  lac_status st = laci_native_use_of(options, &m.use, err);
+  lac_status st = laci_native_find_use(options, &m.use, err);
   if (options->tuning == LACI_TUNING_OFF || m.use.which != LACI_NATIVE_USE_FASTER) {
     m.options.timings = NULL;
   } else if (!st && !m.options.timings) {

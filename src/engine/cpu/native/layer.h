@@ -132,6 +132,6 @@ struct laci_native_net {
 };
 
 /** The layer of a fused node if it is chosen, or NULL. choose/find.c */
-const laci_native_layer *laci_native_chosen(const laci_net *net, const laci_fused *fused);
+const laci_native_layer *laci_native_chosen_layer(const laci_net *net, const laci_fused *fused);
 
 #endif

@@ -20,14 +20,14 @@ static double node_seconds(const laci_trial *t, const laci_node *node) {
 }
 
 /** Stores the mean time of all layers of that name. */
-static lac_status note_layer(const laci_trial *t, const char *name, laci_algorithm_id id,
-                             laci_timings *timings, lac_error *err) {
+static lac_status store_layer_time(const laci_trial *t, const char *name, laci_algorithm_id id,
+                                   laci_timings *timings, lac_error *err) {
   const laci_native_net *native = t->net->native;
   double seconds = 0;
   int n = 0;
   for (int at = 0; at < native->n_layers; at++) {
     char other[LACI_NATIVE_NAME];
-    laci_native_name(t->net, &native->layers[at], id, other);
+    laci_native_layer_name(t->net, &native->layers[at], id, other);
     if (strcmp(name, other) != 0) continue;
     seconds += node_seconds(t, &t->net->plan.graph->nodes[native->layers[at].fused->node]);
     n++;
@@ -35,22 +35,22 @@ static lac_status note_layer(const laci_trial *t, const char *name, laci_algorit
   return seconds > 0 ? laci_timings_set(timings, name, seconds / n, err) : LAC_OK;
 }
 
-static lac_status note_layers(const laci_trial *t, laci_algorithm_id id, laci_timings *timings,
-                              lac_error *err) {
+static lac_status store_layer_times(const laci_trial *t, laci_algorithm_id id,
+                                    laci_timings *timings, lac_error *err) {
   const laci_native_net *native = t->net->native;
   lac_status st = LAC_OK;
   for (int at = 0; at < native->n_layers && !st; at++) {
     char name[LACI_NATIVE_NAME];
-    if (!laci_native_can(t->net, &native->layers[at], id)) continue;
-    laci_native_name(t->net, &native->layers[at], id, name);
-    st = note_layer(t, name, id, timings, err);
+    if (!laci_native_can_compute(t->net, &native->layers[at], id)) continue;
+    laci_native_layer_name(t->net, &native->layers[at], id, name);
+    st = store_layer_time(t, name, id, timings, err);
   }
   return st;
 }
 
 /** Does the step belong to a reorder between native and dense layers? Such a reorder goes through a
  * row-major tensor, so a step of oneDNN's comes before or after the native reorder. */
-static bool goes_with_reorder(const laci_trial *t, size_t at) {
+static bool belongs_to_reorder(const laci_trial *t, size_t at) {
   const laci_net_step *steps = t->net->steps;
   if (steps[at].node) return false;
   if (at > 0 && laci_native_is_reorder(&steps[at - 1])) return true;
@@ -58,23 +58,23 @@ static bool goes_with_reorder(const laci_trial *t, size_t at) {
 }
 
 /** Stores the mean time of all reorders between dense and native layers, for one float. */
-static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_error *err) {
+static lac_status store_reorder_time(const laci_trial *t, laci_timings *timings, lac_error *err) {
   char name[LACI_NATIVE_NAME];
   double seconds = 0, floats = 0;
   for (size_t at = 0; at < t->net->n_steps; at++) {
     const laci_net_step *step = &t->net->steps[at];
     const bool is_one = laci_native_is_reorder(step);
-    if (is_one || goes_with_reorder(t, at)) seconds += t->least[at];
+    if (is_one || belongs_to_reorder(t, at)) seconds += t->least[at];
     if (is_one) floats += (double)laci_shape_count(&t->net->tensors[step->shown].shape);
   }
   if (floats == 0) return LAC_OK;
-  laci_native_name(t->net, NULL, LACI_ALGORITHM_dense, name);
+  laci_native_layer_name(t->net, NULL, LACI_ALGORITHM_dense, name);
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
 /** Is it the default algorithm of a kind of layers? All default algorithms are timed by one
  * plan. */
-static bool is_of_kind(laci_algorithm_id id) {
+static bool is_default_algorithm(laci_algorithm_id id) {
   for (int kind = 0; kind < LACI_NATIVE_N_KINDS; kind++) {
     if (laci_algorithm_of_kind(kind) == id) return true;
   }
@@ -92,9 +92,10 @@ static lac_status try_algorithm(const laci_graph *graph, const laci_engine_optio
   lac_status st = laci_trial_begin(graph, options, use, &t, err);
   if (!st) st = laci_trial_run(&t, options->tuning, err);
   for (int id = 0; id < LACI_N_ALGORITHMS && !st; id++) {
-    if (of_kinds ? is_of_kind(id) : id == wanted) st = note_layers(&t, id, options->timings, err);
+    if (of_kinds ? is_default_algorithm(id) : id == wanted)
+      st = store_layer_times(&t, id, options->timings, err);
   }
-  if (!st && !dense) st = note_reorders(&t, options->timings, err);
+  if (!st && !dense) st = store_reorder_time(&t, options->timings, err);
   laci_trial_end(&t);
   return st;
 }
@@ -110,12 +111,12 @@ static lac_status find_wanted(const laci_graph *graph, const laci_engine_options
   memset(wanted, 0, (LACI_N_ALGORITHMS + 1) * sizeof *wanted);
   if (st) return st;
   const laci_native_net *native = t.net->native;
-  const bool known = !native || (laci_native_new_costs(t.net, &costs) &&
+  const bool known = !native || (laci_native_alloc_costs(t.net, &costs) &&
                                  laci_native_find_timings(t.net, options->timings, &costs));
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
-    bool *of = &wanted[is_of_kind(id) ? LACI_N_ALGORITHMS : id];
+    bool *of = &wanted[is_default_algorithm(id) ? LACI_N_ALGORITHMS : id];
     for (int at = 0; !known && at < native->n_layers; at++) {
-      *of = *of || laci_native_can(t.net, &native->layers[at], id);
+      *of = *of || laci_native_can_compute(t.net, &native->layers[at], id);
     }
   }
   laci_trial_end(&t);

@@ -11,11 +11,11 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 
 /** Returns a tensor in a native layout as a tensor in a layout that oneDNN knows: an existing copy,
  * or a new one, made by a step. */
-int laci_native_read(laci_net *net, int tensor);
+int laci_native_read_for_onednn(laci_net *net, int tensor);
 /** Return the layout of that copy, and the layout that a copy of an NCHW tensor of that shape would
  * have. NULL after a failure. */
-laci_layout *laci_native_read_layout(laci_net *net, int tensor);
-laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape);
+laci_layout *laci_native_onednn_layout(laci_net *net, int tensor);
+laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape);
 /** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
  * step. Other tensors are returned unchanged. */
 int laci_native_read_floats(laci_net *net, int tensor);
@@ -27,7 +27,7 @@ int laci_native_read_like(laci_net *net, int value, int like);
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes);
 
 /** Does a chosen layer write or add the value, or read it as it is stored? */
-bool laci_native_has(const laci_net *net, int value);
+bool laci_native_has_value(const laci_net *net, int value);
 /** Does an int8 layer read it? */
 bool laci_native_wants_bytes(const laci_net *net, int value);
 /** Is the tensor int8 with these scales and bounds? tensor may be -1: no. */
@@ -35,6 +35,6 @@ bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quant
 /** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_trained(const laci_net *net, int value);
 /** Returns the floats of a tensor in a native layout, padding included. */
-int64_t laci_native_floats(const laci_net *net, int tensor);
+int64_t laci_native_count_floats(const laci_net *net, int tensor);
 
 #endif

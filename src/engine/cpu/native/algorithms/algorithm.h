@@ -52,19 +52,20 @@ bool laci_algorithm_find(const char *name, laci_algorithm_id *id);
 /** Returns the first algorithm of the list for layers of that kind. */
 laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind);
 /** Can the algorithm compute the layer? */
-bool laci_native_can(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id);
+bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer,
+                             laci_algorithm_id id);
 /** May any algorithm be faster than dense kernels for the layer, even where nearly all weights are
  * kept? */
 bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_layer *layer);
 /** Is there too little memory for the transformed weights of all layers? */
-bool laci_native_is_tight(const laci_net *net);
+bool laci_native_is_short_of_memory(const laci_net *net);
 /** Returns an upper limit for the address space of the code of all chosen layers, in bytes. */
 size_t laci_native_code_limit(const laci_net *net);
 /** Returns the wanted algorithm if it can compute the layer (dense: none is wanted). Otherwise it
  * returns the first of the list that can; if the wanted one generates no code, one that generates
  * none is preferred. */
-laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer *layer,
-                                    laci_algorithm_id wanted);
+laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_native_layer *layer,
+                                             laci_algorithm_id wanted);
 
 /* ---- layer.c ---- */
 
@@ -76,7 +77,7 @@ bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *
 /** Is the layer a product of floats whose weights are constants? */
 bool laci_native_is_of_constant_floats(const laci_net *net, const laci_native_layer *layer);
 /** May rows that keep the same columns be computed together? */
-bool laci_native_may_group(const laci_native_layer *layer);
+bool laci_native_may_group_rows(const laci_native_layer *layer);
 
 /** Returns the number of multiplications and additions of the dense product. */
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer);
@@ -91,18 +92,18 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
 
 /** Returns this processor's figures for the type of the layer's values (costs/costs.h); layer NULL:
  * for reorders. */
-const laci_cost_figures *laci_costs_of(const laci_net *net, const laci_native_layer *layer);
+const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer);
 /** Return the number of results of a layer; of products for one result; and of tiles that hold all
  * results, with `between` zeros between rows of pixels. */
-double laci_cost_results(const laci_native_layer *layer);
-double laci_cost_terms(const laci_sparse_window *g);
-int64_t laci_cost_tiles(const laci_native_layer *layer, int64_t between);
+double laci_cost_n_results(const laci_native_layer *layer);
+double laci_cost_n_terms(const laci_sparse_window *g);
+int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
-double laci_cost_weights(const laci_native_layer *layer);
+double laci_cost_n_weights(const laci_native_layer *layer);
 /** laci_cost_is_light: is the layer a sum or a pool? Their time is that of memory, whatever
  * computes them. The other two return its cost by native kernels, and by dense kernels. */
 bool laci_cost_is_light(const laci_native_layer *layer);
-double laci_cost_light(const laci_net *net, const laci_native_layer *layer);
-double laci_cost_light_dense(const laci_net *net, const laci_native_layer *layer);
+double laci_cost_of_light(const laci_net *net, const laci_native_layer *layer);
+double laci_cost_of_light_dense(const laci_net *net, const laci_native_layer *layer);
 
 #endif

@@ -24,7 +24,8 @@ bool laci_algorithm_find(const char *name, laci_algorithm_id *id) {
   return false;
 }
 
-bool laci_native_can(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
+bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer,
+                             laci_algorithm_id id) {
   const char *why;
   return algorithms[id]->can(net, layer, &why);
 }
@@ -38,7 +39,8 @@ laci_algorithm_id laci_algorithm_of_kind(laci_native_kind kind) {
 bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_layer *layer) {
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     const laci_algorithm *algorithm = algorithms[id];
-    if (algorithm->gains_without_zeros && laci_native_can(net, layer, (laci_algorithm_id)id) &&
+    if (algorithm->gains_without_zeros &&
+        laci_native_can_compute(net, layer, (laci_algorithm_id)id) &&
         algorithm->gains_without_zeros(net, layer)) {
       return true;
     }
@@ -48,27 +50,27 @@ bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_laye
 
 /* ---- Which one ---- */
 
-bool laci_native_is_tight(const laci_net *net) {
+bool laci_native_is_short_of_memory(const laci_net *net) {
   enum { MARGIN = 2 }; /* factor for all other memory */
   double bytes = 0;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     for (int at = 0; algorithms[id]->transforms && at < net->native->n_layers; at++) {
       const laci_native_layer *layer = &net->native->layers[at];
-      if (!laci_native_can(net, layer, (laci_algorithm_id)id)) continue;
+      if (!laci_native_can_compute(net, layer, (laci_algorithm_id)id)) continue;
       bytes += algorithms[id]->bytes(net, layer);
     }
   }
   return !laci_plan_has_budget(&net->plan, (uint64_t)(MARGIN * bytes));
 }
 
-laci_algorithm_id laci_algorithm_or(const laci_net *net, const laci_native_layer *layer,
-                                    laci_algorithm_id wanted) {
-  if (wanted != LACI_ALGORITHM_dense && laci_native_can(net, layer, wanted)) return wanted;
+laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_native_layer *layer,
+                                             laci_algorithm_id wanted) {
+  if (wanted != LACI_ALGORITHM_dense && laci_native_can_compute(net, layer, wanted)) return wanted;
   const bool codeless = wanted != LACI_ALGORITHM_dense && !algorithms[wanted]->generates;
   for (int at_once = codeless; at_once >= 0; at_once--) {
     for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
       if (at_once && algorithms[id]->generates) continue;
-      if (laci_native_can(net, layer, (laci_algorithm_id)id)) return (laci_algorithm_id)id;
+      if (laci_native_can_compute(net, layer, (laci_algorithm_id)id)) return (laci_algorithm_id)id;
     }
   }
   return laci_algorithm_of_kind(layer->kind);

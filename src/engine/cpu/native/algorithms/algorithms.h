@@ -51,10 +51,10 @@ void laci_native_clear_scratch(struct laci_native_net *native);
 const float *laci_native_read_dense(laci_net *net, const laci_native_layer *layer);
 /** Stores these weights as a tensor of the plan and returns its index; -1 after a failure
  * (noted). */
-int laci_native_dense(laci_net *net, const laci_native_layer *layer);
+int laci_native_store_dense(laci_net *net, const laci_native_layer *layer);
 /** Stores the bias as a tensor of the plan and returns its index; the bias is zeros if the layer
  * has none. -1 after a failure (noted). */
-int laci_native_bias(laci_net *net, const laci_native_layer *layer);
+int laci_native_store_bias(laci_net *net, const laci_native_layer *layer);
 
 /** Replaces the kept weights, floats, by integers, and sets the bias and scales of the layer's
  * rows. Returns false after a failure (noted). */
@@ -89,9 +89,9 @@ typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *la
 void laci_native_make_kernel(laci_net *net, laci_native_step *step, laci_native_finish *finish);
 /** Returns the layout in which the kernel stores its results: that of the layer's output, or a
  * layout of some of its pixels. */
-laci_sparse_layout laci_native_layer_out(const laci_net *net, const laci_native_layer *layer);
+laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer);
 /** Writes zeros, or for int8 the zero point, where the result has no pixels. */
-void laci_native_fill_around(laci_net *net, const laci_native_step *step, float *y);
+void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y);
 
 /** Returns the number of rows of a chunk, chosen so that all threads have work even if there are
  * few strips of tiles. */
@@ -110,11 +110,11 @@ laci_native_finish laci_native_finish_csr;
 
 /** Prepares the gradient of the layer's weight, while the kernel still has its product. Returns
  * false after a failure (noted), or if no node computes that gradient. */
-bool laci_native_keep_gradient(laci_net *net, const laci_native_layer *layer,
-                               laci_native_kernel *kernel);
-void laci_native_drop_gradient(laci_native_kernel *kernel);
+bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
+                                  laci_native_kernel *kernel);
+void laci_native_destroy_gradient(laci_native_kernel *kernel);
 /** Adds a step that copies the values of a layer's weight to the places of its kernels. */
-void laci_native_fill(laci_net *net, const laci_native_layer *layer,
-                      const laci_native_kernel *kernel);
+void laci_native_add_fill_step(laci_net *net, const laci_native_layer *layer,
+                               const laci_native_kernel *kernel);
 
 #endif

@@ -8,7 +8,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/train/train.h"
 
-static void drop(laci_native_kernel *kernel) { laci_sparse_code_destroy(kernel->code); }
+static void destroy_code(laci_native_kernel *kernel) { laci_sparse_code_destroy(kernel->code); }
 
 static size_t cache_bytes(const laci_native_net *native) {
   return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
@@ -30,8 +30,8 @@ static lac_status order_places(laci_net *net, const laci_native_layer *layer,
   return st;
 }
 
-static lac_status generate(laci_net *net, const laci_native_layer *layer,
-                           laci_native_kernel *kernel, lac_error *err) {
+static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
+                                laci_native_kernel *kernel, lac_error *err) {
   laci_native_net *native = net->native;
   const laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
@@ -51,7 +51,7 @@ static lac_status generate(laci_net *net, const laci_native_layer *layer,
   lac_status st = LAC_OK;
   if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
   const size_t before = st ? 0 : cache_bytes(native);
-  kernel->drop = drop;
+  kernel->drop = destroy_code;
   if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
   if (st) return st;
   if (layer->mask) st = order_places(net, layer, kernel, err);
@@ -65,7 +65,8 @@ static lac_status generate(laci_net *net, const laci_native_layer *layer,
 /** Generates code; where none can be generated, prepares what the scalar reference reads. */
 lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer,
                                    laci_native_kernel *kernel, lac_error *err) {
-  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE) return generate(net, layer, kernel, err);
+  if (laci_native_isa_of(net, layer) != LACI_JIT_NONE)
+    return generate_code(net, layer, kernel, err);
   if (layer->mask) return order_places(net, layer, kernel, err);
   net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   return LAC_OK;
@@ -73,7 +74,7 @@ lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer
 
 /* ---- The end of lowering ---- */
 
-void laci_native_seal(laci_net *net) {
+void laci_native_seal_code(laci_net *net) {
   lac_error why = {0};
   if (net->native) laci_native_clear_scratch(net->native);
   if (net->plan.status || !net->native || !net->native->cache) return;

@@ -11,16 +11,16 @@ static const laci_cost_figures *section_of(const laci_net *net, laci_cost_sectio
   return &net->costs->tables[section]->figures[section];
 }
 
-const laci_cost_figures *laci_costs_of(const laci_net *net, const laci_native_layer *layer) {
+const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer) {
   if (net->plan.bf16) return section_of(net, LACI_COSTS_bf16);
   return section_of(net, layer && layer->bytes ? LACI_COSTS_int8 : LACI_COSTS_f32);
 }
 
-bool laci_vector_may_gain(const laci_net *net, int64_t n_weights) {
+bool laci_vector_may_be_faster(const laci_net *net, int64_t n_weights) {
   return (double)n_weights >= section_of(net, LACI_COSTS_f32)->vector_weights;
 }
 
-bool laci_vector_gains(const laci_net *net, double kept) {
+bool laci_vector_is_faster(const laci_net *net, double kept) {
   return kept * 100 <= section_of(net, LACI_COSTS_f32)->vector_kept;
 }
 
@@ -28,34 +28,34 @@ bool laci_cost_is_light(const laci_native_layer *layer) {
   return layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_POOL;
 }
 
-double laci_cost_light(const laci_net *net, const laci_native_layer *layer) {
-  return laci_cost_results(layer) * (layer->bytes ? section_of(net, LACI_COSTS_int8)->light
-                                                  : section_of(net, LACI_COSTS_f32)->pool);
+double laci_cost_of_light(const laci_net *net, const laci_native_layer *layer) {
+  return laci_cost_n_results(layer) * (layer->bytes ? section_of(net, LACI_COSTS_int8)->light
+                                                    : section_of(net, LACI_COSTS_f32)->pool);
 }
 
-double laci_cost_light_dense(const laci_net *net, const laci_native_layer *layer) {
+double laci_cost_of_light_dense(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = section_of(net, LACI_COSTS_f32);
-  if (!layer->bytes) return laci_cost_results(layer) * c->pool;
-  return laci_cost_results(layer) * (c->light + laci_costs_of(net, NULL)->reorder);
+  if (!layer->bytes) return laci_cost_n_results(layer) * c->pool;
+  return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);
 }
 
-double laci_cost_results(const laci_native_layer *layer) {
+double laci_cost_n_results(const laci_native_layer *layer) {
   return (double)layer->n_images * (double)layer->window.channels_out *
          (double)(layer->window.out_h * layer->window.out_w);
 }
 
-double laci_cost_terms(const laci_sparse_window *g) { return (double)laci_sparse_row_weights(g); }
+double laci_cost_n_terms(const laci_sparse_window *g) { return (double)laci_sparse_row_weights(g); }
 
-double laci_cost_weights(const laci_native_layer *layer) {
+double laci_cost_n_weights(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   return (double)(g->channels_out * laci_sparse_row_weights(g));
 }
 
 /** Tiles cover an image as one long row, including the zeros between rows. `between`: the number of
  * these zeros; most windows need one. */
-int64_t laci_cost_tiles(const laci_native_layer *layer, int64_t between) {
+int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
-  if (laci_native_by_images(layer->n_images)) {
+  if (laci_native_lanes_are_images(layer->n_images)) {
     return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
   }
   return layer->n_images *

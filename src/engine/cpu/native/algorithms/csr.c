@@ -11,7 +11,7 @@
 
 /* ---- Planning ---- */
 
-static void drop(laci_native_kernel *kernel) { laci_csr_clear(kernel->csr); }
+static void destroy_csr(laci_native_kernel *kernel) { laci_csr_clear(kernel->csr); }
 
 lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel, lac_error *err) {
@@ -26,13 +26,13 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
   const lac_status st = laci_csr_init(p, form->kept.weight, &cut, csr, err);
   if (st) return st;
   kernel->csr = csr;
-  kernel->drop = drop;
+  kernel->drop = destroy_csr;
   laci_sparse_form_keep_tiles(form);
   net->plan.weight_bytes += csr->bytes;
   return LAC_OK;
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   laci_native_make_kernel(net, step, laci_native_finish_csr);
   step->kernel = laci_native_product_name(net, step->layer, "csr");
 }
@@ -60,7 +60,7 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
 static void run(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
   w.n_strips = laci_csr_strips(w.kernel->form.n_tiles);
-  laci_native_fill_around(net, step, w.o.y);
+  laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, run_strips, &w);
 }
 
@@ -70,34 +70,34 @@ static void run(laci_net *net, const laci_native_step *step) {
  * computed. */
 static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool aligned = laci_native_is_pixel(g) || laci_native_by_images(layer->n_images);
-  const double kept = laci_cost_terms(g) * layer->kept; /* weights of a row */
-  const double lanes = (double)(laci_cost_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
+  const bool aligned = laci_native_is_1x1(g) || laci_native_lanes_are_images(layer->n_images);
+  const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
+  const double lanes = (double)(laci_cost_n_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 
-static double bytes(const laci_net *net, const laci_native_layer *layer) {
+static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
   const double each = 8;
   (void)net;
-  return laci_cost_weights(layer) * layer->kept * each;
+  return laci_cost_n_weights(layer) * layer->kept * each;
 }
 
 /** Where rows can be grouped, CSR was the fastest for none of 26 layers
  * (docs/sparse-kernels.md). */
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
-  *why = laci_native_may_group(layer) ? "its rows can be grouped"
-                                      : "its weights change, are no floats, or have few zeros";
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
+  *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"
+                                           : "its weights change, are no floats, or have few zeros";
   return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
-         !laci_native_may_group(layer);
+         !laci_native_may_group_rows(layer);
 }
 
 const laci_algorithm laci_algorithm_csr = {.name = "csr",
                                            .timed_as = "lists",
                                            .kind = LACI_NATIVE_PRODUCT,
                                            .skips_zeros = true,
-                                           .can = can,
+                                           .can = can_compute,
                                            .cost = csr_cost,
-                                           .bytes = bytes,
-                                           .make = make,
+                                           .bytes = weight_bytes,
+                                           .make = make_step,
                                            .run = run};

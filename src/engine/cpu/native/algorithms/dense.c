@@ -32,28 +32,31 @@ static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *
 }
 
 static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
-  const double products = laci_cost_results(layer) * laci_cost_terms(&layer->window);
-  if (laci_cost_is_light(layer)) return laci_cost_light_dense(net, layer);
+  const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
+  if (laci_cost_is_light(layer)) return laci_cost_of_light_dense(net, layer);
   if (layer->kind == LACI_NATIVE_DEPTHWISE)
-    return products / laci_costs_of(net, layer)->depthwise_dense;
-  const double groups = groups_cost(laci_costs_of(net, layer), &layer->window);
+    return products / laci_cost_figures_of(net, layer)->depthwise_dense;
+  const double groups = groups_cost(laci_cost_figures_of(net, layer), &layer->window);
   if (groups > 1) return products * groups;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
-    return products * (has_few_pixels(layer) ? laci_costs_of(net, layer)->small : 1);
+    return products * (has_few_pixels(layer) ? laci_cost_figures_of(net, layer)->small : 1);
   }
-  return products * winograd_factor(laci_costs_of(net, layer), layer);
+  return products * winograd_factor(laci_cost_figures_of(net, layer), layer);
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net, (void)layer, (void)why;
   return true;
 }
 
-static double bytes(const laci_net *net, const laci_native_layer *layer) {
+static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
-  return laci_cost_weights(layer) * sizeof(float);
+  return laci_cost_n_weights(layer) * sizeof(float);
 }
 
-const laci_algorithm laci_algorithm_dense = {
-    .name = "dense", .timed_as = "dense", .can = can, .cost = dense_cost, .bytes = bytes};
+const laci_algorithm laci_algorithm_dense = {.name = "dense",
+                                             .timed_as = "dense",
+                                             .can = can_compute,
+                                             .cost = dense_cost,
+                                             .bytes = weight_bytes};

@@ -23,11 +23,11 @@ typedef struct work {
                                 channels, are divided */
 } work;
 
-static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
+static int64_t chunk_end(int64_t begin, int64_t n, int64_t most) {
   return begin + n < most ? begin + n : most;
 }
 
-static void multiply_some(int64_t begin, int64_t end, void *context) {
+static void multiply_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_depthwise *d = w->kernel;
   for (int64_t at = begin; at < end; at++) {
@@ -35,18 +35,18 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
     const int64_t tile = at / w->over_parts % w->parts * w->tiles;
     const int64_t channel = at % w->over_parts * w->channels;
     const laci_sparse_part part = {d->tiles, image_block + tile,
-                                   image_block + end_of(tile, w->tiles, d->n_each), channel,
-                                   end_of(channel, w->channels, d->window.channels_out)};
+                                   image_block + chunk_end(tile, w->tiles, d->n_each), channel,
+                                   chunk_end(channel, w->channels, d->window.channels_out)};
     laci_depthwise_multiply_now()(d, &w->o, &part);
   }
 }
 
 /* Writes zeros where the result has no pixels. In PC16P the tiles cover all memory of an image,
  * except for a last block of 16 pixels that may be beyond all pixels. */
-static void zero(laci_net *net, const laci_native_step *s, float *y) {
+static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
   const laci_depthwise *d = s->state;
   if (d->out.format != LACI_FORMAT_PC16P) {
-    laci_native_fill_around(net, s, y);
+    laci_native_fill_result_border(net, s, y);
     return;
   }
   const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
@@ -66,18 +66,18 @@ static void run(laci_net *net, const laci_native_step *s) {
   w.o.weight = laci_net_data(net, s->weights);
   w.parts = laci_ceil_div(d->n_each, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
-  zero(net, s, w.o.y);
-  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_some, &w);
+  zero_border(net, s, w.o.y);
+  laci_pool_for(net->pool, d->n_images * w.parts * w.over_parts, 1, multiply_range, &w);
 }
 
 /** Makes the kernel and its tiles, in the plan's memory. Returns NULL after a failure, or if the
  * implementation declines. */
 static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layouts layouts = {
-      .in = laci_native_layer_in(net, layer),
-      .out = laci_native_layer_out(net, layer),
-      .n_images =
-          laci_native_image_blocks(laci_native_memory_at(net, layer->output), layer->n_images)};
+      .in = laci_native_input_layout(net, layer),
+      .out = laci_native_output_layout(net, layer),
+      .n_images = laci_native_image_blocks(laci_native_assigned_layout(net, layer->output),
+                                           layer->n_images)};
   laci_depthwise made, *kernel = laci_plan_alloc(&net->plan, 1, sizeof *kernel);
   lac_error why = {0};
   if (!kernel) return NULL;
@@ -92,32 +92,32 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   return kernel->tiles ? kernel : NULL;
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   const laci_sparse_window *g = &step->layer->window;
   const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
   step->state = make_kernel(net, step->layer);
-  if (step->state) step->weights = laci_native_dense(net, step->layer);
+  if (step->state) step->weights = laci_native_store_dense(net, step->layer);
   step->kernel = laci_native_compiled_name(net, "depthwise", g);
   step->flops = 2 * laci_shape_count(y) * g->kernel_h * g->kernel_w;
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "several channels make a result";
   return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense;
 }
 
 static double cost(const laci_net *net, const laci_native_layer *layer) {
-  const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool images = laci_native_by_images(layer->n_images);
-  return laci_cost_results(layer) * laci_cost_terms(&layer->window) /
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
+  const bool images = laci_native_lanes_are_images(layer->n_images);
+  return laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) /
          (images ? c->depthwise_images : c->depthwise);
 }
 
 const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
                                                  .timed_as = "sparse",
                                                  .kind = LACI_NATIVE_DEPTHWISE,
-                                                 .can = can,
+                                                 .can = can_compute,
                                                  .cost = cost,
-                                                 .make = make,
+                                                 .make = make_step,
                                                  .run = run};

@@ -25,7 +25,7 @@ typedef struct work {
   int64_t row_parts;
 } work;
 
-static void multiply_some(int64_t begin, int64_t end, void *context) {
+static void multiply_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
   for (int64_t at = begin; at < end; at++) {
@@ -40,18 +40,18 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_all(int64_t begin, int64_t end, void *context) {
+static void zero_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
 }
 
 /** Writes zeros to all memory that no kernel writes. */
-static void zero(laci_net *net, const laci_native_step *s, work *w) {
+static void zero_border(laci_net *net, const laci_native_step *s, work *w) {
   const int64_t n_floats = laci_native_image_blocks(&s->out, s->layer->n_images) * s->out.n_floats;
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
-    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_all, w);
+    laci_pool_for(net->pool, n_floats, ZERO_GRAIN, zero_range, w);
   } else {
-    laci_native_fill_around(net, s, w->o.y);
+    laci_native_fill_result_border(net, s, w->o.y);
   }
 }
 
@@ -63,20 +63,20 @@ static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_data(net, s->scratch));
   } else {
-    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
+    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_range,
                   w);
   }
 }
 
 static void run(laci_net *net, const laci_native_step *step) {
   work w = {.o = laci_native_step_operands(net, step)};
-  zero(net, step, &w);
+  zero_border(net, step, &w);
   for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
 }
 
 /* ---- Planning ---- */
 
-static size_t scratch_of(const laci_net *net, const laci_native_kernel *kernel) {
+static size_t scratch_bytes(const laci_net *net, const laci_native_kernel *kernel) {
   size_t most = 0;
   for (; kernel; kernel = kernel->next) {
     const size_t bytes = kernel->code ? laci_sparse_code_scratch(kernel->code, net->n_threads) : 0;
@@ -85,14 +85,14 @@ static size_t scratch_of(const laci_net *net, const laci_native_kernel *kernel) 
   return most;
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_jit_isa isa = laci_native_isa_of(net, layer);
   laci_native_make_kernel(net, step, laci_native_finish_code);
   const laci_native_kernel *kernel = step->state;
   if (!kernel) return;
-  if (layer->mask) laci_native_fill(net, layer, kernel);
-  step->scratch_bytes = scratch_of(net, kernel);
+  if (layer->mask) laci_native_add_fill_step(net, layer, kernel);
+  step->scratch_bytes = scratch_bytes(net, kernel);
   step->kernel = laci_native_product_name(net, layer,
                                           isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
                                           : layer->bytes       ? "compiled int8"
@@ -105,9 +105,9 @@ static void make(laci_net *net, laci_native_step *step) {
  * read the same pixels again soon. */
 static double generated_share(const laci_net *net, const laci_native_layer *layer) {
   enum { MANY = 128 };
-  const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool far = laci_native_by_images(layer->n_images) && laci_native_is_pixel(&layer->window) &&
-                   laci_cost_terms(&layer->window) > MANY;
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
+  const bool far = laci_native_lanes_are_images(layer->n_images) &&
+                   laci_native_is_1x1(&layer->window) && laci_cost_n_terms(&layer->window) > MANY;
   if (laci_native_isa_of(net, layer) == LACI_JIT_NONE) return c->compiled_share;
   return far && c->generated_far > 0 ? c->generated_far : c->generated_share;
 }
@@ -118,11 +118,11 @@ static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { CHUNK = 64 };
   const double half = 0.5;
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_figures *c = laci_costs_of(net, layer);
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
-  const double kept = (double)g->channels_out * laci_cost_terms(g) * share_kept;
-  const bool together = !laci_native_is_pixel(g) && laci_native_code_is_unpadded(net, layer);
-  const int64_t tiles = laci_cost_tiles(layer, together ? 0 : 1);
+  const double kept = (double)g->channels_out * laci_cost_n_terms(g) * share_kept;
+  const bool together = !laci_native_is_1x1(g) && laci_native_code_is_unpadded(net, layer);
+  const int64_t tiles = laci_cost_n_tiles(layer, together ? 0 : 1);
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / generated_share(net, layer);
   const double chunks = (double)laci_ceil_div(tiles, CHUNK);
   const double waited = chunks * c->first, streamed = chunks * c->stream;
@@ -137,12 +137,12 @@ static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
   return isa == LACI_JIT_AVX2 ? avx2 : others;
 }
 
-static double bytes(const laci_net *net, const laci_native_layer *layer) {
-  return laci_cost_weights(layer) * layer->kept * code_bytes(net, layer);
+static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
+  return laci_cost_n_weights(layer) * layer->kept * code_bytes(net, layer);
 }
 
 /** If no code can be generated, CSR and grouped rows compute constant floats. */
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   const bool code = laci_native_isa_of(net, layer) != LACI_JIT_NONE;
   *why = "it is no product, has few zeros, or no code can be generated";
   return layer->kind == LACI_NATIVE_PRODUCT && !layer->is_dense &&
@@ -154,9 +154,9 @@ const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .kind = LACI_NATIVE_PRODUCT,
                                                  .generates = true,
                                                  .skips_zeros = true,
-                                                 .can = can,
+                                                 .can = can_compute,
                                                  .is_unpadded = laci_native_code_is_unpadded,
                                                  .cost = sparse_cost,
-                                                 .bytes = bytes,
-                                                 .make = make,
+                                                 .bytes = weight_bytes,
+                                                 .make = make_step,
                                                  .run = run};

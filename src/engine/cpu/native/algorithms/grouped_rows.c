@@ -12,12 +12,14 @@
 
 /* ---- Planning ---- */
 
-static void drop(laci_native_kernel *kernel) { laci_grouped_rows_clear(kernel->grouped); }
+static void destroy_grouped_rows(laci_native_kernel *kernel) {
+  laci_grouped_rows_clear(kernel->grouped);
+}
 
 /** Makes the grouped rows, or the CSR form if the rows have too few kept columns in common: before
  * this, only the share of kept weights is known. */
-static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_native_kernel *kernel,
-                         lac_error *err) {
+static lac_status finish_kernel(laci_net *net, const laci_native_layer *layer,
+                                laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
   if (!laci_grouped_rows_gain(p)) return laci_native_finish_csr(net, layer, kernel, err);
@@ -28,14 +30,14 @@ static lac_status finish(laci_net *net, const laci_native_layer *layer, laci_nat
   const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
   if (st) return st;
   kernel->grouped = grouped;
-  kernel->drop = drop;
+  kernel->drop = destroy_grouped_rows;
   laci_sparse_form_keep_tiles(form);
   net->plan.weight_bytes += grouped->bytes;
   return LAC_OK;
 }
 
-static void make(laci_net *net, laci_native_step *step) {
-  laci_native_make_kernel(net, step, finish);
+static void make_step(laci_net *net, laci_native_step *step) {
+  laci_native_make_kernel(net, step, finish_kernel);
   const laci_native_kernel *kernel = step->state;
   if (kernel && !kernel->grouped) step->algorithm = &laci_algorithm_csr;
   step->kernel = laci_native_product_name(net, step->layer,
@@ -67,19 +69,19 @@ static void run(laci_net *net, const laci_native_step *step) {
   const laci_sparse_form *form = &w.kernel->form;
   w.n_units = laci_grouped_rows_units(form->tiles, form->n_tiles);
   w.n_strips = laci_grouped_rows_strips(w.n_units);
-  laci_native_fill_around(net, step, w.o.y);
+  laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, run_strips, &w);
 }
 
 /* ---- The record ---- */
 
 /* Returns the number of units, halves of tiles, that have results. */
-static int64_t units_of(const laci_native_layer *layer) {
+static int64_t count_units(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
-  const int64_t between = laci_native_is_pixel(g) ? 0 : 1; /* zeros between two rows of pixels */
+  const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* zeros between two rows of pixels */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
-  if (laci_native_by_images(layer->n_images)) return 2 * laci_cost_tiles(layer, 1);
+  if (laci_native_lanes_are_images(layer->n_images)) return 2 * laci_cost_n_tiles(layer, 1);
   return layer->n_images * laci_ceil_div(pixels, UNIT);
 }
 
@@ -87,36 +89,36 @@ static int64_t units_of(const laci_native_layer *layer) {
 static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_figures *c = laci_costs_of(net, layer);
-  const bool images = laci_native_by_images(layer->n_images);
-  const double units = (double)units_of(layer);
-  const double lost = (double)laci_grouped_rows_strips(units_of(layer)) * c->strip;
-  const double share = (laci_native_is_pixel(g) || images ? c->grouped : c->grouped_window) *
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
+  const bool images = laci_native_lanes_are_images(layer->n_images);
+  const double units = (double)count_units(layer);
+  const double lost = (double)laci_grouped_rows_strips(count_units(layer)) * c->strip;
+  const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
-  const double kept = laci_cost_terms(g) * layer->kept; /* weights of a row */
+  const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */
   const double result = images ? c->grouped_of_images : c->grouped_result;
   const double each = kept * (units + lost) / share + units * result;
   return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);
 }
 
-static double bytes(const laci_net *net, const laci_native_layer *layer) {
+static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
   const double each = 5.4;
   (void)net;
-  return laci_cost_weights(layer) * layer->kept * each;
+  return laci_cost_n_weights(layer) * layer->kept * each;
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its weights change, are no floats, or do not keep half of each row";
   return !layer->is_dense && laci_native_is_of_constant_floats(net, layer) &&
-         laci_native_may_group(layer);
+         laci_native_may_group_rows(layer);
 }
 
 const laci_algorithm laci_algorithm_grouped_rows = {.name = "grouped_rows",
                                                     .timed_as = "lists",
                                                     .kind = LACI_NATIVE_PRODUCT,
                                                     .skips_zeros = true,
-                                                    .can = can,
+                                                    .can = can_compute,
                                                     .cost = grouped_rows_cost,
-                                                    .bytes = bytes,
-                                                    .make = make,
+                                                    .bytes = weight_bytes,
+                                                    .make = make_step,
                                                     .run = run};

@@ -50,7 +50,7 @@ static lac_status make_form(laci_net *net, const laci_native_layer *layer,
 /** Moves tiles from a layout without a border to the phase's first result in the layer's output. */
 static void move_tiles(const laci_net *net, const laci_native_layer *layer, int phase,
                        laci_sparse_form *form) {
-  const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
+  const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
   if (layer->scatter <= 1) return;
   const int64_t row = out->top + phase / 2, column = out->left + phase % 2;
   const int64_t further = row * out->row_stride + column * out->pixel_stride;
@@ -59,12 +59,12 @@ static void move_tiles(const laci_net *net, const laci_native_layer *layer, int 
 
 static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *layer, int phase,
                                        laci_native_finish *finish) {
-  const laci_sparse_layout in = laci_native_layer_in(net, layer);
+  const laci_sparse_layout in = laci_native_input_layout(net, layer);
   const laci_sparse_layouts layouts = {.in = in,
-                                       .out = laci_native_layer_out(net, layer),
+                                       .out = laci_native_output_layout(net, layer),
                                        .n_images = laci_native_image_blocks(&in, layer->n_images)};
   laci_native_kernel *kernel = new_kernel(net);
-  laci_sparse_window g = layer->mask ? laci_native_phase(layer, phase) : layer->window;
+  laci_sparse_window g = layer->mask ? laci_native_phase_window(layer, phase) : layer->window;
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) {
@@ -77,7 +77,8 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
     st = make_form(net, layer, &g, &layouts, kernel, &why);
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
-  if (!st && layer->mask && !laci_native_keep_gradient(net, layer, kernel)) st = net->plan.status;
+  if (!st && layer->mask && !laci_native_prepare_gradient(net, layer, kernel))
+    st = net->plan.status;
   if (!st) st = finish(net, layer, kernel, &why);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
   else if (st && !net->plan.status) laci_plan_fail(&net->plan, st, "%s", why.text);
@@ -121,7 +122,7 @@ void laci_native_destroy(laci_net *net) {
     laci_sparse_form_clear(&native->kernels[at]->form);
     laci_free(native->kernels[at]->places.at);
     if (native->kernels[at]->drop) native->kernels[at]->drop(native->kernels[at]);
-    laci_native_drop_gradient(native->kernels[at]);
+    laci_native_destroy_gradient(native->kernels[at]);
   }
   laci_free((void *)native->kernels);
   laci_native_clear_scratch(native);

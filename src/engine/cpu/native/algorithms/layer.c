@@ -19,10 +19,11 @@ bool laci_native_is_of_constant_floats(const laci_net *net, const laci_native_la
 bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *layer) {
   return laci_native_is_of_constant_floats(net, layer) &&
          laci_native_isa_of(net, layer) == LACI_JIT_AVX512 &&
-         !laci_native_by_images(layer->n_images) && laci_sparse_may_be_unpadded(&layer->window);
+         !laci_native_lanes_are_images(layer->n_images) &&
+         laci_sparse_may_be_unpadded(&layer->window);
 }
 
-bool laci_native_may_group(const laci_native_layer *layer) {
+bool laci_native_may_group_rows(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   return laci_grouped_rows_may_gain(g->channels_out / g->groups, layer->kept);
 }
@@ -32,7 +33,7 @@ int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
   int64_t products = 0; /* products of all results, for one channel of one image */
   for (int phase = 0; phase < layer->n_phases; phase++) {
-    const laci_sparse_window part = laci_native_phase(layer, phase);
+    const laci_sparse_window part = laci_native_phase_window(layer, phase);
     products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
   }
   if (layer->mask) {

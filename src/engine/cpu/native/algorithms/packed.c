@@ -31,7 +31,7 @@ typedef struct packed_rows {
   int64_t *next;   /* [taps] */
 } packed_rows;
 
-static void clear(packed_rows *rows) {
+static void clear_rows(packed_rows *rows) {
   laci_free(rows->values);
   laci_free(rows->index);
   laci_free(rows->column);
@@ -89,16 +89,16 @@ static lac_status merge_rows(const merging *m, int64_t first, int64_t n, packed_
   return st;
 }
 
-static void merge_some(int64_t begin, int64_t end, void *context) {
+static void merge_range(int64_t begin, int64_t end, void *context) {
   merging *m = context;
   packed_rows rows;
   const lac_status st = merge_rows(m, begin, end - begin, &rows);
-  clear(&rows);
+  clear_rows(&rows);
   if (st) atomic_store(&m->failed, (int)st);
 }
 
 /** Moves the rows together: places that were not needed are dropped. */
-static void close_up(const merging *m, int64_t n_rows) {
+static void close_gaps(const merging *m, int64_t n_rows) {
   const int64_t each = m->taps * m->known->packing->row_values;
   laci_sparse_kept *kept = m->kept;
   for (int64_t row = 0; row < n_rows; row++) {
@@ -113,8 +113,8 @@ static void close_up(const merging *m, int64_t n_rows) {
 
 /** Are the packed rows those of the layer's product, in f32, with nothing but zeros left out? A
  * matrix may be packed for another layer that reads it transposed. */
-static bool fits(const laci_net *net, const laci_native_layer *layer,
-                 const laci_engine_weight *known) {
+static bool fits_packing(const laci_net *net, const laci_native_layer *layer,
+                         const laci_engine_weight *known) {
   const laci_sparse_window *g = &layer->window;
   const laci_packing *p = known ? known->packing : NULL;
   if (!p || !known->rows || p->dtype != LAC_DTYPE_F32 || p->fill != 0) return false;
@@ -128,7 +128,7 @@ bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
   enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
   const laci_engine_weight *known = laci_net_weight_facts(net, weight->value);
-  if (!fits(net, layer, known)) return false;
+  if (!fits_packing(net, layer, known)) return false;
   const int64_t rows = g->channels_out, taps = g->kernel_h * g->kernel_w;
   const int64_t each = taps * known->packing->row_values;
   const size_t n = (size_t)(rows * each);
@@ -143,7 +143,7 @@ bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
                              .column = laci_alloc(n, sizeof *kept->column),
                              .weight = laci_alloc(n, sizeof *kept->weight)};
   if (m.n && kept->row_begin && kept->column && kept->weight) {
-    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_some, &m);
+    laci_pool_for(net->pool, rows, each < GRAIN ? GRAIN / each : 1, merge_range, &m);
   } else {
     m.failed = LAC_NO_MEMORY;
   }
@@ -152,7 +152,7 @@ bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
     laci_plan_fail(&net->plan, (lac_status)failed, "%s: its packed rows cannot be read",
                    net->plan.graph->values[weight->value].name);
   } else {
-    close_up(&m, rows);
+    close_gaps(&m, rows);
   }
   laci_free(m.n);
   return !failed;

@@ -15,7 +15,7 @@ typedef struct pool_work {
   float *y;
 } pool_work;
 
-static void pool_some(int64_t begin, int64_t end, void *context) {
+static void pool_range(int64_t begin, int64_t end, void *context) {
   const pool_work *w = context;
   laci_max_pool_now()(w->pool, w->x, w->y, begin, end);
 }
@@ -23,13 +23,13 @@ static void pool_some(int64_t begin, int64_t end, void *context) {
 static void run(laci_net *net, const laci_native_step *step) {
   pool_work w = {step->state, laci_net_data(net, step->tensors.x),
                  laci_net_data(net, step->tensors.y)};
-  laci_native_fill_around(net, step, w.y);
-  laci_pool_for(net->pool, laci_max_pool_items(w.pool), 1, pool_some, &w);
+  laci_native_fill_result_border(net, step, w.y);
+  laci_pool_for(net->pool, laci_max_pool_items(w.pool), 1, pool_range, &w);
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
-  const laci_sparse_layout in = laci_native_layer_in(net, layer);
+  const laci_sparse_layout in = laci_native_input_layout(net, layer);
   laci_max_pool *pool = laci_plan_alloc(&net->plan, 1, sizeof *pool);
   if (!pool) return;
   *pool =
@@ -38,7 +38,7 @@ static void make(laci_net *net, laci_native_step *step) {
   step->kernel = layer->bytes ? "int8 pool" : "native pool";
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no MaxPool";
   return layer->kind == LACI_NATIVE_POOL && !layer->is_dense;
@@ -47,7 +47,7 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
 const laci_algorithm laci_algorithm_pool = {.name = "pool",
                                             .timed_as = "sparse",
                                             .kind = LACI_NATIVE_POOL,
-                                            .can = can,
-                                            .cost = laci_cost_light,
-                                            .make = make,
+                                            .can = can_compute,
+                                            .cost = laci_cost_of_light,
+                                            .make = make_step,
                                             .run = run};

@@ -15,7 +15,7 @@ static lac_status run(laci_net *net, laci_net_step *step, lac_error *err) {
 }
 
 /** Returns the step as far as it is known before its algorithm prepares it. */
-static laci_native_step begin(laci_net *net, const laci_native_layer *layer) {
+static laci_native_step begin_step(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
       laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
@@ -23,12 +23,12 @@ static laci_native_step begin(laci_net *net, const laci_native_layer *layer) {
                             .algorithm = laci_algorithm_of(layer->algorithm),
                             .out = out.layout,
                             .size = laci_native_size_of(net, y, &out),
-                            .around = laci_native_around(&out),
+                            .around = laci_native_border_value(&out),
                             .weights = -1,
                             .scratch = -1};
 }
 
-static void add(laci_net *net, laci_native_step *s) {
+static void add_step(laci_net *net, laci_native_step *s) {
   enum { SCRATCH = 4 };
   const laci_fused *fused = s->layer->fused;
   s->tensors = laci_native_take_tensors(net, s->layer);
@@ -49,7 +49,7 @@ static void add(laci_net *net, laci_native_step *s) {
 }
 
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {
-  return laci_native_chosen(net, fused) != NULL;
+  return laci_native_chosen_layer(net, fused) != NULL;
 }
 
 bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -58,18 +58,18 @@ bool laci_native_fits(laci_net *net, const laci_fused *fused, const char **why) 
 }
 
 void laci_lower_native(laci_net *net, const laci_fused *fused) {
-  const laci_native_layer *layer = laci_native_chosen(net, fused);
+  const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
   laci_native_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
-  *s = begin(net, layer);
+  *s = begin_step(net, layer);
   s->algorithm->make(net, s);
-  if (!net->plan.status) add(net, s);
+  if (!net->plan.status) add_step(net, s);
 }
 
 laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_native_step *step) {
   return laci_native_operands_of(net, step->layer, &step->tensors);
 }
 
-void laci_native_fill_around(laci_net *net, const laci_native_step *step, float *y) {
+void laci_native_fill_result_border(laci_net *net, const laci_native_step *step, float *y) {
   laci_native_fill_border(net, &step->out, &step->size, step->around, y);
 }

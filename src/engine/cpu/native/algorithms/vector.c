@@ -17,18 +17,18 @@
 #include "engine/cpu/onednn/onednn.h"
 
 /** Do the options and the number of kept weights allow this kernel? */
-static bool is_wanted(const laci_net *net, const laci_right_operand *r, int matrix) {
+static bool is_allowed(const laci_net *net, const laci_right_operand *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->native_use) {
     case LACI_NATIVE_USE_ALL: return true;
     case LACI_NATIVE_USE_FASTER:
-      if (laci_cpu() == LACI_CPU_ANY || !laci_vector_may_gain(net, n)) return false;
+      if (laci_cpu() == LACI_CPU_ANY || !laci_vector_may_be_faster(net, n)) return false;
       break;
     case LACI_NATIVE_USE_ZEROS: break;
     case LACI_NATIVE_USE_NONE:
     case LACI_NATIVE_USE_LISTED: return false;
   }
-  return laci_vector_gains(net, laci_net_kept_share(net, matrix));
+  return laci_vector_is_faster(net, laci_net_kept_share(net, matrix));
 }
 
 bool laci_right_operand_has_few_rows(const laci_right_operand *r) {
@@ -42,10 +42,10 @@ bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char
   if (net->plan.bf16) return false;
   if (!laci_right_operand_has_few_rows(&r) || r.left_transposed) return false;
   if (r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
-  return is_wanted(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
+  return is_allowed(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
 }
 
-double laci_product_sparse_saves(laci_net *net) {
+double laci_product_sparse_saved_bytes(laci_net *net) {
   const double a_bit = 1 / 8.0; /* bytes for each element of the matrix, in addition to the kept
                                    ones */
   double n = 0;
@@ -96,8 +96,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
 
 /** Stores the packed matrix as a weight, the chunks' beginnings and then their bytes, and returns
  * its index; -1 after a failure. */
-static int pack(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
-                laci_sparse_rows *rows) {
+static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
+                       laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_operand_weight(net, fused, r);
   packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth, .pairs = true}};
   const size_t n = (size_t)laci_sparse_rows_chunks(&p.rows) + 1;
@@ -136,7 +136,7 @@ typedef struct work {
   laci_sparse_vectors v;
 } work;
 
-static void multiply_some(int64_t begin, int64_t end, void *context) {
+static void multiply_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   laci_sparse_rows_multiply_now()(w->rows, &w->v, begin, end);
 }
@@ -158,7 +158,7 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
                   .bias = biased ? laci_net_data(net, step->tensors[2]) : NULL}};
   (void)err;
   laci_pool_for(net->pool, places, laci_ceil_div(places, (int64_t)PARTS * net->n_threads),
-                multiply_some, &w);
+                multiply_range, &w);
   return LAC_OK;
 }
 
@@ -170,7 +170,8 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
   sparse_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return -1;
   const int x = laci_product_read_rows(net, node->inputs[0], r->rows, r->depth, false);
-  const int bias = laci_right_operand_bias(net, fused, r), matrix = pack(net, fused, r, &s->rows);
+  const int bias = laci_right_operand_bias(net, fused, r),
+            matrix = pack_matrix(net, fused, r, &s->rows);
   laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
   const int to = md ? laci_net_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);

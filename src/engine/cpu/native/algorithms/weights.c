@@ -35,17 +35,17 @@ void laci_native_clear_scratch(laci_native_net *native) {
 
 /* ---- A matrix that is stored transposed ---- */
 
-typedef struct turning {
+typedef struct transposition {
   const float *from; /* [depth][columns] */
   float *to;         /* [columns][depth] */
   int64_t columns, depth;
-} turning;
+} transposition;
 
 /** Transposes some columns, in blocks, so that each cache line is used for several columns while it
  * is in the cache. */
-static void turn_some(int64_t begin, int64_t end, void *context) {
+static void transpose_range(int64_t begin, int64_t end, void *context) {
   enum { WIDE = 8, DEEP = 256 };
-  const turning *t = context;
+  const transposition *t = context;
   for (int64_t deep = 0; deep < t->depth; deep += DEEP) {
     const int64_t bottom = deep + DEEP < t->depth ? deep + DEEP : t->depth;
     for (int64_t wide = begin; wide < end; wide += WIDE) {
@@ -62,8 +62,8 @@ static void turn_some(int64_t begin, int64_t end, void *context) {
 static const float *transpose(laci_net *net, const float *from, const laci_right_operand *r) {
   enum { COLUMNS = 64 };
   float *to = take_scratch(net, &net->native->transposed, r->columns * r->depth);
-  turning t = {from, to, r->columns, r->depth};
-  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, turn_some, &t);
+  transposition t = {from, to, r->columns, r->depth};
+  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, transpose_range, &t);
   return to;
 }
 
@@ -88,16 +88,16 @@ static const float *read_weight(laci_net *net, const laci_native_layer *layer,
   return r.transposed ? floats : transpose(net, floats, &r);
 }
 
-typedef struct looking {
+typedef struct kept_search {
   const float *dense;
   const int32_t *dense_at;
   int64_t n_dense, length; /* weights of a dense row, and columns of a row of the product */
   int64_t rows_together;   /* rows of a convolution group */
   laci_sparse_kept *kept;
-} looking;
+} kept_search;
 
-static void count_some(int64_t begin, int64_t end, void *context) {
-  const looking *l = context;
+static void count_range(int64_t begin, int64_t end, void *context) {
+  const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
     int64_t n = 0;
@@ -108,8 +108,8 @@ static void count_some(int64_t begin, int64_t end, void *context) {
 
 /** Writes the kept columns without a branch, since no branch could be predicted: every column is
  * written, and overwritten by the next one if it is not kept. */
-static void take_some(int64_t begin, int64_t end, void *context) {
-  const looking *l = context;
+static void gather_range(int64_t begin, int64_t end, void *context) {
+  const kept_search *l = context;
   for (int64_t row = begin; row < end; row++) {
     const float *x = l->dense + row * l->n_dense;
     const int64_t first = row / l->rows_together * l->length;
@@ -131,16 +131,16 @@ static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
   const float *dense = read_weight(net, layer, weight);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
-  looking l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
+  kept_search l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);
-    laci_pool_for(net->pool, rows, grain, count_some, &l);
+    laci_pool_for(net->pool, rows, grain, count_range, &l);
     for (int64_t row = 0; row < rows; row++) kept->row_begin[row + 1] += kept->row_begin[row];
     kept->column = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->column);
     kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
   }
-  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, take_some, &l);
+  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, gather_range, &l);
   else laci_plan_no_memory(&net->plan);
   if (net->native->dense.n > MOST_HELD) laci_native_clear_scratch(net->native);
   laci_free(dense_at);
@@ -162,7 +162,7 @@ const float *laci_native_read_dense(laci_net *net, const laci_native_layer *laye
   return read_weight(net, layer, &weight);
 }
 
-int laci_native_dense(laci_net *net, const laci_native_layer *layer) {
+int laci_native_store_dense(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   const float *dense = read_weight(net, layer, &weight);
   return dense ? laci_net_weight_from_floats(net, dense, laci_shape_count(&weight.shape)) : -1;
@@ -170,7 +170,7 @@ int laci_native_dense(laci_net *net, const laci_native_layer *layer) {
 
 /* ---- The bias ---- */
 
-int laci_native_bias(laci_net *net, const laci_native_layer *layer) {
+int laci_native_store_bias(laci_net *net, const laci_native_layer *layer) {
   const int64_t n = layer->window.channels_out;
   int bias;
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];

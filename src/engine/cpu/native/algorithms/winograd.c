@@ -61,30 +61,30 @@ static void run_shares(int64_t begin, int64_t end, void *context) {
 
 /* ---- A block computed by all threads ---- */
 
-static void transform_some(int64_t begin, int64_t end, void *context) {
+static void transform_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.transform(&w->s->w, &w->block, w->o.x, (int64_t[]){begin, end}, w->points);
 }
 
-static void multiply_some(int64_t begin, int64_t end, void *context) {
+static void multiply_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.multiply(&w->s->w, &w->block, w->weights, w->points, (int64_t[]){begin, end}, w->sums);
 }
 
-static void finish_some(int64_t begin, int64_t end, void *context) {
+static void finish_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.finish(&w->s->w, &w->block, w->sums, (int64_t[]){begin, end}, &w->o);
 }
 
-static void run_together(laci_net *net, work *w) {
+static void run_with_all_threads(laci_net *net, work *w) {
   enum { CHANNELS = 8 };
   const laci_sparse_window *g = &w->s->w.window;
   w->sums = w->points + w->s->n_points;
   for (int64_t at = 0; at < w->s->n_blocks; at++) {
     w->block = block_of(w->s, at);
-    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_some, w);
-    laci_pool_for(net->pool, w->s->w.points, 1, multiply_some, w);
-    laci_pool_for(net->pool, g->channels_out, CHANNELS, finish_some, w);
+    laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_range, w);
+    laci_pool_for(net->pool, w->s->w.points, 1, multiply_range, w);
+    laci_pool_for(net->pool, g->channels_out, CHANNELS, finish_range, w);
   }
 }
 
@@ -95,9 +95,9 @@ static void run(laci_net *net, const laci_native_step *step) {
             .o = laci_native_step_operands(net, step),
             .weights = laci_net_data(net, step->weights),
             .points = laci_net_data(net, step->scratch)};
-  laci_native_fill_around(net, step, w.o.y);
+  laci_native_fill_result_border(net, step, w.o.y);
   if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
-  else run_together(net, &w);
+  else run_with_all_threads(net, &w);
 }
 
 /* ---- Planning ---- */
@@ -108,7 +108,7 @@ typedef struct filling {
   float *to;
 } filling;
 
-static void fill_some(int64_t begin, int64_t end, void *context) {
+static void fill_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_winograd4_fill(f->w, f->dense, (int64_t[]){begin, end}, f->to);
 }
@@ -121,16 +121,16 @@ static int make_weights(laci_net *net, const laci_native_layer *layer, const lac
   const float *dense = tensor >= 0 ? laci_native_read_dense(net, layer) : NULL;
   if (!dense) return -1;
   filling f = {w, dense, laci_net_data(net, tensor)};
-  laci_pool_for(net->pool, laci_winograd4_groups(w), 1, fill_some, &f);
+  laci_pool_for(net->pool, laci_winograd4_groups(w), 1, fill_range, &f);
   return tensor;
 }
 
 /** Makes the kernel's tiles, in the plan's memory. Returns false after a failure, or if the
  * implementation declines. */
 static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winograd4 *w) {
-  const laci_sparse_layout *out = laci_native_memory_at(net, layer->output);
-  const laci_sparse_layouts layouts = {.in = laci_native_layer_in(net, layer),
-                                       .out = laci_native_layer_out(net, layer),
+  const laci_sparse_layout *out = laci_native_assigned_layout(net, layer->output);
+  const laci_sparse_layouts layouts = {.in = laci_native_input_layout(net, layer),
+                                       .out = laci_native_output_layout(net, layer),
                                        .n_images = laci_native_image_blocks(out, layer->n_images)};
   lac_error why = {0};
   laci_winograd4 made;
@@ -148,10 +148,10 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
 /* Decides how the work is shared. Threads with blocks of their own neither wait for each other nor
  * read what another one wrote. But each of them reads all weights, which a shared cache should
  * hold. */
-static void share_out(const laci_net *net, const laci_native_layer *layer, winograd_state *s) {
+static void share_work(const laci_net *net, const laci_native_layer *layer, winograd_state *s) {
   const laci_winograd4 *w = &s->w;
   const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
-  const double shared = laci_costs_of(net, layer)->weights_shared;
+  const double shared = laci_cost_figures_of(net, layer)->weights_shared;
   const bool small = (double)laci_winograd4_bytes(&w->window) <= shared;
   s->n_blocks = laci_ceil_div(w->n_units, apart);
   s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
@@ -163,12 +163,12 @@ static void share_out(const laci_net *net, const laci_native_layer *layer, winog
   s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   const laci_native_layer *layer = step->layer;
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
-  share_out(net, layer, s);
+  share_work(net, layer, s);
   step->state = s;
   step->weights = make_weights(net, layer, &s->w);
   step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);
@@ -182,10 +182,10 @@ static void make(laci_net *net, laci_native_step *step) {
 static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {
   enum { SIDE = LACI_WINOGRAD4_SIDE, VECTOR = 8 };
   const laci_sparse_window *g = &layer->window;
-  const laci_cost_figures *c = laci_costs_of(net, layer);
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   if (c->winograd == 0) return INFINITY;
   const int64_t tiles = laci_ceil_div(g->out_h, SIDE) * laci_ceil_div(g->out_w, SIDE);
-  const int64_t each = laci_native_by_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
+  const int64_t each = laci_native_lanes_are_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
   const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
   const double sources = (double)laci_winograd4_sources(g),
@@ -198,12 +198,12 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
          lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
 }
 
-static double bytes(const laci_net *net, const laci_native_layer *layer) {
+static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
   return (double)laci_winograd4_bytes(&layer->window);
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = "its window, its type, or the memory that there is";
   return laci_native_is_of_constant_floats(net, layer) && !layer->rows &&
          !(net->native && net->native->tight) && laci_winograd4_fits(&layer->window);
@@ -230,10 +230,10 @@ const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .timed_as = "winograd",
                                                 .kind = LACI_NATIVE_PRODUCT,
                                                 .transforms = true,
-                                                .can = can,
+                                                .can = can_compute,
                                                 .gains_without_zeros = gains_without_zeros,
                                                 .is_unpadded = is_unpadded,
                                                 .cost = winograd4_cost,
-                                                .bytes = bytes,
-                                                .make = make,
+                                                .bytes = weight_bytes,
+                                                .make = make_step,
                                                 .run = run};

@@ -14,7 +14,8 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static double bytes_by(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
+static double bytes_by_algorithm(const laci_net *net, const laci_native_layer *layer,
+                                 laci_algorithm_id id) {
   const laci_algorithm *algorithm = laci_algorithm_of(id);
   return algorithm->bytes ? algorithm->bytes(net, layer) : 0;
 }
@@ -25,7 +26,7 @@ static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   enum { FEW_PIXELS = 16 * 16, FEW_CHANNELS = 127, POINTS = 16 };
   const laci_sparse_window *g = &layer->window;
   if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
-    return bytes_by(net, layer, LACI_ALGORITHM_dense);
+    return bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
   }
   const double transformed = (double)laci_winograd4_bytes(g);
   const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
@@ -34,7 +35,7 @@ static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
 }
 
 /* Returns the bytes of all weights as they are in the network. */
-static double all_bytes(const laci_net *net) {
+static double all_weight_bytes(const laci_net *net) {
   double n = 0;
   for (int v = 0; v < net->plan.graph->n_values; v++) {
     const laci_constant *constant = net->plan.values[v].constant;
@@ -56,23 +57,24 @@ static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
 
 /* Returns the time that the layer's algorithm saves for each additional byte of memory; infinite:
  * there is no alternative that takes less memory. */
-static double gain(const laci_net *net, const laci_native_costs *costs, int at) {
+static double gain_per_byte(const laci_net *net, const laci_native_costs *costs, int at) {
   const laci_native_layer *layer = &net->native->layers[at];
   const laci_algorithm_id other = other_algorithm(layer, costs, at);
   if (!laci_algorithm_of(layer->algorithm)->transforms) return INFINITY;
   const double cost = costs->of[other][at];
-  const double more = bytes_by(net, layer, layer->algorithm) - bytes_by(net, layer, other);
+  const double more =
+      bytes_by_algorithm(net, layer, layer->algorithm) - bytes_by_algorithm(net, layer, other);
   if (!isfinite(cost) || more <= 0) return INFINITY;
   return (cost - costs->chosen[at]) / more;
 }
 
 /* Returns the layer that loses the least time for each byte by another algorithm; -1: no layer has
  * one that takes less memory. */
-static int least_gain(const laci_net *net, const laci_native_costs *costs) {
+static int find_least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;
   for (int at = 0; at < net->native->n_layers; at++) {
-    const double of = gain(net, costs, at);
+    const double of = gain_per_byte(net, costs, at);
     if (of < best) {
       best = of;
       least = at;
@@ -83,21 +85,21 @@ static int least_gain(const laci_net *net, const laci_native_costs *costs) {
 
 /* Gives the layer the other algorithm, and returns by how many bytes that reduces weights. Where
  * dense kernels would not save memory either, their cost is raised so that they are not chosen. */
-static double take_other(laci_net *net, laci_native_costs *costs, int at) {
+static double use_other_algorithm(laci_net *net, laci_native_costs *costs, int at) {
   const double much = 1.5;
   laci_native_layer *layer = &net->native->layers[at];
   double *of_dense = &costs->of[LACI_ALGORITHM_dense][at];
-  const double before = bytes_by(net, layer, layer->algorithm);
+  const double before = bytes_by_algorithm(net, layer, layer->algorithm);
   layer->algorithm = other_algorithm(layer, costs, at);
   costs->chosen[at] = costs->of[layer->algorithm][at];
-  const double bytes = bytes_by(net, layer, layer->algorithm);
+  const double bytes = bytes_by_algorithm(net, layer, layer->algorithm);
   if (dense_bytes(net, layer) > much * bytes) *of_dense = fmax(*of_dense, costs->chosen[at]);
   return before - bytes;
 }
 
 /* Returns the cost of dense kernels between native layers, with reorders on both sides. */
-static double dense_between(const laci_native_costs *costs, const laci_native_layer *layer,
-                            int at) {
+static double dense_cost_between(const laci_native_costs *costs, const laci_native_layer *layer,
+                                 int at) {
   const laci_sparse_window *g = &layer->window;
   const double in = (double)(g->channels_in * g->h * g->w);
   const double out = (double)(g->channels_out * g->out_h * g->out_w);
@@ -107,19 +109,19 @@ static double dense_between(const laci_native_costs *costs, const laci_native_la
 
 void laci_native_save_memory(laci_net *net, laci_native_costs *costs) {
   const laci_native_net *native = net->native;
-  const double times = 1.7, all = all_bytes(net);
-  double bytes = all - laci_product_sparse_saves(net), dense = all;
+  const double times = 1.7, all = all_weight_bytes(net);
+  double bytes = all - laci_product_sparse_saved_bytes(net), dense = all;
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* other kinds have few or no weights */
     const double by_dense = dense_bytes(net, layer);
-    const bool gains = costs->chosen[at] < dense_between(costs, layer, at);
-    const double raw = bytes_by(net, layer, LACI_ALGORITHM_dense);
+    const bool gains = costs->chosen[at] < dense_cost_between(costs, layer, at);
+    const double raw = bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
     dense += by_dense - raw;
-    bytes += (gains ? bytes_by(net, layer, layer->algorithm) : by_dense) - raw;
+    bytes += (gains ? bytes_by_algorithm(net, layer, layer->algorithm) : by_dense) - raw;
   }
   const double most = fmax(dense, times * all);
-  for (int at = 0; bytes > most && (at = least_gain(net, costs)) >= 0;) {
-    bytes -= take_other(net, costs, at);
+  for (int at = 0; bytes > most && (at = find_least_gain(net, costs)) >= 0;) {
+    bytes -= use_other_algorithm(net, costs, at);
   }
 }

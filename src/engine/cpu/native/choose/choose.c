@@ -18,9 +18,9 @@ enum { NEIGHBOURS = 3 }; /* layers after a layer that are tried together with it
 
 /** What a value is in the present choice of layers. */
 typedef struct node_value {
-  bool made; /* a chosen layer writes it */
-  bool lies; /* a chosen layer reads or adds it as it is stored, in a native layout */
-  bool norm; /* the result of a normalization, which can write a native layout */
+  bool made;           /* a chosen layer writes it */
+  bool read_as_stored; /* a chosen layer reads or adds it as it is stored, in a native layout */
+  bool norm;           /* the result of a normalization, which can write a native layout */
   bool images;
   int n_read; /* how often chosen layers read it */
   double floats;
@@ -32,84 +32,84 @@ typedef struct choice {
   laci_native_costs costs;
 } choice;
 
-static void read_value(choice *c, int value, bool lies) {
+static void note_read(choice *c, int value, bool read_as_stored) {
   c->values[value].n_read++;
-  c->values[value].lies = c->values[value].lies || lies;
+  c->values[value].read_as_stored = c->values[value].read_as_stored || read_as_stored;
 }
 
 /** Returns the cost of a reordered copy that only this layer reads; 0: it needs none. */
-static double private_copy(const choice *c, const laci_native_layer *layer) {
+static double private_copy_cost(const choice *c, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const bool as_it_lies = layer->reading == LACI_NATIVE_AS_STORED;
+  const bool as_stored = layer->reading == LACI_NATIVE_AS_STORED;
   const bool input = c->net->plan.graph->values[layer->input].is_input;
-  if (as_it_lies || (layer->reading == LACI_NATIVE_ROW_MAJOR && input)) return 0;
+  if (as_stored || (layer->reading == LACI_NATIVE_ROW_MAJOR && input)) return 0;
   const double floats = c->values[layer->input].floats;
   const double one_lane = floats / (double)(g->stride_h * g->stride_w);
   return c->costs.step +
          c->costs.reorder * (layer->reading == LACI_NATIVE_SUBSAMPLED ? one_lane : floats);
 }
 
-static double reorders(const choice *c, int value) {
+static double reorder_cost(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_count_uses(&c->net->plan, value) > v->n_read;
-  if (!v->made && v->lies && v->norm && !read_by_others) {
+  if (!v->made && v->read_as_stored && v->norm && !read_by_others) {
     return v->images ? v->floats * c->costs.norm_of_images : 0;
   }
-  const bool reordered = v->made ? read_by_others : v->lies;
+  const bool reordered = v->made ? read_by_others : v->read_as_stored;
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 
-static double total(choice *c) {
+static double total_cost(choice *c) {
   const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
-    c->values[v].made = c->values[v].lies = false;
+    c->values[v].made = c->values[v].read_as_stored = false;
     c->values[v].n_read = 0;
   }
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    sum += layer->chosen ? c->costs.chosen[at] + private_copy(c, layer)
+    sum += layer->chosen ? c->costs.chosen[at] + private_copy_cost(c, layer)
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
-    read_value(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
-    if (layer->residual >= 0) read_value(c, layer->residual, true);
+    note_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
+    if (layer->residual >= 0) note_read(c, layer->residual, true);
   }
-  for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorders(c, v);
+  for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorder_cost(c, v);
   return sum;
 }
 
 /* ---- Toggling ---- */
 
-static void toggle(laci_native_net *native, int layer) {
+static void toggle_layer(laci_native_net *native, int layer) {
   native->layers[layer].chosen = !native->layers[layer].chosen;
 }
 
 /** Toggles two layers, or one if both are the same, and keeps that if the sum is then below `best`.
  * Returns whether it was. */
-static bool try_turn(choice *c, int first, int second, double *best) {
+static bool try_toggle(choice *c, int first, int second, double *best) {
   laci_native_net *native = c->net->native;
-  toggle(native, first);
-  if (second != first) toggle(native, second);
-  const double sum = total(c);
+  toggle_layer(native, first);
+  if (second != first) toggle_layer(native, second);
+  const double sum = total_cost(c);
   if (sum < *best) {
     *best = sum;
     return true;
   }
-  toggle(native, first);
-  if (second != first) toggle(native, second);
+  toggle_layer(native, first);
+  if (second != first) toggle_layer(native, second);
   return false;
 }
 
 /** Toggles layers until no toggling decreases the sum; returns the sum. */
-static double improve(choice *c) {
+static double improve_choice(choice *c) {
   const laci_native_net *native = c->net->native;
-  double best = total(c);
+  double best = total_cost(c);
   for (bool better = true; better;) {
     better = false;
     for (int at = 0; at < native->n_layers; at++) {
       for (int to = at; to <= at + NEIGHBOURS && to < native->n_layers; to++) {
-        better = try_turn(c, at, to, &best) || better;
+        better = try_toggle(c, at, to, &best) || better;
       }
     }
   }
@@ -129,17 +129,17 @@ static void choose_known(choice *c) {
 }
 
 /** Improves the choice of all layers and the choice of none, and keeps the better result. */
-static void choose(choice *c) {
+static void choose_best(choice *c) {
   laci_native_net *native = c->net->native;
   choose_all(native, false);
-  const double without = total(c);
-  const double from_none = improve(c);
+  const double without = total_cost(c);
+  const double from_none = improve_choice(c);
   choose_known(c);
-  if (improve(c) > from_none) {
+  if (improve_choice(c) > from_none) {
     choose_all(native, false);
-    (void)improve(c);
+    (void)improve_choice(c);
   }
-  if (total(c) > without - c->costs.least_gain) choose_all(native, false);
+  if (total_cost(c) > without - c->costs.least_gain) choose_all(native, false);
 }
 
 /* ---- The whole choice ---- */
@@ -151,7 +151,7 @@ static bool may_be_sparse(const laci_net *net) {
 }
 
 /** Finds the sizes of values, and which are results of normalizations. */
-static void measure_values(choice *c) {
+static void describe_values(choice *c) {
   const laci_cpu_plan *plan = &c->net->plan;
   const laci_native_net *native = c->net->native;
   for (int at = 0; at < plan->n_scheduled; at++) {
@@ -166,14 +166,14 @@ static void measure_values(choice *c) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
-      c->values[values[v]].images = laci_native_by_images(layer->n_images);
+      c->values[values[v]].images = laci_native_lanes_are_images(layer->n_images);
     }
   }
 }
 
 /** Algorithms that transform values split strided windows by themselves, so their layers read the
  * value without phases. */
-static void read_as_algorithms_do(laci_native_net *native) {
+static void set_readings(laci_native_net *native) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     const bool itself = laci_algorithm_of(layer->algorithm)->transforms;
@@ -186,26 +186,26 @@ static void choose_faster(laci_net *net) {
   c.values = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
   laci_native_save_memory(net, &c.costs);
-  read_as_algorithms_do(net->native);
-  measure_values(&c);
-  choose(&c);
+  set_readings(net->native);
+  describe_values(&c);
+  choose_best(&c);
 }
 
 /** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the
  * wanted algorithm transforms weights, all layers that it cannot compute are left to dense
  * kernels. */
-static void take_all(laci_net *net) {
+static void choose_possible(laci_net *net) {
   laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->algorithm;
   const bool alone =
       net->native_use == LACI_NATIVE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
-    layer->algorithm = laci_algorithm_or(net, layer, wanted);
-    layer->chosen = laci_native_can(net, layer, layer->algorithm);
+    layer->algorithm = laci_algorithm_or_fallback(net, layer, wanted);
+    layer->chosen = laci_native_can_compute(net, layer, layer->algorithm);
     if (alone && layer->algorithm != wanted) layer->chosen = false;
   }
-  read_as_algorithms_do(native);
+  set_readings(native);
 }
 
 void laci_native_choose(laci_net *net) {
@@ -219,7 +219,7 @@ void laci_native_choose(laci_net *net) {
   if (!native->places) return;
   if (native->trained) laci_native_choose_trained(net);
   else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster(net);
-  else take_all(net);
-  laci_native_lay_out(net);
+  else choose_possible(net);
+  laci_native_assign_layouts(net);
   native->code_limit = laci_native_code_limit(net);
 }

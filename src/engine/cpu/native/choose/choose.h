@@ -13,13 +13,13 @@
 bool laci_native_padding_is_small(const laci_native_layer *layer);
 /** Can the layer be computed in bf16? Values then have channels last, in bf16 pairs; outputs of the
  * network are not rounded to bf16 first, so that no native layer writes them. */
-bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer);
+bool laci_native_can_compute_bf16(const laci_net *net, const laci_native_layer *layer);
 
 /* ---- posts.c ---- */
 
 /** Sets the functions, bounds and residual that follow the layer's sums; false if native kernels
  * cannot compute them. */
-bool laci_native_take_posts(laci_net *net, laci_native_layer *layer);
+bool laci_native_set_posts(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
 
@@ -42,7 +42,7 @@ bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
 
 /** Returns the value itself; or, if several DequantizeLinear read the same int8 value, the one
  * value that stands for their results. */
-int laci_native_same_value(const laci_cpu_plan *plan, int value);
+int laci_native_canonical_value(const laci_cpu_plan *plan, int value);
 /** Returns the fused node of the QuantizeLinear and DequantizeLinear that are the value's only
  * readers; NULL: there are other readers. */
 const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value);
@@ -53,15 +53,15 @@ bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_nativ
 void laci_native_choose_trained(laci_net *net);
 /** Makes a layer of floats an int8 layer, if its input, its weight and what follows it allow
  * that. */
-void laci_native_take_bytes(laci_net *net, laci_native_layer *layer);
+void laci_native_try_int8(laci_net *net, laci_native_layer *layer);
 
 /* ---- name.c ---- */
 
 enum { LACI_NATIVE_NAME = 256 };
 /** Writes the name that a layer's time is kept by: all that the time depends on but the machine.
  * layer NULL: reorders. */
-void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id,
-                      char name[LACI_NATIVE_NAME]);
+void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
+                            laci_algorithm_id id, char name[LACI_NATIVE_NAME]);
 
 /* ---- cost.c, estimate.c ---- */
 
@@ -78,7 +78,7 @@ typedef struct laci_native_costs {
 } laci_native_costs;
 
 /** Allocates arrays for all layers; false: no memory (noted). */
-bool laci_native_new_costs(laci_net *net, laci_native_costs *costs);
+bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs);
 /** Finds the measured times of all layers; false if one was not timed. */
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);

@@ -13,7 +13,7 @@
 static bool find_time(const laci_net *net, const laci_timings *timings,
                       const laci_native_layer *layer, laci_algorithm_id id, double *seconds) {
   char name[LACI_NATIVE_NAME];
-  laci_native_name(net, layer, id, name);
+  laci_native_layer_name(net, layer, id, name);
   return laci_timings_find(timings, name, seconds);
 }
 
@@ -25,7 +25,7 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
     const laci_native_layer *layer = &native->layers[at];
     for (int id = 0; id < LACI_N_ALGORITHMS && known; id++) {
       costs->of[id][at] = INFINITY;
-      if (!laci_native_can(net, layer, id)) continue;
+      if (!laci_native_can_compute(net, layer, id)) continue;
       known = find_time(net, timings, layer, id, &costs->of[id][at]);
     }
   }
@@ -33,7 +33,7 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
   return known;
 }
 
-bool laci_native_new_costs(laci_net *net, laci_native_costs *costs) {
+bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs) {
   const size_t n = (size_t)net->native->n_layers;
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     costs->of[id] = laci_plan_alloc(&net->plan, n, sizeof *costs->of[id]);
@@ -44,7 +44,7 @@ bool laci_native_new_costs(laci_net *net, laci_native_costs *costs) {
 
 static void choose_algorithm(const laci_net *net, laci_native_layer *layer, int at,
                              laci_native_costs *costs) {
-  layer->algorithm = laci_algorithm_or(net, layer, LACI_ALGORITHM_dense);
+  layer->algorithm = laci_algorithm_or_fallback(net, layer, LACI_ALGORITHM_dense);
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
     if (costs->of[id][at] < costs->of[layer->algorithm][at]) layer->algorithm = id;
   }
@@ -53,7 +53,7 @@ static void choose_algorithm(const laci_net *net, laci_native_layer *layer, int 
 
 /** Multiplies estimates, except those of dense kernels, by a margin if the figures are those of
  * another processor. */
-static void doubt_estimates(const laci_net *net, laci_native_costs *costs) {
+static void add_margin(const laci_net *net, laci_native_costs *costs) {
   for (int at = 0; at < net->native->n_layers; at++) {
     for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
       if (id != LACI_ALGORITHM_dense) costs->of[id][at] *= net->costs->margin;
@@ -62,10 +62,10 @@ static void doubt_estimates(const laci_net *net, laci_native_costs *costs) {
 }
 
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs) {
-  if (!laci_native_new_costs(net, costs)) return false;
+  if (!laci_native_alloc_costs(net, costs)) return false;
   if (!laci_native_find_timings(net, net->timings, costs)) {
     laci_native_estimate(net, costs);
-    doubt_estimates(net, costs);
+    add_margin(net, costs);
   }
   for (int at = 0; at < net->native->n_layers; at++) {
     choose_algorithm(net, &net->native->layers[at], at, costs);

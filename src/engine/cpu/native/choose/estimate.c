@@ -8,12 +8,13 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 static double cost_by(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id) {
-  return laci_native_can(net, layer, id) ? laci_algorithm_of(id)->cost(net, layer) : INFINITY;
+  return laci_native_can_compute(net, layer, id) ? laci_algorithm_of(id)->cost(net, layer)
+                                                 : INFINITY;
 }
 
 void laci_native_estimate(const laci_net *net, laci_native_costs *costs) {
   const laci_native_net *native = net->native;
-  const laci_cost_figures *c = laci_costs_of(net, NULL);
+  const laci_cost_figures *c = laci_cost_figures_of(net, NULL);
   costs->reorder = c->reorder;
   costs->norm_of_images = c->norm_of_images;
   costs->step = c->step;

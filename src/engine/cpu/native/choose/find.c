@@ -11,7 +11,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static bool window_of(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+static bool find_window(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
@@ -21,20 +21,21 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_native_
   layer->n_images = x->dims[0];
   layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
-  layer->window.values = laci_native_values(net);
+  layer->window.values = laci_native_value_type(net);
   return true;
 }
 
 static laci_native_reading reading_of(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
-  if (!strides || layer->kind != LACI_NATIVE_PRODUCT || laci_native_by_images(layer->n_images))
+  if (!strides || layer->kind != LACI_NATIVE_PRODUCT ||
+      laci_native_lanes_are_images(layer->n_images))
     return LACI_NATIVE_AS_STORED;
-  return laci_native_is_pixel(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
+  return laci_native_is_1x1(g) ? LACI_NATIVE_SUBSAMPLED : LACI_NATIVE_PHASES;
 }
 
 /** Describes a matrix product as a 1x1 convolution. */
-static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+static bool find_product_window(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
   if (!laci_right_operand_fits(net, fused, &why)) return false;
   const laci_right_operand r = laci_right_operand_of(net, fused);
@@ -43,34 +44,35 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_native_layer *l
   layer->rows = true;
   layer->n_images = 1;
   layer->window = laci_native_window_of_pixels(r.depth, r.columns, 1, r.rows);
-  layer->window.values = laci_native_values(net);
+  layer->window.values = laci_native_value_type(net);
   return true;
 }
 
 /** If the layer's result is quantized and dequantized, and has no other reader, returns the value
  * after that; it is the layer's result. Otherwise returns the value itself. */
-static int after_integers(const laci_cpu_plan *plan, int value) {
+static int skip_integers(const laci_cpu_plan *plan, int value) {
   const laci_fused *after = laci_native_quantized_after(plan, value);
   for (; after; after = laci_native_quantized_after(plan, value)) value = after->output;
   return value;
 }
 
-static const laci_cost_figures *of_floats(const laci_net *net) {
+static const laci_cost_figures *float_figures(const laci_net *net) {
   return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
 }
 
 /** Are layers found even if native kernels gain nothing? */
-static bool takes_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
+static bool finds_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
 
 /** Are there groups of few channels? For these, dense kernels use only a part of each vector, or
  * copy values for matrix products, so that generated code gains whatever is kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
-  const bool known = of_floats(net)->by_gemm > 0 || net->timings;
+  const bool known = float_figures(net)->by_gemm > 0 || net->timings;
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
-static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_native_layer *layer) {
+static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
+                       laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
   const char *why;
@@ -79,18 +81,19 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
   if (bytes && laci_native_find_sum(net, fused, layer)) return true;
   if (bytes && laci_native_find_pool_of_bytes(net, fused, layer)) return true;
   if (laci_native_find_pool(net, fused, layer)) {
-    layer->output = after_integers(&net->plan, fused->output);
+    layer->output = skip_integers(&net->plan, fused->output);
     return true;
   }
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
   *layer = (laci_native_layer){.fused = fused,
-                               .input = laci_native_same_value(&net->plan, node->inputs[0]),
-                               .output = after_integers(&net->plan, fused->output)};
-  if (!laci_native_take_posts(net, layer)) return false;
-  if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
-  if (net->plan.bf16 && !laci_native_can_bf16(net, layer)) return false;
+                               .input = laci_native_canonical_value(&net->plan, node->inputs[0]),
+                               .output = skip_integers(&net->plan, fused->output)};
+  if (!laci_native_set_posts(net, layer)) return false;
+  if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
+    return false;
+  if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
   if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
   layer->reading = reading_of(layer);
   if (!laci_native_padding_is_small(layer)) return false;
@@ -99,15 +102,15 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_na
     return true;
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
-  if (bytes) laci_native_take_bytes(net, layer);
-  layer->is_dense = layer->kept * 100 > of_floats(net)->most_kept && !layer->bytes &&
-                    !takes_all(net) && !has_narrow_groups(net, &layer->window);
+  if (bytes) laci_native_try_int8(net, layer);
+  layer->is_dense = layer->kept * 100 > float_figures(net)->most_kept && !layer->bytes &&
+                    !finds_all(net) && !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
 }
 
 /** Is none of the layer's values a matrix of rows to one layer and images of a convolution to
  * another? */
-static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
+static bool has_consistent_kinds(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   const int values[] = {layer->input, layer->output, layer->residual};
   for (int at = 0; at < 3; at++) {
@@ -121,7 +124,7 @@ static bool agrees(uint8_t *kinds, const laci_native_layer *layer) {
 
 /** Removes pools from the list: between layers whose weights change, oneDNN computes them. Returns
  * how many layers are left. */
-static int without_pools(laci_native_layer *layers, int n) {
+static int remove_pools(laci_native_layer *layers, int n) {
   int left = 0;
   for (int at = 0; at < n; at++) {
     if (layers[at].kind != LACI_NATIVE_POOL) layers[left++] = layers[at];
@@ -135,32 +138,33 @@ void laci_native_find_layers(laci_net *net) {
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
-  const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || finds_all(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
   if (!layers || !native || !kinds) return;
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];
-    if (scheduled->recomputed || !layer_of(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
+    if (scheduled->recomputed ||
+        !find_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
       continue;
-    if (!agrees(kinds, &layers[n])) continue;
+    if (!has_consistent_kinds(kinds, &layers[n])) continue;
     layers[n].algorithm = laci_algorithm_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
     n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
     n++;
   }
-  if (n == 0 || (n == n_neighbours && !takes_all(net))) return;
-  if (trained) n = without_pools(layers, n);
+  if (n == 0 || (n == n_neighbours && !finds_all(net))) return;
+  if (trained) n = remove_pools(layers, n);
   *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,
                               .n_layers = n,
                               .trained = trained};
   net->native = native;
-  native->tight = laci_native_is_tight(net);
+  native->tight = laci_native_is_short_of_memory(net);
 }
 
-const laci_native_layer *laci_native_chosen(const laci_net *net, const laci_fused *fused) {
+const laci_native_layer *laci_native_chosen_layer(const laci_net *net, const laci_fused *fused) {
   const laci_native_net *native = net->native;
   for (int at = 0; native && at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];

@@ -19,18 +19,18 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
   const laci_fake_quantized *in[2];
   if (shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
-    in[at] = laci_native_bytes_of(plan, node->inputs[at]);
+    in[at] = laci_native_quantization_of(plan, node->inputs[at]);
     if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
   }
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_SUM,
                                .n_images = shape->dims[0],
-                               .input = laci_native_same_value(plan, node->inputs[0]),
+                               .input = laci_native_canonical_value(plan, node->inputs[0]),
                                .output = after->output,
                                .kept = 1};
-  if (!laci_native_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
+  if (!laci_native_set_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
-  layer->residual = laci_native_same_value(plan, node->inputs[1]);
+  layer->residual = laci_native_canonical_value(plan, node->inputs[1]);
   layer->window =
       laci_native_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
@@ -38,7 +38,7 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
   if (!layer->bytes) return false;
   *layer->bytes =
       (laci_native_bytes){.x = in[0], .residual = in[1], .y = after->details, .n_scales = 0};
-  laci_native_bound_bytes(layer);
+  laci_native_set_int8_bounds(layer);
   return true;
 }
 
@@ -54,7 +54,7 @@ static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_nat
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_POOL,
                                .n_images = in->dims[0],
-                               .input = laci_native_same_value(plan, node->inputs[0]),
+                               .input = laci_native_canonical_value(plan, node->inputs[0]),
                                .output = fused->output,
                                .residual = -1,
                                .kept = 1};
@@ -71,8 +71,8 @@ bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
   if (!find_max_pool(net, fused, layer)) return false;
   const laci_fused *after = laci_native_quantized_after(&net->plan, fused->output);
   const laci_fake_quantized *x =
-      laci_native_bytes_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
-  if (!after || !x || !laci_native_same_units(x, after->details)) return false;
+      laci_native_quantization_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
+  if (!after || !x || !laci_native_has_same_units(x, after->details)) return false;
   layer->output = after->output;
   layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_alloc(&net->plan, 1, sizeof *layer->bytes);

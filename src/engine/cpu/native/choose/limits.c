@@ -21,7 +21,7 @@ bool laci_native_padding_is_small(const laci_native_layer *layer) {
          (layer->reading != LACI_NATIVE_PHASES || phases <= MOST_PHASES);
 }
 
-bool laci_native_can_bf16(const laci_net *net, const laci_native_layer *layer) {
+bool laci_native_can_compute_bf16(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   if (net->plan.graph->values[layer->output].is_output) return false;
   return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;

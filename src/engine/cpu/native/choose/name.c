@@ -13,8 +13,8 @@ static const char *const kinds[] = {[LACI_NATIVE_PRODUCT] = "conv",
                                     [LACI_NATIVE_SUM] = "sum",
                                     [LACI_NATIVE_POOL] = "pool"};
 
-void laci_native_name(const laci_net *net, const laci_native_layer *layer, laci_algorithm_id id,
-                      char name[LACI_NATIVE_NAME]) {
+void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
+                            laci_algorithm_id id, char name[LACI_NATIVE_NAME]) {
   char shape[LACI_NATIVE_NAME / 2] = "a float";
   if (layer) {
     const laci_sparse_window *g = &layer->window;

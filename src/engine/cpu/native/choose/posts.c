@@ -31,7 +31,7 @@ static bool can_add(const laci_net *net, int value, int to) {
 
 /** Makes a first function that clips a bound of the results: generated code clips before it stores,
  * at no cost. */
-static bool clip(laci_native_layer *layer, const laci_function *f) {
+static bool add_clip(laci_native_layer *layer, const laci_function *f) {
   const bool relu = f->kind == LACI_FUNCTION_RELU && f->alpha == 0;
   const bool clips = f->kind == LACI_FUNCTION_CLIP || f->kind == LACI_FUNCTION_CLIP_OPEN;
   if (layer->has_low || layer->has_high || !(relu || clips)) return false;
@@ -42,7 +42,7 @@ static bool clip(laci_native_layer *layer, const laci_function *f) {
   return true;
 }
 
-bool laci_native_take_posts(laci_net *net, laci_native_layer *layer) {
+bool laci_native_set_posts(laci_net *net, laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   bool sum_follows = false;
   layer->residual = -1;
@@ -54,7 +54,7 @@ bool laci_native_take_posts(laci_net *net, laci_native_layer *layer) {
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
     if (post->value >= 0) {
-      layer->residual = laci_native_same_value(&net->plan, post->value);
+      layer->residual = laci_native_canonical_value(&net->plan, post->value);
       layer->residual_last = at > 0;
       if (!can_add(net, post->value, fused->output)) return false;
       if (at > 0 && at < fused->n_posts - 1) return false;
@@ -62,7 +62,7 @@ bool laci_native_take_posts(laci_net *net, laci_native_layer *layer) {
     }
     const laci_function f = post->function;
     if (!kinds[f.kind].known) return false;
-    if (!sum_follows && layer->n_functions == 0 && clip(layer, &f)) continue;
+    if (!sum_follows && layer->n_functions == 0 && add_clip(layer, &f)) continue;
     layer->functions[layer->n_functions++] = (laci_pointwise){kinds[f.kind].kind, f.alpha, f.beta};
   }
   return true;

@@ -21,8 +21,8 @@ static void write_names(char *text, size_t size) {
   }
 }
 
-lac_status laci_native_use_of(const laci_engine_options *options, laci_native_use *use,
-                              lac_error *err) {
+lac_status laci_native_find_use(const laci_engine_options *options, laci_native_use *use,
+                                lac_error *err) {
   const char *word = getenv("LAC_SPARSE"), *name = getenv("LAC_ALGORITHM");
   const bool all = word && strcmp(word, "all") == 0;
   laci_algorithm_id id = LACI_ALGORITHM_dense;
@@ -43,8 +43,8 @@ lac_status laci_native_use_of(const laci_engine_options *options, laci_native_us
   return LAC_OK;
 }
 
-lac_status laci_native_begin(laci_net *net, lac_error *err) {
+lac_status laci_native_load_costs(laci_net *net, lac_error *err) {
   laci_costs *costs = laci_plan_alloc(&net->plan, 1, sizeof *costs);
   net->costs = costs;
-  return costs ? laci_costs_now(costs, err) : net->plan.status;
+  return costs ? laci_costs_load(costs, err) : net->plan.status;
 }

@@ -17,7 +17,7 @@ static void add_word(char *text, size_t size, const char *word) {
   (void)snprintf(text + used, size - used, "%s%s", used ? " " : "", word);
 }
 
-laci_cost_processor laci_costs_processor(void) {
+laci_cost_processor laci_costs_this_processor(void) {
   laci_cost_processor p = {.date = ""};
   const laci_jit_isa isa = laci_jit_isa_now();
   laci_cpu_vendor(p.vendor, sizeof p.vendor, &p.family);
@@ -51,12 +51,12 @@ static bool same_code(const laci_cost_processor *a, const laci_cost_processor *b
   return n > 0 && next_word(&y) == n && strncmp(x, y, n) == 0;
 }
 
-static bool is_own(const laci_cost_processor *a, const laci_cost_processor *b) {
+static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
   return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && same_code(a, b);
 }
 
 /** Returns how many words of `of` are missing in `in`. */
-static int missing(const char *of, const char *in) {
+static int count_missing(const char *of, const char *in) {
   int n_missing = 0;
   for (size_t n; (n = next_word(&of)) > 0; of += n) n_missing += !has_word(in, of, n);
   return n_missing;
@@ -65,14 +65,15 @@ static int missing(const char *of, const char *in) {
 static int nearness(const laci_cost_processor *a, const laci_cost_processor *b) {
   enum { CODE = 1000, VENDOR = 100, FAMILY = 10 };
   const bool vendor = strcmp(a->vendor, b->vendor) == 0;
-  const int differ =
-      missing(a->instructions, b->instructions) + missing(b->instructions, a->instructions);
+  const int differ = count_missing(a->instructions, b->instructions) +
+                     count_missing(b->instructions, a->instructions);
   return same_code(a, b) * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
          differ;
 }
 
 /** Returns the nearest table that has the section; among equally near ones, the first. */
-static const laci_cost_table *nearest(const laci_cost_processor *of, laci_cost_section section) {
+static const laci_cost_table *nearest_table(const laci_cost_processor *of,
+                                            laci_cost_section section) {
   const laci_cost_table *best = NULL;
   for (int at = 0; laci_cost_table_at(at); at++) {
     const laci_cost_table *table = laci_cost_table_at(at);
@@ -84,18 +85,18 @@ static const laci_cost_table *nearest(const laci_cost_processor *of, laci_cost_s
 
 /* ---- The choice ---- */
 
-void laci_costs_take(const laci_cost_table *table, const laci_cost_processor *of,
-                     laci_costs *costs) {
+void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
+                          laci_costs *costs) {
   for (int section = 0; section < LACI_N_COST_SECTIONS; section++) {
     const bool has = laci_cost_table_has(table, section);
-    costs->tables[section] = has ? table : nearest(of, section);
+    costs->tables[section] = has ? table : nearest_table(of, section);
   }
-  costs->own = is_own(of, &table->of);
+  costs->own = is_same_processor(of, &table->of);
   costs->margin = costs->own ? 1 : table->margin;
 }
 
 void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs) {
-  laci_costs_take(nearest(of, LACI_COSTS_f32), of, costs);
+  laci_costs_use_table(nearest_table(of, LACI_COSTS_f32), of, costs);
 }
 
 static const laci_cost_table *table_of_name(const char *name) {
@@ -105,8 +106,8 @@ static const laci_cost_table *table_of_name(const char *name) {
   return NULL;
 }
 
-lac_status laci_costs_now(laci_costs *costs, lac_error *err) {
-  const laci_cost_processor processor = laci_costs_processor();
+lac_status laci_costs_load(laci_costs *costs, lac_error *err) {
+  const laci_cost_processor processor = laci_costs_this_processor();
   const char *wanted = getenv("LAC_COSTS");
   if (!wanted || !*wanted) {
     laci_costs_choose(&processor, costs);
@@ -118,6 +119,6 @@ lac_status laci_costs_now(laci_costs *costs, lac_error *err) {
     if (st) return st;
     table = &costs->read;
   }
-  laci_costs_take(table, &processor, costs);
+  laci_costs_use_table(table, &processor, costs);
   return LAC_OK;
 }

@@ -82,7 +82,7 @@ typedef struct laci_figure {
 
 /** Returns figure `at` of the list; NULL: there are no more. */
 const laci_figure *laci_figure_at(int at);
-double laci_figure_of(const laci_cost_table *table, const laci_figure *figure);
+double laci_figure_get(const laci_cost_table *table, const laci_figure *figure);
 void laci_figure_set(laci_cost_table *table, const laci_figure *figure, double value);
 
 /* ---- The choice (costs.c) ---- */
@@ -97,18 +97,18 @@ typedef struct laci_costs {
 
 /** Returns a description of this processor, with the instruction sets that LAC_CPU and laci_cpu_cap
  * allow. */
-laci_cost_processor laci_costs_processor(void);
+laci_cost_processor laci_costs_this_processor(void);
 /** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
  * by vendor, then by extensions. A section that it lacks comes from the nearest table that has
  * it. */
 void laci_costs_choose(const laci_cost_processor *of, laci_costs *costs);
 /** Takes all sections that `table` has, which counts as the table of the processor that it names;
  * the others are chosen as by laci_costs_choose. */
-void laci_costs_take(const laci_cost_table *table, const laci_cost_processor *of,
-                     laci_costs *costs);
+void laci_costs_use_table(const laci_cost_table *table, const laci_cost_processor *of,
+                          laci_costs *costs);
 /** Sets the costs of this process: from the table or file that LAC_COSTS names, or otherwise
  * chosen. `costs` must not be moved afterwards. Fails as laci_cost_table_read does. */
-LAC_MUST_CHECK lac_status laci_costs_now(laci_costs *costs, lac_error *err);
+LAC_MUST_CHECK lac_status laci_costs_load(laci_costs *costs, lac_error *err);
 
 /* ---- Files (file.c) ---- */
 

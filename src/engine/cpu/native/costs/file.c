@@ -36,7 +36,7 @@ static lac_status fail(const reading *r, const char *found, const char *wanted) 
                    wanted);
 }
 
-static const char *skip(const char *at) { return at + strspn(at, " \t\r"); }
+static const char *skip_spaces(const char *at) { return at + strspn(at, " \t\r"); }
 
 /** Reads a word or a quoted text; returns the place after it. NULL: there is none, or it is too
  * long. */
@@ -46,19 +46,19 @@ static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
   if (n >= LACI_COST_TEXT || (!quoted && n == 0) || (quoted && at[1 + n] != '"')) return NULL;
   memcpy(field, at + quoted, n);
   field[n] = 0;
-  return skip(at + n + (quoted ? 2 : 0));
+  return skip_spaces(at + n + (quoted ? 2 : 0));
 }
 
 /** Reads NAME(field, field ...), the only thing on the line. */
 static bool read_call(const char *line, call *c) {
-  const char *at = read_field(skip(line), c->name);
+  const char *at = read_field(skip_spaces(line), c->name);
   c->n = 0;
   if (!at || *at != '(') return false;
   do {
     if (c->n == FIELDS) return false;
-    at = read_field(skip(at + 1), c->fields[c->n++]);
+    at = read_field(skip_spaces(at + 1), c->fields[c->n++]);
   } while (at && *at == ',');
-  return at && *at == ')' && *skip(at + 1) == 0;
+  return at && *at == ')' && *skip_spaces(at + 1) == 0;
 }
 
 static bool read_number(const char *text, double *value) {
@@ -112,7 +112,7 @@ static lac_status take_processor(reading *r, const char *line, const call *c) {
 
 static lac_status take_line(reading *r, const char *line) {
   call c = {.n = 0};
-  if (*skip(line) == 0) return LAC_OK;
+  if (*skip_spaces(line) == 0) return LAC_OK;
   const bool is_call = read_call(line, &c);
   if (is_call && strcmp(c.name, "LAC_COST") == 0) return take_figure(r, line, &c);
   if (is_call && strcmp(c.name, "LAC_PROCESSOR") == 0) return take_processor(r, line, &c);
@@ -122,7 +122,7 @@ static lac_status take_line(reading *r, const char *line) {
 /* ---- The file ---- */
 
 /** Checks that f32 is present, and that every section with a figure has all its figures. */
-static lac_status check_whole(const reading *r) {
+static lac_status check_complete(const reading *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) begun[figure->section] |= r->seen[at];
@@ -161,7 +161,7 @@ static lac_status take_text(reading *r, char *text) {
     st = take_line(r, text);
     text += n + !last;
   }
-  return st ? st : check_whole(r);
+  return st ? st : check_complete(r);
 }
 
 lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_error *err) {
@@ -203,7 +203,7 @@ char *laci_cost_table_text(const laci_cost_table *table, const char *head) {
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     char number[32];
     if (!laci_cost_table_has(table, figure->section)) continue;
-    write_number(laci_figure_of(table, figure), number, sizeof number);
+    write_number(laci_figure_get(table, figure), number, sizeof number);
     WRITE("%sLAC_COST(%s, %s, %s, \"%s\")\n", figure->section == section ? "" : "\n",
           figure->section_name, figure->name, number, figure->text);
     section = figure->section;

@@ -58,7 +58,7 @@ const laci_figure *laci_figure_at(int at) {
   return at >= 0 && at < n ? &figures[at] : NULL;
 }
 
-double laci_figure_of(const laci_cost_table *table, const laci_figure *figure) {
+double laci_figure_get(const laci_cost_table *table, const laci_figure *figure) {
   double value;
   memcpy(&value, (const char *)&table->figures[figure->section] + figure->at, sizeof value);
   return value;

@@ -46,24 +46,24 @@ static const laci_fused *producer_of(const laci_cpu_plan *plan, int value) {
   return fused && fused->output == value ? fused : NULL;
 }
 
-int laci_native_same_value(const laci_cpu_plan *plan, int value) {
+int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {
   const laci_fused *fused = producer_of(plan, value);
   return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
-const laci_fake_quantized *laci_native_bytes_of(const laci_cpu_plan *plan, int value) {
-  const laci_fused *fused = producer_of(plan, laci_native_same_value(plan, value));
+const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value) {
+  const laci_fused *fused = producer_of(plan, laci_native_canonical_value(plan, value));
   return fused && fused->pattern == LACI_PATTERN_QUANTIZE ? fused->details : NULL;
 }
 
-bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
+bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b) {
   return a->scale == b->scale && a->low == b->low && a->high == b->high;
 }
 
 /* ---- Weights ---- */
 
 /** Are all elements of an integer constant equal to `wanted`? */
-static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
+static bool are_all_equal(laci_cpu_plan *plan, int value, int64_t wanted) {
   laci_buf *zeros = laci_plan_copy_constant(plan, value);
   bool all = zeros && zeros->i;
   for (int64_t at = 0; all && at < zeros->count; at++) all = zeros->i[at] == wanted;
@@ -72,7 +72,7 @@ static bool all_are(laci_cpu_plan *plan, int value, int64_t wanted) {
 }
 
 /** Are the weights integers from -128 to 127, with one scale, or one for each row? */
-static bool take_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
+static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *layer) {
   enum { MIDDLE = 128 };
   const int64_t n_rows = layer->window.channels_out;
   laci_native_bytes *bytes = layer->bytes;
@@ -94,12 +94,12 @@ static bool take_weight_scale(laci_cpu_plan *plan, const laci_native_layer *laye
   if (bytes->n_scales != 1 && (bytes->n_scales != n_rows || axis != transposed)) return false;
   const bool has_zeros = laci_plan_has_input(from, 2);
   if (unsigned_bytes && !has_zeros) return false;
-  if (has_zeros && !all_are(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
+  if (has_zeros && !are_all_equal(plan, from->inputs[2], unsigned_bytes ? MIDDLE : 0)) return false;
   bytes->weight_scale = laci_plan_floats(plan, from->inputs[1]);
   return bytes->weight_scale != NULL;
 }
 
-double laci_native_bytes_scale(const laci_native_bytes *bytes, int64_t row) {
+double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row) {
   return (double)bytes->x->scale * (double)bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
 }
 
@@ -116,7 +116,7 @@ static bool sums_fit(laci_cpu_plan *plan, const laci_native_layer *layer) {
     n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
   }
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_native_bytes_scale(layer->bytes, row);
+    const double scale = laci_native_sum_scale(layer->bytes, row);
     if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
     if (bias && !(fabs((double)bias[n_biases == 1 ? 0 : row]) < most * scale)) return false;
   }
@@ -140,9 +140,9 @@ static bool shares_places(const laci_sparse_window *g) {
   return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
 }
 
-void laci_native_take_bytes(laci_net *net, laci_native_layer *layer) {
+void laci_native_try_int8(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
-  const laci_fake_quantized *x = laci_native_bytes_of(plan, layer->input);
+  const laci_fake_quantized *x = laci_native_quantization_of(plan, layer->input);
   if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_plain_product(net, layer))
     return;
   if (!shares_places(&layer->window)) return;
@@ -152,17 +152,17 @@ void laci_native_take_bytes(laci_net *net, laci_native_layer *layer) {
   *bytes = (laci_native_bytes){.x = x, .quantized = {.floats = true}};
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
-  if (!take_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
+  if (!find_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
   const laci_fused *after = laci_native_quantized_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
-    bytes->residual = laci_native_bytes_of(plan, layer->residual);
+    bytes->residual = laci_native_quantization_of(plan, layer->residual);
     if (!bytes->residual) after = NULL;
   }
   if (after) {
     bytes->y = after->details;
     bytes->quantized.floats = false;
     made.output = after->output;
-    if (!laci_native_follow_bytes(net, &made)) return;
+    if (!laci_native_set_int8_posts(net, &made)) return;
   }
   *layer = made;
 }

@@ -9,18 +9,18 @@
 
 /** Returns the quantization that produced the value, its scale and bounds; NULL: the value is not
  * quantized. */
-const laci_fake_quantized *laci_native_bytes_of(const laci_cpu_plan *plan, int value);
+const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value);
 /** Do both have the same scale and bounds, so that equal bytes mean equal numbers? */
-bool laci_native_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
+bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
 /** Returns the scale of a row's sum: that of the input times that of the row's weights. */
-double laci_native_bytes_scale(const laci_native_bytes *bytes, int64_t row);
+double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
 
 /* ---- posts.c ---- */
 
 /** Sets the bounds and the zero point of an int8 result. */
-void laci_native_bound_bytes(laci_native_layer *layer);
+void laci_native_set_int8_bounds(laci_native_layer *layer);
 /** Sets the bounds and zero point, and the residual and functions of the layer in the form that its
  * kernel reads. False: no memory (noted). */
-bool laci_native_follow_bytes(laci_net *net, laci_native_layer *layer);
+bool laci_native_set_int8_posts(laci_net *net, laci_native_layer *layer);
 
 #endif

@@ -15,7 +15,8 @@ static uint8_t byte_of(const laci_fake_quantized *q, float bound) {
 
 /** Sets the functions that follow the sums. Functions compute real numbers, so everything after the
  * sums is in real numbers, and an additional last function converts to units of the result. */
-static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_fake_quantized *y) {
+static bool set_float_functions(laci_net *net, laci_native_layer *layer,
+                                const laci_fake_quantized *y) {
   laci_pointwise *functions =
       laci_plan_alloc(&net->plan, (size_t)layer->n_functions + 2, sizeof *functions);
   int n = 0;
@@ -33,7 +34,7 @@ static bool follow_numbers(laci_net *net, laci_native_layer *layer, const laci_f
   return true;
 }
 
-void laci_native_bound_bytes(laci_native_layer *layer) {
+void laci_native_set_int8_bounds(laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y;
   q->zero = laci_bytes_zero(y);
@@ -41,16 +42,16 @@ void laci_native_bound_bytes(laci_native_layer *layer) {
   q->high = layer->has_high ? byte_of(y, layer->high) : UINT8_MAX;
 }
 
-bool laci_native_follow_bytes(laci_net *net, laci_native_layer *layer) {
+bool laci_native_set_int8_posts(laci_net *net, laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y, *residual = layer->bytes->residual;
   const bool numbers = layer->n_functions > 0 || layer->residual_last;
-  if (numbers && !follow_numbers(net, layer, y)) return false;
+  if (numbers && !set_float_functions(net, layer, y)) return false;
   if (residual) {
     const bool in_units = !numbers || layer->residual_last;
     q->residual_zero = laci_bytes_zero(residual);
     q->residual_scale = residual->scale / (in_units ? y->scale : 1);
   }
-  laci_native_bound_bytes(layer);
+  laci_native_set_int8_bounds(layer);
   return true;
 }

@@ -16,7 +16,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* places of four bytes */
 
-static void add_some(int64_t begin, int64_t end, void *context) {
+static void add_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   laci_bytes_now()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
@@ -28,10 +28,10 @@ static void run(laci_net *net, const laci_native_step *step) {
                 .a = laci_net_data(net, t->x),
                 .b = laci_net_data(net, t->residual),
                 .y = laci_net_data(net, t->y)};
-  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_some, &w);
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_range, &w);
 }
 
-static void make(laci_net *net, laci_native_step *step) {
+static void make_step(laci_net *net, laci_native_step *step) {
   const laci_native_bytes *bytes = step->layer->bytes;
   laci_bytes_sum *sum = laci_plan_alloc(&net->plan, 1, sizeof *sum);
   if (!sum) return;
@@ -46,7 +46,7 @@ static void make(laci_net *net, laci_native_step *step) {
   step->kernel = "int8 sum";
 }
 
-static bool can(const laci_net *net, const laci_native_layer *layer, const char **why) {
+static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   (void)net;
   *why = "it is no sum of int8";
   return layer->kind == LACI_NATIVE_SUM && !layer->is_dense;
@@ -55,7 +55,7 @@ static bool can(const laci_net *net, const laci_native_layer *layer, const char 
 const laci_algorithm laci_algorithm_sum = {.name = "sum",
                                            .timed_as = "sparse",
                                            .kind = LACI_NATIVE_SUM,
-                                           .can = can,
-                                           .cost = laci_cost_light,
-                                           .make = make,
+                                           .can = can_compute,
+                                           .cost = laci_cost_of_light,
+                                           .make = make_step,
                                            .run = run};

@@ -17,11 +17,11 @@ bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
   const int32_t zero = laci_bytes_zero(bytes->x);
   int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *whole);
   float *scales = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *scales);
-  const int tensor = laci_native_bias(net, layer);
+  const int tensor = laci_native_store_bias(net, layer);
   if (tensor < 0 || !whole || !scales) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_native_bytes_scale(bytes, row);
+    const double scale = laci_native_sum_scale(bytes, row);
     const float weight_scale = bytes->weight_scale[bytes->n_scales == 1 ? 0 : row];
     int32_t sum = 0;
     for (int64_t k = kept->row_begin[row]; k < kept->row_begin[row + 1]; k++) {

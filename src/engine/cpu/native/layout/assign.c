@@ -15,7 +15,7 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static laci_native_place *place_of(const laci_net *net, int value) {
   laci_native_place *places = net->native->places;
@@ -26,27 +26,28 @@ static laci_native_place *place_of(const laci_net *net, int value) {
 /* ---- Rows ---- */
 
 /** The row stride that all values of one height and width have. */
-typedef struct rows {
+typedef struct stride_of_size {
   int64_t h, w, stride;
   int64_t of_phases; /* the stride that windows reading phases need; 0: there are none */
-} rows;
+} stride_of_size;
 
 typedef struct row_table {
-  rows *list; /* at most two for each layer */
+  stride_of_size *list; /* at most two for each layer */
   int n;
 } row_table;
 
-static rows *rows_of(row_table *table, int64_t h, int64_t w) {
+static stride_of_size *find_row_stride(row_table *table, int64_t h, int64_t w) {
   int at = 0;
   while (at < table->n && (table->list[at].h != h || table->list[at].w != w)) at++;
-  if (at == table->n) table->list[table->n++] = (rows){h, w, w, 0};
+  if (at == table->n) table->list[table->n++] = (stride_of_size){h, w, w, 0};
   return &table->list[at];
 }
 
 /** Can the layer's kernel do without zeros between rows, even if its window reaches beyond their
  * ends? */
-static bool needs_no_sides(const laci_net *net, const laci_native_layer *layer) {
-  if (laci_native_by_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT) return false;
+static bool needs_no_row_padding(const laci_net *net, const laci_native_layer *layer) {
+  if (laci_native_lanes_are_images(layer->n_images) || layer->kind != LACI_NATIVE_PRODUCT)
+    return false;
   const laci_algorithm *algorithm = laci_algorithm_of(layer->algorithm);
   return algorithm->is_unpadded && algorithm->is_unpadded(net, layer);
 }
@@ -54,7 +55,7 @@ static bool needs_no_sides(const laci_net *net, const laci_native_layer *layer) 
 /** Returns the border of zeros that a layer reads around its input. */
 static laci_sparse_border border_of(const laci_net *net, const laci_native_layer *layer) {
   laci_sparse_border b = laci_sparse_border_of(&layer->window);
-  if (needs_no_sides(net, layer)) b.left = b.right = 0;
+  if (needs_no_row_padding(net, layer)) b.left = b.right = 0;
   return b;
 }
 
@@ -65,26 +66,27 @@ static int64_t phase_stride(const laci_net *net, const laci_native_layer *layer)
 }
 
 /** Does the layer read the border of its input as if it were pixels? */
-static bool reads_around(const laci_native_layer *layer) {
+static bool reads_border(const laci_native_layer *layer) {
   return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
 }
 
-static void want_rows(const laci_net *net, row_table *table, const laci_native_layer *layer) {
+static void widen_row_stride(const laci_net *net, row_table *table,
+                             const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  rows *in = rows_of(table, g->h, g->w);
-  if (reads_around(layer)) {
+  stride_of_size *in = find_row_stride(table, g->h, g->w);
+  if (reads_border(layer)) {
     const laci_sparse_border b = border_of(net, layer);
-    in->stride = most(in->stride, g->w + most(b.left, b.right));
+    in->stride = larger_of(in->stride, g->w + larger_of(b.left, b.right));
   }
-  rows *out = rows_of(table, g->out_h, g->out_w);
+  stride_of_size *out = find_row_stride(table, g->out_h, g->out_w);
   if (layer->reading == LACI_NATIVE_PHASES) {
-    out->of_phases = most(out->of_phases, phase_stride(net, layer));
+    out->of_phases = larger_of(out->of_phases, phase_stride(net, layer));
   }
 }
 
 /** Returns the number of tiles of a layer's results with that row stride. If a layer reads phases
  * and its results have a smaller row stride than these, its tiles begin anew in each row. */
-static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
+static int64_t count_tiles(const laci_net *net, const laci_native_layer *layer, int64_t stride) {
   const laci_sparse_window *g = &layer->window;
   const bool apart = layer->reading == LACI_NATIVE_PHASES && stride < phase_stride(net, layer);
   if (apart) return g->out_h * laci_ceil_div(g->out_w, LACI_SPARSE_LANES);
@@ -92,7 +94,7 @@ static int64_t tiles_at(const laci_net *net, const laci_native_layer *layer, int
 }
 
 /** Returns the multiply-adds of all layers with results of that size, with that row stride. */
-static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
+static double count_terms(const laci_net *net, const stride_of_size *r, int64_t stride) {
   const laci_native_net *native = net->native;
   double n = 0;
   for (int at = 0; at < native->n_layers; at++) {
@@ -102,34 +104,34 @@ static double terms_at(const laci_net *net, const rows *r, int64_t stride) {
     if (laci_algorithm_of(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
       continue;
     const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
-    n += kept * (double)(layer->n_images * tiles_at(net, layer, stride));
+    n += kept * (double)(layer->n_images * count_tiles(net, layer, stride));
   }
   return n;
 }
 
 /** Takes the row stride of phases where that makes less work. */
-static void resolve_rows(const laci_net *net, rows *r) {
+static void choose_row_stride(const laci_net *net, stride_of_size *r) {
   if (r->of_phases <= r->stride) return;
-  if (terms_at(net, r, r->of_phases) <= terms_at(net, r, r->stride)) r->stride = r->of_phases;
+  if (count_terms(net, r, r->of_phases) <= count_terms(net, r, r->stride)) r->stride = r->of_phases;
 }
 
 /* ---- Layouts of values ---- */
 
-static void join(laci_net *net, int value, int with) {
+static void join_values(laci_net *net, int value, int with) {
   laci_native_place *a = place_of(net, value), *b = place_of(net, with);
   b->same_as = a->same_as;
 }
 
-static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
-  border->top = most(border->top, b->top);
-  border->left = most(border->left, b->left);
-  border->bottom = most(border->bottom, b->bottom);
-  border->right = most(border->right, b->right);
+static void widen_border(laci_sparse_border *border, const laci_sparse_border *b) {
+  border->top = larger_of(border->top, b->top);
+  border->left = larger_of(border->left, b->left);
+  border->bottom = larger_of(border->bottom, b->bottom);
+  border->right = larger_of(border->right, b->right);
 }
 
 /** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
-static void use(laci_net *net, const laci_native_layer *layer) {
+static void note_use(laci_net *net, const laci_native_layer *layer) {
   laci_native_place *out = place_of(net, layer->output);
   laci_native_place *in = place_of(net, layer->input);
   out->used = true;
@@ -141,10 +143,10 @@ static void use(laci_net *net, const laci_native_layer *layer) {
     in->rows = layer->rows;
   }
   in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
-  if (!reads_around(layer)) return;
+  if (!reads_border(layer)) return;
   const laci_sparse_border b = border_of(net, layer);
-  in->is_chw = in->is_chw || !laci_native_is_pixel(&layer->window);
-  widen(&in->border, &b);
+  in->is_chw = in->is_chw || !laci_native_is_1x1(&layer->window);
+  widen_border(&in->border, &b);
 }
 
 /** Checks that the layer can write its result in PC16P, and otherwise makes the result CHW. PC16P
@@ -152,10 +154,10 @@ static void use(laci_net *net, const laci_native_layer *layer) {
  * traverse their results. */
 static void check_format(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const int64_t out = rows_of(table, g->out_h, g->out_w)->stride;
+  const int64_t out = find_row_stride(table, g->out_h, g->out_w)->stride;
   bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_stride(net, layer);
   if (layer->reading == LACI_NATIVE_AS_STORED && layer->kind == LACI_NATIVE_PRODUCT) {
-    differs = rows_of(table, g->h, g->w)->stride != out;
+    differs = find_row_stride(table, g->h, g->w)->stride != out;
   }
   if (differs) place_of(net, layer->output)->is_chw = true;
 }
@@ -167,16 +169,16 @@ static void set_layout(laci_net *net, row_table *table, int value) {
   laci_sparse_border border = place->border;
   border.stride_h = border.stride_w = 1;
   laci_memory_format format = LACI_FORMAT_HWC16N;
-  if (!laci_native_by_images(size.n_images)) {
+  if (!laci_native_lanes_are_images(size.n_images)) {
     format = place->is_chw ? LACI_FORMAT_CHW : LACI_FORMAT_PC16P;
-    border.right = most(border.right, rows_of(table, size.h, size.w)->stride - size.w);
+    border.right = larger_of(border.right, find_row_stride(table, size.h, size.w)->stride - size.w);
   }
   place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
   place->of_int8x4 = laci_sparse_layout_of(
       format, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
-void laci_native_lay_out(laci_net *net) {
+void laci_native_assign_layouts(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_place *places = native->places;
   row_table table = {
@@ -186,13 +188,13 @@ void laci_native_lay_out(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
-    if (layer->residual >= 0) join(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM) join(net, layer->output, layer->input);
-    want_rows(net, &table, layer);
+    if (layer->residual >= 0) join_values(net, layer->output, layer->residual);
+    if (layer->kind == LACI_NATIVE_SUM) join_values(net, layer->output, layer->input);
+    widen_row_stride(net, &table, layer);
   }
-  for (int at = 0; at < table.n; at++) resolve_rows(net, &table.list[at]);
+  for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
   for (int at = 0; at < native->n_layers; at++) {
-    if (native->layers[at].chosen) use(net, &native->layers[at]);
+    if (native->layers[at].chosen) note_use(net, &native->layers[at]);
   }
   for (int at = 0; at < native->n_layers; at++) {
     if (native->layers[at].chosen) check_format(net, &table, &native->layers[at]);
@@ -202,7 +204,7 @@ void laci_native_lay_out(laci_net *net) {
   }
 }
 
-const laci_sparse_layout *laci_native_memory_at(const laci_net *net, int value) {
+const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int value) {
   return &place_of(net, value)->layout;
 }
 
@@ -223,7 +225,7 @@ laci_native_layout laci_native_layout_at(const laci_net *net, int value,
                               .as_floats = place->layout};
 }
 
-laci_sparse_layout laci_native_layer_out(const laci_net *net, const laci_native_layer *layer) {
+laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer) {
   const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
   laci_sparse_layout out = laci_native_layout_at(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
@@ -234,10 +236,10 @@ laci_sparse_layout laci_native_layer_out(const laci_net *net, const laci_native_
   return out;
 }
 
-laci_sparse_layout laci_native_layer_in(const laci_net *net, const laci_native_layer *layer) {
+laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
-  const int64_t rows_out = laci_native_memory_at(net, layer->output)->row_stride;
+  const int64_t rows_out = laci_native_assigned_layout(net, layer->output)->row_stride;
   if (layer->reading == LACI_NATIVE_AS_STORED) {
     return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
   }

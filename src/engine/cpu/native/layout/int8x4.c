@@ -17,7 +17,7 @@ typedef struct bytes_work {
   float *to;
 } bytes_work;
 
-static void do_some(int64_t begin, int64_t end, void *context) {
+static void convert_range(int64_t begin, int64_t end, void *context) {
   const bytes_work *w = context;
   const laci_bytes_kernel *kernel = laci_bytes_now();
   if (w->s->packs) kernel->pack(&w->s->form, w->from, w->to, begin, end);
@@ -28,7 +28,7 @@ static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) 
   const bytes_step *s = step->context;
   bytes_work w = {s, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_bytes_items(&s->form), 1, do_some, &w);
+  laci_pool_for(net->pool, laci_bytes_items(&s->form), 1, convert_range, &w);
   return LAC_OK;
 }
 
@@ -40,7 +40,7 @@ static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 static int convert(laci_net *net, int from, const laci_native_layout *to,
                    const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;
-  const int tensor = laci_native_tensor(net, &shape, to, -1);
+  const int tensor = laci_native_tensor_new(net, &shape, to, -1);
   const laci_sparse_size size = laci_native_size(net, &shape, int8x4->rows);
   const bool packs = to->bytes != NULL;
   bytes_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
@@ -62,7 +62,7 @@ static int convert(laci_net *net, int from, const laci_native_layout *to,
   return tensor;
 }
 
-int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to) {
+int laci_native_to_int8x4(laci_net *net, int tensor, const laci_native_layout *to) {
   return tensor < 0 ? -1 : convert(net, tensor, to, to);
 }
 
@@ -72,7 +72,7 @@ int laci_native_to_floats(laci_net *net, int tensor) {
   if (!int8x4.bytes) return tensor;
   const laci_native_layout floats = {.layout = int8x4.as_floats, .rows = int8x4.rows};
   const int content = net->tensors[tensor].content;
-  const int found = laci_native_find(net, content, &floats);
+  const int found = laci_native_find_tensor(net, content, &floats);
   if (found >= 0) return laci_net_reuse(net, found, tensor);
   const int to = convert(net, tensor, &floats, &int8x4);
   if (to >= 0) laci_net_set_content(net, to, content);

@@ -16,7 +16,7 @@ laci_sparse_window laci_native_window_over(const laci_shape *x, const laci_shape
 laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t channels_out,
                                                 int64_t h, int64_t w);
 /** Is it a 1x1 window that reads no padding? */
-bool laci_native_is_pixel(const laci_sparse_window *g);
+bool laci_native_is_1x1(const laci_sparse_window *g);
 /** Is it a depthwise convolution that kernel/sparse/depthwise.h can compute? */
 bool laci_native_is_depthwise(const laci_sparse_window *g);
 
@@ -24,21 +24,21 @@ bool laci_native_is_depthwise(const laci_sparse_window *g);
 
 /** Returns the type of the plan's native values other than int8: f32, or bf16, of which a pair
  * takes the place of one float. */
-static inline laci_sparse_values laci_native_values(const laci_net *net) {
+static inline laci_sparse_values laci_native_value_type(const laci_net *net) {
   return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
 }
 /** Are SIMD lanes images, 16 at a time (HWC16N)? Otherwise lanes are pixels. */
-bool laci_native_by_images(int64_t n_images);
+bool laci_native_lanes_are_images(int64_t n_images);
 /** Returns the number of image blocks of n images: n, or in HWC16N groups of 16. */
 int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_images);
 
 /* ---- assign.c ---- */
 
 /** Assigns a layout to every value that chosen layers write, add, or read as it is stored. */
-void laci_native_lay_out(laci_net *net);
-const laci_sparse_layout *laci_native_memory_at(const laci_net *net, int value);
+void laci_native_assign_layouts(laci_net *net);
+const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int value);
 /** Returns the layout of the input that a chosen layer's kernel reads. */
-laci_sparse_layout laci_native_layer_in(const laci_net *net, const laci_native_layer *layer);
+laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_native_layer *layer);
 
 /** Does the value have a layout, because a chosen layer writes it, adds it, or reads it as it is
  * stored? */
@@ -54,7 +54,7 @@ laci_native_layout laci_native_layout_at(const laci_net *net, int value,
 
 /** Returns the value as a tensor that native reorders can read, and sets its layout. Declines if
  * there is no such tensor. */
-int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
+int laci_native_read_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** Returns the value as a tensor in that layout: the value's own, an existing copy, or a new copy
  * made by a reorder. */
 int laci_native_read_as(laci_net *net, int value, const laci_native_layout *native);
@@ -75,12 +75,12 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
  * plan with such layers. */
 bool laci_native_may_be_images(const laci_net *net, int value);
 /** Returns the kernels for what is between such layers, for f32 or bf16. */
-const struct laci_image_norm *laci_native_images_kernel(const laci_net *net);
+const struct laci_image_norm *laci_native_image_kernels(const laci_net *net);
 /** Is the value stored in HWC16N? */
-bool laci_native_in_images(const laci_net *net, int value);
+bool laci_native_is_in_images(const laci_net *net, int value);
 /** Returns the HWC16N layout that the value has to have: the assigned one, or one without
  * padding. */
-laci_native_layout laci_native_images(const laci_net *net, int value);
+laci_native_layout laci_native_image_layout(const laci_net *net, int value);
 /** Returns the value as a tensor in HWC16N, with any padding: the value's own, an existing copy, or
  * a new copy made by a reorder. */
 int laci_native_read_images(laci_net *net, int value);

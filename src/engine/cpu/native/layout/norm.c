@@ -48,7 +48,7 @@ bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **
 void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
-  const laci_native_layout native = {.layout = *laci_native_memory_at(net, fused->output)};
+  const laci_native_layout native = {.layout = *laci_native_assigned_layout(net, fused->output)};
   const int64_t channels = shape->dims[1];
   float *scale = laci_plan_alloc(&net->plan, (size_t)channels, sizeof *scale);
   float *shift = laci_plan_alloc(&net->plan, (size_t)channels, sizeof *shift);
@@ -62,8 +62,8 @@ void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
                            .stride_h = 1,
                            .stride_w = 1,
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
-  const int from = laci_native_source(net, node->inputs[0], false, &r.from);
-  const int to = laci_native_tensor(net, shape, &native, -1);
+  const int from = laci_native_read_source(net, node->inputs[0], false, &r.from);
+  const int to = laci_native_tensor_new(net, shape, &native, -1);
   laci_net_step *step = laci_native_reorder(net, from, to, &r);
   if (!step) return;
   step->node = node;

@@ -14,7 +14,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
+int laci_native_read_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_native_to_floats(net, laci_net_tensor_of(net, value));
   if (tensor < 0) return -1;
   if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
@@ -30,13 +30,13 @@ int laci_native_source(laci_net *net, int value, bool rows, laci_sparse_layout *
 
 /** Returns a reordered copy of `from`, whose layout is `have`. subsampled: the strided 1x1 window
  * whose pixels are copied; NULL: all pixels. */
-static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
-                   const laci_native_layout *native, const laci_sparse_window *subsampled) {
+static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
+                        const laci_native_layout *native, const laci_sparse_window *subsampled) {
   if (from < 0) return -1;
   laci_shape shape = net->tensors[from].shape;
   if (subsampled && shape.rank == 4) shape.dims[2] = subsampled->out_h;
   if (subsampled) shape.dims[shape.rank - 1] = subsampled->out_w;
-  const int to = laci_native_tensor(net, &shape, native, -1);
+  const int to = laci_native_tensor_new(net, &shape, native, -1);
   const laci_sparse_reorder r = {.from = *have,
                                  .to = native->layout,
                                  .size = laci_native_size_of(net, &shape, native),
@@ -47,9 +47,9 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
 }
 
 /** Returns the value as an f32 or bf16 tensor; or as int8x4, which must already exist. */
-static int source_of(laci_net *net, int value, const laci_native_layout *native,
-                     laci_sparse_layout *layout) {
-  if (!native->bytes) return laci_native_source(net, value, native->rows, layout);
+static int find_source(laci_net *net, int value, const laci_native_layout *native,
+                       laci_sparse_layout *layout) {
+  if (!native->bytes) return laci_native_read_source(net, value, native->rows, layout);
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
@@ -62,10 +62,10 @@ int laci_native_read_as(laci_net *net, int value, const laci_native_layout *nati
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
-  const int found = laci_native_find(net, content, native);
+  const int found = laci_native_find_tensor(net, content, native);
   if (found >= 0) return laci_net_reuse(net, found, tensor);
-  const int from = source_of(net, value, native, &have);
-  const int to = copy_of(net, from, &have, native, NULL);
+  const int from = find_source(net, value, native, &have);
+  const int to = reorder_copy(net, from, &have, native, NULL);
   if (to >= 0) laci_net_set_content(net, to, content);
   return to;
 }
@@ -73,22 +73,22 @@ int laci_native_read_as(laci_net *net, int value, const laci_native_layout *nati
 int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native) {
   laci_sparse_layout have;
-  const int from = source_of(net, layer->input, native, &have);
-  return copy_of(net, from, &have, native, &layer->window);
+  const int from = find_source(net, layer->input, native, &have);
+  return reorder_copy(net, from, &have, native, &layer->window);
 }
 
 /** Returns the layer's input in row-major order: the tensor itself, or a copy. */
-static int read_plainly(laci_net *net, const laci_native_layer *layer) {
-  const laci_sparse_layout wanted = laci_native_layer_in(net, layer);
+static int read_row_major(laci_net *net, const laci_native_layer *layer) {
+  const laci_sparse_layout wanted = laci_native_input_layout(net, layer);
   laci_sparse_layout have;
-  const int tensor = laci_native_source(net, layer->input, false, &have);
+  const int tensor = laci_native_read_source(net, layer->input, false, &have);
   if (tensor < 0 || laci_sparse_layout_equal(&have, &wanted)) return tensor;
   return laci_net_convert_to_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
 }
 
 static int read_input(laci_net *net, const laci_native_layer *layer) {
-  if (layer->reading == LACI_NATIVE_ROW_MAJOR) return read_plainly(net, layer);
-  const laci_native_layout in = {.layout = laci_native_layer_in(net, layer),
+  if (layer->reading == LACI_NATIVE_ROW_MAJOR) return read_row_major(net, layer);
+  const laci_native_layout in = {.layout = laci_native_input_layout(net, layer),
                                  .rows = layer->rows,
                                  .bytes = layer->bytes ? layer->bytes->x : NULL};
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) return laci_native_read_subsampled(net, layer, &in);
@@ -99,14 +99,14 @@ laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_la
   const laci_native_bytes *bytes = layer->bytes;
   laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
   laci_native_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
-  if (!bytes) t.bias = laci_native_bias(net, layer);
+  if (!bytes) t.bias = laci_native_store_bias(net, layer);
   if (layer->residual >= 0) {
     const laci_native_layout added =
         laci_native_layout_at(net, layer->output, bytes ? bytes->residual : NULL);
     t.residual = laci_native_read_as(net, layer->residual, &added);
   }
-  t.y = laci_native_tensor(net, laci_plan_shape(&net->plan, layer->output), &out,
-                           layer->residual_last ? -1 : t.residual);
+  t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out,
+                               layer->residual_last ? -1 : t.residual);
   return t;
 }
 
@@ -129,30 +129,30 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
 
 bool laci_native_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const int each = laci_sparse_each(laci_native_values(net));
+  const int each = laci_sparse_each(laci_native_value_type(net));
   return net->native && net->native->trained && net->native->places && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
 
-const laci_image_norm *laci_native_images_kernel(const laci_net *net) {
+const laci_image_norm *laci_native_image_kernels(const laci_net *net) {
   return net->plan.bf16 ? laci_image_norm_bf16_now() : laci_image_norm_now();
 }
 
-static bool are_images(const laci_net_tensor *t) {
+static bool has_image_layout(const laci_net_tensor *t) {
   return t->native && t->native->layout.format == LACI_FORMAT_HWC16N && !t->native->rows;
 }
 
-bool laci_native_in_images(const laci_net *net, int value) {
+bool laci_native_is_in_images(const laci_net *net, int value) {
   const int tensor = net->plan.values[value].tensor;
-  return tensor >= 0 && are_images(&net->tensors[tensor]);
+  return tensor >= 0 && has_image_layout(&net->tensors[tensor]);
 }
 
-laci_native_layout laci_native_images(const laci_net *net, int value) {
+laci_native_layout laci_native_image_layout(const laci_net *net, int value) {
   static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, false);
   if (laci_native_has_place(net, value)) {
-    return (laci_native_layout){.layout = *laci_native_memory_at(net, value)};
+    return (laci_native_layout){.layout = *laci_native_assigned_layout(net, value)};
   }
   return (laci_native_layout){
       .layout = laci_sparse_layout_of(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
@@ -160,12 +160,12 @@ laci_native_layout laci_native_images(const laci_net *net, int value) {
 
 int laci_native_read_images(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
-  if (tensor < 0 || are_images(&net->tensors[tensor])) return tensor;
+  if (tensor < 0 || has_image_layout(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content == content && are_images(t)) return laci_net_reuse(net, at, tensor);
+    if (t->content == content && has_image_layout(t)) return laci_net_reuse(net, at, tensor);
   }
-  const laci_native_layout images = laci_native_images(net, value);
+  const laci_native_layout images = laci_native_image_layout(net, value);
   return laci_native_read_as(net, value, &images);
 }

@@ -14,13 +14,13 @@ laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, 
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
     return (laci_sparse_size){.n_images = 1,
-                              .channels = laci_sparse_channels(last, laci_native_values(net)),
+                              .channels = laci_sparse_channels(last, laci_native_value_type(net)),
                               .h = 1,
                               .w = laci_shape_count(shape) / last};
   }
   return (laci_sparse_size){
       .n_images = shape->dims[0],
-      .channels = laci_sparse_channels(shape->dims[1], laci_native_values(net)),
+      .channels = laci_sparse_channels(shape->dims[1], laci_native_value_type(net)),
       .h = shape->rank == 4 ? shape->dims[2] : 1,
       .w = last};
 }
@@ -34,7 +34,7 @@ laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shap
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that must hold an image */
 
-bool laci_native_by_images(int64_t n_images) {
+bool laci_native_lanes_are_images(int64_t n_images) {
   const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
   return n_images * 100 >= lanes * LEAST_FULL;
 }
@@ -58,7 +58,7 @@ typedef struct reorder_work {
   float *to;
 } reorder_work;
 
-static void reorder_some(int64_t begin, int64_t end, void *context) {
+static void reorder_range(int64_t begin, int64_t end, void *context) {
   const reorder_work *w = context;
   laci_sparse_reorder_now()(w->r, w->from, w->to, begin, end);
 }
@@ -67,7 +67,7 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   const reorder_step *s = step->context;
   reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_some, &w);
+  laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
@@ -79,7 +79,7 @@ laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_s
   if (!s || from < 0 || to < 0) return NULL;
   const laci_native_layout *native = net->tensors[to].native;
   *s = (reorder_step){.r = *r, .from = from, .to = to};
-  if (native) s->around = laci_native_around(native);
+  if (native) s->around = laci_native_border_value(native);
   laci_net_step *step =
       laci_net_step_add_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
   if (!step) return NULL;
@@ -97,8 +97,8 @@ static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
   return (size_t)(laci_native_image_blocks(layout, n_images) * layout->n_floats) * sizeof(float);
 }
 
-int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
-                       int over) {
+int laci_native_tensor_new(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
+                           int over) {
   const laci_sparse_size size = laci_native_size_of(net, shape, native);
   int tensor;
   if (over >= 0 && laci_net_is_last_read(net, over)) {
@@ -115,7 +115,7 @@ int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native
   return tensor;
 }
 
-int laci_native_find(const laci_net *net, int content, const laci_native_layout *native) {
+int laci_native_find_tensor(const laci_net *net, int content, const laci_native_layout *native) {
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
     if (t->content != content || !t->native) continue;
@@ -166,7 +166,7 @@ typedef struct filling {
   float *values;
 } filling;
 
-static void fill_some(int64_t begin, int64_t end, void *context) {
+static void fill_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_sparse_fill_border(f->layout, f->size, f->with, f->values, begin, end);
 }
@@ -174,10 +174,10 @@ static void fill_some(int64_t begin, int64_t end, void *context) {
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values) {
   filling f = {layout, size, with, values};
-  laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_some, &f);
+  laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_range, &f);
 }
 
-uint32_t laci_native_around(const laci_native_layout *native) {
+uint32_t laci_native_border_value(const laci_native_layout *native) {
   const uint32_t each = 0x01010101; /* one byte for each channel */
   return native->bytes ? (uint32_t)laci_bytes_zero(native->bytes) * each : 0;
 }

@@ -30,10 +30,10 @@ laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shap
 
 /** Adds a tensor in that layout: in the arena, or in the memory of tensor `over`, which has the
  * same layout, if nothing reads `over` any more (-1: none). */
-int laci_native_tensor(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
-                       int over);
+int laci_native_tensor_new(laci_net *net, const laci_shape *shape, const laci_native_layout *native,
+                           int over);
 /** Returns a tensor with that content in that layout, or -1. */
-int laci_native_find(const laci_net *net, int content, const laci_native_layout *native);
+int laci_native_find_tensor(const laci_net *net, int content, const laci_native_layout *native);
 /** Sets *layout to the layout that native reorders need to read the tensor. The tensor may be in a
  * native layout, row-major, or in blocks of 16 channels; in a bf16 plan also with channels last,
  * where bf16 pairs are neighbours. Returns false for other layouts. */
@@ -53,7 +53,7 @@ bool laci_native_is_reorder(const laci_net_step *step);
  * by a step. */
 int laci_native_to_onednn(laci_net *net, int tensor);
 /** Returns the value of memory that is not a pixel: zero, or four bytes of the zero point. */
-uint32_t laci_native_around(const laci_native_layout *native);
+uint32_t laci_native_border_value(const laci_native_layout *native);
 /** Writes `with` to all memory that is not a pixel, with all threads. */
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values);
@@ -62,7 +62,7 @@ void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layo
 
 /** Adds a step that quantizes a tensor of floats to int8x4 in the layout `to`; returns the new
  * tensor. */
-int laci_native_pack(laci_net *net, int tensor, const laci_native_layout *to);
+int laci_native_to_int8x4(laci_net *net, int tensor, const laci_native_layout *to);
 /** Returns an int8x4 tensor as floats: an existing copy, or a new one, made by a step. Other
  * tensors are returned unchanged. */
 int laci_native_to_floats(laci_net *net, int tensor);

@@ -5,14 +5,16 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
 
-int laci_native_read(laci_net *net, int tensor) { return laci_native_to_onednn(net, tensor); }
+int laci_native_read_for_onednn(laci_net *net, int tensor) {
+  return laci_native_to_onednn(net, tensor);
+}
 
-laci_layout *laci_native_read_layout(laci_net *net, int tensor) {
+laci_layout *laci_native_onednn_layout(laci_net *net, int tensor) {
   const laci_net_tensor t = net->tensors[tensor];
   return laci_native_dense_layout(net, &t.shape, t.native->rows);
 }
 
-laci_layout *laci_native_images_layout(laci_net *net, const laci_shape *shape) {
+laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape) {
   return laci_native_dense_layout(net, shape, false);
 }
 
@@ -27,10 +29,12 @@ int laci_native_read_like(laci_net *net, int value, int like) {
 int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes) {
   const laci_native_layout to = laci_native_layout_at(net, output, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_native_pack(net, laci_native_read_as(net, value, &floats), &to);
+  return laci_native_to_int8x4(net, laci_native_read_as(net, value, &floats), &to);
 }
 
-bool laci_native_has(const laci_net *net, int value) { return laci_native_has_place(net, value); }
+bool laci_native_has_value(const laci_net *net, int value) {
+  return laci_native_has_place(net, value);
+}
 
 bool laci_native_wants_bytes(const laci_net *net, int value) {
   return laci_native_place_wants_bytes(net, value);
@@ -42,10 +46,10 @@ bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quant
 }
 
 bool laci_native_is_trained(const laci_net *net, int value) {
-  return laci_native_may_be_images(net, value) && laci_native_in_images(net, value);
+  return laci_native_may_be_images(net, value) && laci_native_is_in_images(net, value);
 }
 
-int64_t laci_native_floats(const laci_net *net, int tensor) {
+int64_t laci_native_count_floats(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   const laci_sparse_size size = laci_native_size(net, &t->shape, t->native->rows);
   return laci_native_image_blocks(&t->native->layout, size.n_images) * t->native->layout.n_floats;

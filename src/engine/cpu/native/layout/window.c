@@ -43,7 +43,7 @@ laci_sparse_window laci_native_window_of_pixels(int64_t channels_in, int64_t cha
                               .dilation_w = 1};
 }
 
-bool laci_native_is_pixel(const laci_sparse_window *g) {
+bool laci_native_is_1x1(const laci_sparse_window *g) {
   return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
          (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
 }

@@ -30,12 +30,12 @@ static const double of_new = 0.5;
 /* ---- How well it fits ---- */
 
 static double estimate(const laci_observation *o) {
-  if (!o->layer) return laci_costs_of(o->net, NULL)->reorder;
+  if (!o->layer) return laci_cost_figures_of(o->net, NULL)->reorder;
   return laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
 }
 
 /** Returns ln(estimate / time), or 0 if there is no estimate. */
-static double off_by(const fit *f, const laci_observation *o) {
+static double log_error(const fit *f, const laci_observation *o) {
   const double cost = estimate(o);
   return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
 }
@@ -43,18 +43,18 @@ static double off_by(const fit *f, const laci_observation *o) {
 static double sum_of_squares(const fit *f) {
   double sum = 0;
   for (size_t at = 0; at < f->n; at++) {
-    const double off = off_by(f, &f->observations[at]);
+    const double off = log_error(f, &f->observations[at]);
     sum += off * off;
   }
   return sum;
 }
 
 /** Is it a large layer without groups, computed by dense kernels? */
-static bool is_plain(const laci_observation *o) {
+static bool is_plain_dense(const laci_observation *o) {
   enum { MANY = 1 << 24 };
   const laci_native_layer *l = o->layer;
   if (!l || o->algorithm != LACI_ALGORITHM_dense || l->kind != LACI_NATIVE_PRODUCT) return false;
-  return l->window.groups == 1 && laci_cost_results(l) * laci_cost_terms(&l->window) >= MANY;
+  return l->window.groups == 1 && laci_cost_n_results(l) * laci_cost_n_terms(&l->window) >= MANY;
 }
 
 static int compare(const void *a, const void *b) {
@@ -63,29 +63,30 @@ static int compare(const void *a, const void *b) {
 }
 
 /** Returns the median of n numbers, which are reordered; 0: there are none. */
-static double middle(double *x, size_t n) {
+static double median(double *x, size_t n) {
   if (n == 0) return 0;
   qsort(x, n, sizeof *x, compare);
   return x[n / 2];
 }
 
-static double unit_of(const laci_observation *observations, size_t n) {
+static double cost_unit(const laci_observation *observations, size_t n) {
   double *x = laci_alloc(n, sizeof *x), unit;
   size_t n_plain = 0;
   for (size_t at = 0; x && at < n; at++) {
     const laci_observation *o = &observations[at];
-    if (!is_plain(o)) continue;
-    x[n_plain++] = o->seconds / (laci_cost_results(o->layer) * laci_cost_terms(&o->layer->window));
+    if (!is_plain_dense(o)) continue;
+    x[n_plain++] =
+        o->seconds / (laci_cost_n_results(o->layer) * laci_cost_n_terms(&o->layer->window));
   }
-  unit = x ? middle(x, n_plain) : 0;
+  unit = x ? median(x, n_plain) : 0;
   laci_free(x);
   return unit;
 }
 
 /** Makes all nets read the table, and finds the unit of cost. */
-static fit begin(const laci_measured *m, const laci_cost_table *table) {
+static fit begin_fit(const laci_measured *m, const laci_cost_table *table) {
   m->costs->tables[LACI_COSTS_f32] = table;
-  return (fit){m->observations, m->n, unit_of(m->observations, m->n)};
+  return (fit){m->observations, m->n, cost_unit(m->observations, m->n)};
 }
 
 /* ---- The search ---- */
@@ -102,11 +103,11 @@ static bool is_of_time(const laci_figure *figure) {
   return false;
 }
 
-static double distance(const laci_cost_table *first, const laci_cost_table *table) {
+static double figure_distance(const laci_cost_table *first, const laci_cost_table *table) {
   const laci_figure *figure;
   double sum = 0;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    const double from = laci_figure_of(first, figure), to = laci_figure_of(table, figure);
+    const double from = laci_figure_get(first, figure), to = laci_figure_get(table, figure);
     if (from == to) continue;
     sum += from > 0 && to > 0 ? prior * log(to / from) * log(to / from) : of_new;
   }
@@ -115,10 +116,10 @@ static double distance(const laci_cost_table *first, const laci_cost_table *tabl
 
 /** Returns the largest value of the figure in all tables: the search begins there if the figure was
  * 0. */
-static double usual(const laci_figure *figure) {
+static double largest_in_tables(const laci_figure *figure) {
   double most = 0;
   for (int at = 0; laci_cost_table_at(at); at++) {
-    most = fmax(most, laci_figure_of(laci_cost_table_at(at), figure));
+    most = fmax(most, laci_figure_get(laci_cost_table_at(at), figure));
   }
   return most;
 }
@@ -126,9 +127,9 @@ static double usual(const laci_figure *figure) {
 /** Sets the figure to the value if that decreases the sum. */
 static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
                       const laci_figure *figure, double value, double *best) {
-  const double before = laci_figure_of(table, figure);
+  const double before = laci_figure_get(table, figure);
   laci_figure_set(table, figure, value);
-  const double now = sum_of_squares(f) + distance(first, table);
+  const double now = sum_of_squares(f) + figure_distance(first, table);
   if (now < *best) {
     *best = now;
     return true;
@@ -142,16 +143,16 @@ static bool improve(const fit *f, const laci_cost_table *first, laci_cost_table 
   const laci_figure *figure;
   bool better = false;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    const double value = laci_figure_of(table, figure);
+    const double value = laci_figure_get(table, figure);
     if (!is_of_time(figure)) continue;
-    if (value == 0) better |= try_value(f, first, table, figure, usual(figure), best);
+    if (value == 0) better |= try_value(f, first, table, figure, largest_in_tables(figure), best);
     else if (try_value(f, first, table, figure, value * step, best)) better = true;
     else better |= try_value(f, first, table, figure, value / step, best);
   }
   return better;
 }
 
-static double rounded(double value) {
+static double round_to_3_digits(double value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%.3g", value);
   return strtod(text, NULL);
@@ -162,7 +163,7 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   static const double steps[] = {1.5, 1.2, 1.08, 1.03, 1.01};
   const laci_cost_table first = *table;
   const laci_figure *figure;
-  const fit f = begin(m, table);
+  const fit f = begin_fit(m, table);
   double best = sum_of_squares(&f);
   if (!(f.unit > 0)) return;
   for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
@@ -172,7 +173,7 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   }
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     if (is_of_time(figure)) {
-      laci_figure_set(table, figure, rounded(laci_figure_of(table, figure)));
+      laci_figure_set(table, figure, round_to_3_digits(laci_figure_get(table, figure)));
     }
   }
 }
@@ -180,15 +181,15 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
 double laci_costs_error(const laci_measured *m, const laci_cost_table *table,
                         laci_algorithm_id algorithm, int *n_times) {
   double *x = laci_alloc(m->n, sizeof *x), error;
-  const fit f = begin(m, table);
+  const fit f = begin_fit(m, table);
   size_t n_of = 0;
   for (size_t at = 0; x && f.unit > 0 && at < m->n; at++) {
     const laci_observation *o = &m->observations[at];
     if (!o->layer || o->algorithm != algorithm) continue;
-    x[n_of++] = exp(fabs(off_by(&f, o))) - 1;
+    x[n_of++] = exp(fabs(log_error(&f, o))) - 1;
   }
   *n_times = (int)n_of;
-  error = x ? middle(x, n_of) : 0;
+  error = x ? median(x, n_of) : 0;
   laci_free(x);
   return error;
 }

@@ -33,12 +33,12 @@ static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *er
   timed *t = &m->networks[m->n_networks++];
   const laci_engine_options options = {.threads = 1};
   t->first = m->all.n;
-  lac_status st = laci_measured_network(at, batch, &t->graph, err);
+  lac_status st = laci_measured_build_network(at, batch, &t->graph, err);
   if (!st) st = laci_trial_begin(t->graph, &options, listed, &t->listed, err);
-  return st ? st : laci_measured_add(&m->all, t->listed.net, laci_measured_reorders(at), err);
+  return st ? st : laci_measured_add(&m->all, t->listed.net, laci_measured_has_reorders(at), err);
 }
 
-static void end(measuring *m) {
+static void end_measuring(measuring *m) {
   for (int at = 0; at < m->n_networks; at++) {
     laci_trial_end(&m->networks[at].listed);
     laci_graph_destroy(m->networks[at].graph);
@@ -56,7 +56,7 @@ static lac_status time_network(measuring *m, int at, lac_error *err) {
   lac_status st = laci_timings_open(NULL, "", &timings, err);
   options.timings = timings;
   if (!st) st = laci_cpu_tune(t->graph, &options, err);
-  if (!st) laci_measured_note(&m->all, t->first, last, timings);
+  if (!st) laci_measured_update_times(&m->all, t->first, last, timings);
   laci_timings_close(timings);
   return st;
 }
@@ -68,7 +68,7 @@ static lac_status time_all(measuring *m, lac_error *err) {
     st = time_network(m, at % m->n_networks, err);
   }
   laci_progress("costs", 1, 1);
-  laci_measured_drop_unknown(&m->all);
+  laci_measured_drop_untimed(&m->all);
   return st;
 }
 
@@ -78,18 +78,18 @@ lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
   static const int64_t batches[N_BATCHES] = {1, IMAGES};
   measuring m = {.n_networks = 0};
   m.all.costs = &m.costs;
-  lac_status st = laci_costs_now(&m.costs, err);
+  lac_status st = laci_costs_load(&m.costs, err);
   *text = NULL;
   if (!st && laci_jit_isa_allowed() == LACI_JIT_NONE) {
     st = laci_fail(err, LAC_UNSUPPORTED,
                    "costs: no code is generated here, so that there is nothing to choose from");
   }
-  for (int at = 0; at < laci_measured_networks() * N_BATCHES && !st; at++) {
+  for (int at = 0; at < laci_measured_n_networks() * N_BATCHES && !st; at++) {
     st = add_network(&m, at / N_BATCHES, batches[at % N_BATCHES], err);
   }
   if (!st) st = time_all(&m, err);
   if (!st) st = laci_measured_text(&m.all, m.n_networks * ROUNDS, text, err);
-  end(&m);
+  end_measuring(&m);
   return st;
 }
 
@@ -97,5 +97,5 @@ bool laci_cpu_has_costs(void) {
   laci_costs costs;
   lac_error ignored;
   if (laci_jit_isa_now() == LACI_JIT_NONE) return true; /* there is nothing to choose */
-  return !laci_costs_now(&costs, &ignored) && costs.own;
+  return !laci_costs_load(&costs, &ignored) && costs.own;
 }

@@ -10,14 +10,14 @@
 
 /* ---- networks.c ---- */
 
-int laci_measured_networks(void);
+int laci_measured_n_networks(void);
 /** Builds network `at` for inference, with a batch of that size and fixed shapes. Its weights are
  * random; pruned ones keep two of every four channels. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_measured_network(int at, int64_t batch, laci_graph **graph,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_measured_build_network(int at, int64_t batch, laci_graph **graph,
+                                                      lac_error *err);
 
 /** Does the network alternate between dense and native layers, so that reorders are timed? */
-bool laci_measured_reorders(int at);
+bool laci_measured_has_reorders(int at);
 
 /* ---- observations.c ---- */
 
@@ -41,10 +41,10 @@ typedef struct laci_measured {
 LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, laci_net *net, bool reorders,
                                             lac_error *err);
 /** Updates the times of observations [first, last) with those of `timings` that are less. */
-void laci_measured_note(laci_measured *measured, size_t first, size_t last,
-                        const laci_timings *timings);
+void laci_measured_update_times(laci_measured *measured, size_t first, size_t last,
+                                const laci_timings *timings);
 /** Drops observations that were not timed or took no time. */
-void laci_measured_drop_unknown(laci_measured *measured);
+void laci_measured_drop_untimed(laci_measured *measured);
 
 /* ---- fit.c ---- */
 

@@ -73,9 +73,9 @@ static const network networks[] = {
 };
 /* clang-format on */
 
-bool laci_measured_reorders(int at) { return networks[at].alternates; }
+bool laci_measured_has_reorders(int at) { return networks[at].alternates; }
 
-int laci_measured_networks(void) { return (int)(sizeof networks / sizeof *networks); }
+int laci_measured_n_networks(void) { return (int)(sizeof networks / sizeof *networks); }
 
 /* ---- Building ---- */
 
@@ -195,7 +195,7 @@ static lac_status build(const network *from, int64_t batch, building *b) {
   return st ? st : laci_graph_infer(b->graph, NULL, 0, b->err);
 }
 
-lac_status laci_measured_network(int at, int64_t batch, laci_graph **graph, lac_error *err) {
+lac_status laci_measured_build_network(int at, int64_t batch, laci_graph **graph, lac_error *err) {
   building b = {.err = err};
   lac_status st = laci_graph_create(graph, err);
   if (st) return st;

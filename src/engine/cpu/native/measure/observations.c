@@ -8,8 +8,9 @@
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/measure/measure.h"
 
-static lac_status add(laci_measured *m, const laci_net *net, const laci_native_layer *layer,
-                      laci_algorithm_id id, lac_error *err) {
+static lac_status add_observation(laci_measured *m, const laci_net *net,
+                                  const laci_native_layer *layer, laci_algorithm_id id,
+                                  lac_error *err) {
   if (!laci_grow((void **)&m->observations, m->n, &m->capacity, sizeof *m->observations)) {
     return laci_fail_memory(err, "times of layers");
   }
@@ -22,27 +23,28 @@ lac_status laci_measured_add(laci_measured *m, laci_net *net, bool reorders, lac
   net->costs = m->costs;
   if (!native) return LAC_OK;
   lac_status st = LAC_OK;
-  if (reorders) st = add(m, net, NULL, LACI_ALGORITHM_dense, err);
+  if (reorders) st = add_observation(m, net, NULL, LACI_ALGORITHM_dense, err);
   for (int at = 0; !st && at < native->n_layers; at++) {
     for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
-      if (!laci_native_can(net, &native->layers[at], id)) continue;
-      st = add(m, net, &native->layers[at], id, err);
+      if (!laci_native_can_compute(net, &native->layers[at], id)) continue;
+      st = add_observation(m, net, &native->layers[at], id, err);
     }
   }
   return st;
 }
 
-void laci_measured_note(laci_measured *m, size_t first, size_t last, const laci_timings *timings) {
+void laci_measured_update_times(laci_measured *m, size_t first, size_t last,
+                                const laci_timings *timings) {
   for (size_t at = first; at < last; at++) {
     laci_observation *o = &m->observations[at];
     char name[LACI_NATIVE_NAME];
     double seconds;
-    laci_native_name(o->net, o->layer, o->algorithm, name);
+    laci_native_layer_name(o->net, o->layer, o->algorithm, name);
     if (laci_timings_find(timings, name, &seconds)) o->seconds = fmin(o->seconds, seconds);
   }
 }
 
-void laci_measured_drop_unknown(laci_measured *m) {
+void laci_measured_drop_untimed(laci_measured *m) {
   size_t n = 0;
   for (size_t at = 0; at < m->n; at++) {
     const double seconds = m->observations[at].seconds;

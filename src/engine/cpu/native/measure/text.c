@@ -25,11 +25,11 @@ static void copy_plain(const char *from, char *to, size_t size) {
   to[n] = 0;
 }
 
-static void describe(laci_cost_processor *of) {
+static void describe_processor(laci_cost_processor *of) {
   char model[LACI_CPU_MODEL];
   const time_t now = time(NULL);
   struct tm day = {0};
-  *of = laci_costs_processor();
+  *of = laci_costs_this_processor();
   laci_cpu_model(model);
   copy_plain(model, of->machine, sizeof of->machine);
   (void)gmtime_r(&now, &day);
@@ -59,7 +59,7 @@ lac_status laci_measured_text(const laci_measured *m, int n_runs, char **text, l
   laci_cost_table table = {.name = "measured"};
   char head[HEAD];
   table.figures[LACI_COSTS_f32] = before->figures[LACI_COSTS_f32];
-  describe(&table.of);
+  describe_processor(&table.of);
   laci_costs_fit(m, &table);
   (void)snprintf(head, sizeof head,
                  "What layers of f32 cost on one thread of %s with %s, measured on %s:\n"

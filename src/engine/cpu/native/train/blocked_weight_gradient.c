@@ -42,7 +42,7 @@ typedef struct weight_work {
   char *scratch;
 } weight_work;
 
-static int64_t floats_of(const laci_weight_gradient *g) {
+static int64_t count_floats(const laci_weight_gradient *g) {
   return g->k_blocks * g->c_blocks * laci_weight_gradient_sums(g) * TILE;
 }
 
@@ -59,7 +59,7 @@ static void sum_item(const weight_work *w, int64_t i, void *scratch) {
                                           .k_last = laci_least(k + s->k_tile, s->g.k_blocks),
                                           .c_first = c,
                                           .c_last = laci_least(c + s->c_tile, s->g.c_blocks),
-                                          .sums = w->sums + part * floats_of(&s->g),
+                                          .sums = w->sums + part * count_floats(&s->g),
                                           .scratch = scratch};
   s->sums_of(&s->g, &some);
 }
@@ -80,7 +80,7 @@ static void transpose_blocks(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const laci_weight_gradient *g = &w->s->g;
   int64_t window = g->kernel_h * g->kernel_w, n = laci_weight_gradient_sums(g) * TILE;
-  int64_t whole = floats_of(g);
+  int64_t whole = count_floats(g);
   for (int64_t at = begin; at < end; at++) {
     int64_t k = at / g->c_blocks, c = at % g->c_blocks;
     float *from = w->sums + at * n;
@@ -112,8 +112,9 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
 
 /* ---- Building ---- */
 
-static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                     const laci_shape *weight, const laci_window *window, laci_weight_gradient *g) {
+static bool describe_gradient(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                              const laci_shape *weight, const laci_window *window,
+                              laci_weight_gradient *g) {
   bool fits = net->plan.bf16 && net->blocks && x->rank == 4 && weight->rank == 4;
   if (!fits || x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
   if (window->dilates[0] || window->dilates[1]) return false;
@@ -138,12 +139,12 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
 }
 
 /** Does the busiest thread have at most UNEVEN percent more than an equal share of the items? */
-static bool is_even(int64_t items, int64_t n_threads) {
+static bool is_balanced(int64_t items, int64_t n_threads) {
   int64_t most = (items + n_threads - 1) / n_threads;
   return most * n_threads * 100 <= items * (100 + UNEVEN);
 }
 
-static void share_out(weight_step *s, int n_threads) {
+static void share_work(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
   int64_t n_sums = laci_weight_gradient_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
   s->k_tile = laci_least(laci_least(g->k_blocks, MOST_OUT), held);
@@ -152,7 +153,7 @@ static void share_out(weight_step *s, int n_threads) {
   s->c_tiles = (g->c_blocks + s->c_tile - 1) / s->c_tile;
   int64_t tiles = s->k_tiles * s->c_tiles;
   s->parts = 1;
-  while (s->parts < s->n && s->parts < n_threads && !is_even(tiles * s->parts, n_threads)) {
+  while (s->parts < s->n && s->parts < n_threads && !is_balanced(tiles * s->parts, n_threads)) {
     s->parts++;
   }
   s->shares = laci_least(n_threads, tiles * s->parts);
@@ -168,8 +169,8 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   *s = (weight_step){.sums_of = laci_weight_sums_now(), .n = x->dims[0]};
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
               x->rank >= 3 && laci_conv_read_window(node, x, dy, weight->dims + 2, &window) &&
-              describe(net, x, dy, weight, &window, &s->g);
-  if (fits) share_out(s, net->n_threads);
+              describe_gradient(net, x, dy, weight, &window, &s->g);
+  if (fits) share_work(s, net->n_threads);
   return fits;
 }
 
@@ -189,7 +190,7 @@ void laci_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_dense_layout(net, weight, LACI_ELEMENT_F32);
   s->dw = md ? laci_net_result(net, weight, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  s->sums = laci_net_scratch(net, (size_t)(s->parts * floats_of(&s->g)) * sizeof(float));
+  s->sums = laci_net_scratch(net, (size_t)(s->parts * count_floats(&s->g)) * sizeof(float));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_add_code(net, node, run_weight_sums, 5,
                                                (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});

@@ -80,8 +80,8 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
 
 /** Describes the convolution x -> y that is computed. For a gradient, x is the gradient of the
  * results. */
-static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                     const laci_window *window, bool gradient, laci_winograd *g) {
+static bool describe_convolution(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                                 const laci_window *window, bool gradient, laci_winograd *g) {
   const int64_t *pads = window->pads_begin;
   if (!net->plan.bf16 || !net->blocks || x->rank != 4) return false;
   if (x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
@@ -101,7 +101,7 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
   return g->c_blocks >= LEAST_BLOCKS && g->k_blocks >= LEAST_BLOCKS;
 }
 
-static bool share_out(winograd_step *s, int n_threads) {
+static bool share_work(winograd_step *s, int n_threads) {
   if (laci_winograd_scratch(&s->g, 1, 1) == 0)
     return false; /* too large to be divided into
                                                                 bands */
@@ -136,9 +136,9 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_ste
                        .n = x->dims[0]};
   return s->kernel.convolve && laci_node_int(node, "group", 1) == 1 &&
          read_window(net, fused, &window) &&
-         describe(net, x, laci_plan_shape(&net->plan, fused->output), &window, s->gradient,
-                  &s->g) &&
-         share_out(s, net->n_threads);
+         describe_convolution(net, x, laci_plan_shape(&net->plan, fused->output), &window,
+                              s->gradient, &s->g) &&
+         share_work(s, net->n_threads);
 }
 
 bool laci_conv_winograd_fits(laci_net *net, const laci_fused *fused, const char **why) {

@@ -25,12 +25,12 @@ typedef struct filling {
 
 enum { GRAIN = 1 << 14 };
 
-static void round_some(int64_t begin, int64_t end, void *context) {
+static void round_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   laci_sparse_round_now()(f->weight + begin, end - begin, f->bf16 + begin);
 }
 
-static void fill_some(int64_t begin, int64_t end, void *context) {
+static void fill_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->places->at[k]];
 }
@@ -52,20 +52,20 @@ static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   if (s->scratch >= 0) {
     f.bf16 = (uint16_t *)laci_net_data(net, s->scratch) + 1;
     f.bf16[LACI_SPARSE_NOWHERE] = 0;
-    laci_pool_for(net->pool, s->n_weights, GRAIN, round_some, &f);
+    laci_pool_for(net->pool, s->n_weights, GRAIN, round_range, &f);
   }
   for (const laci_native_kernel *kernel = s->kernel; kernel; kernel = kernel->next) {
     f.places = &kernel->places;
     f.to = kernel->code ? laci_sparse_code_weights(kernel->code) : kernel->form.kept.weight;
     if (kernel->of_bf16_pairs) laci_pool_for(net->pool, f.places->n / 2, GRAIN, fill_pairs, &f);
-    else laci_pool_for(net->pool, f.places->n, GRAIN, fill_some, &f);
+    else laci_pool_for(net->pool, f.places->n, GRAIN, fill_range, &f);
   }
   return LAC_OK;
 }
 
 /* Adds the step, unless the node is a recomputation: the weights are then already in place. */
-void laci_native_fill(laci_net *net, const laci_native_layer *layer,
-                      const laci_native_kernel *kernel) {
+void laci_native_add_fill_step(laci_net *net, const laci_native_layer *layer,
+                               const laci_native_kernel *kernel) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   const int weight = node->inputs[1];
   fill_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);

@@ -32,7 +32,7 @@ static bool scatter_window(const laci_sparse_window *f, laci_native_layer *layer
   g->out_h = g->h;
   g->out_w = g->w;
   g->pad_top = g->pad_left = 0;
-  return laci_native_is_pixel(f) && f->pad_top == 0 && f->pad_left == 0;
+  return laci_native_is_1x1(f) && f->pad_top == 0 && f->pad_left == 0;
 }
 
 /** Sets the windows of the gradient of a 3x3 convolution of stride 2 and padding 1. Results of even
@@ -45,11 +45,11 @@ static bool phase_window(const laci_sparse_window *f, laci_native_layer *layer) 
   }
   layer->scatter = 2;
   layer->n_phases = PHASES;
-  layer->window = laci_native_phase(layer, PHASES - 1);
+  layer->window = laci_native_phase_window(layer, PHASES - 1);
   return true;
 }
 
-laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase) {
+laci_sparse_window laci_native_phase_window(const laci_native_layer *layer, int phase) {
   laci_sparse_window g = layer->window;
   if (layer->n_phases == 1) return g;
   g.kernel_h = 1 + phase / 2;
@@ -89,7 +89,7 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   layer->n_images = x->dims[0];
   layer->window = laci_native_window_over(x, y, &w);
   layer->window.groups = laci_node_int(node, "group", 1);
-  layer->window.values = laci_native_values(net);
+  layer->window.values = laci_native_value_type(net);
   return layer->transposed ? transpose_window(layer) : true;
 }
 
@@ -116,7 +116,7 @@ bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_nativ
   if (!window_of(net, node, values, layer)) return false;
   if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_native_padding_is_small(layer))
     return false;
-  if (net->plan.bf16 && !laci_native_can_bf16(net, layer)) return false;
+  if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
   layer->kept = kept_share(known->mask, laci_shape_count(laci_plan_shape(&net->plan, weight)));
   return true;
 }
@@ -127,7 +127,7 @@ bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_nativ
  * weights, and needs no border; in bf16 it saves too little. In bf16, layers of few channels take
  * as long as dense ones, whose weight gradients are faster; and with matrix tiles (AMX) dense
  * kernels are faster. */
-static bool is_worth(laci_net *net, const laci_native_layer *layer) {
+static bool is_faster(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
   const bool three =
@@ -138,11 +138,11 @@ static bool is_worth(laci_net *net, const laci_native_layer *layer) {
 }
 
 /** Returns the multiply-adds of the layer's dense product, for one image. */
-static double products(const laci_native_layer *layer) {
+static double dense_products(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   double sum = 0;
   for (int phase = 0; phase < layer->n_phases; phase++) {
-    const laci_sparse_window part = laci_native_phase(layer, phase);
+    const laci_sparse_window part = laci_native_phase_window(layer, phase);
     sum += (double)(part.out_h * part.out_w) * (double)(part.kernel_h * part.kernel_w);
   }
   return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
@@ -158,9 +158,9 @@ void laci_native_choose_trained(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     if (!layer->mask) continue;
-    layer->chosen = any || is_worth(net, layer);
-    all += products(layer);
-    chosen += layer->chosen ? products(layer) : 0;
+    layer->chosen = any || is_faster(net, layer);
+    all += dense_products(layer);
+    chosen += layer->chosen ? dense_products(layer) : 0;
   }
   if (any || chosen * 100 >= all * LEAST_SHARE) return;
   for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = false;
@@ -190,7 +190,7 @@ static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_
 }
 
 uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase) {
-  const laci_sparse_window g = laci_native_phase(layer, phase);
+  const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
   uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;
   if (!mask) {
@@ -210,7 +210,7 @@ uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *lay
 int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer, int phase,
                                    const laci_sparse_form *form) {
   const laci_sparse_product *p = &form->product;
-  const laci_sparse_window g = laci_native_phase(layer, phase);
+  const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w;
   int32_t *places = laci_alloc((size_t)form->n_kept, sizeof *places);
   if (!places) laci_plan_no_memory(&net->plan);

@@ -24,7 +24,7 @@ enum {
   TOTALS_GRAIN = 64, /* channels */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /** One step, forward or backward. */
 typedef struct norm_step {
@@ -50,23 +50,23 @@ typedef struct norm_work {
   float *tiles[2], *vectors[3];
 } norm_work;
 
-static int64_t all_tiles(const norm_step *s) { return s->size.n_images / LANES * s->n_tiles; }
+static int64_t count_tiles(const norm_step *s) { return s->size.n_images / LANES * s->n_tiles; }
 
-static int64_t channels_of(const norm_step *s) { return s->size.channels * s->each; }
+static int64_t count_channels(const norm_step *s) { return s->size.channels * s->each; }
 
 static size_t scratch_bytes(const norm_step *s) {
-  return (size_t)((2 * all_tiles(s) + 3) * channels_of(s)) * sizeof(float);
+  return (size_t)((2 * count_tiles(s) + 3) * count_channels(s)) * sizeof(float);
 }
 
 static norm_work work_of(laci_net *net, const norm_step *s) {
   norm_work w = {.net = net, .s = s};
   float *at = laci_net_data(net, s->tensors[SCRATCH]);
-  for (int k = 0; k < 2; k++) w.tiles[k] = at + k * all_tiles(s) * channels_of(s);
-  for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * all_tiles(s) + k) * channels_of(s); }
+  for (int k = 0; k < 2; k++) w.tiles[k] = at + k * count_tiles(s) * count_channels(s);
+  for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * count_tiles(s) + k) * count_channels(s); }
   return w;
 }
 
-static float *data(const norm_work *w, int which) {
+static float *tensor_data(const norm_work *w, int which) {
   return laci_net_data(w->net, w->s->tensors[which]);
 }
 
@@ -78,21 +78,21 @@ typedef struct norm_item {
   int64_t channel; /* the first channel of `place` */
 } norm_item;
 
-static int64_t most_places(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
+static int64_t places_per_item(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
 
-static int64_t chunks(const norm_step *s) {
-  return laci_ceil_div(s->size.channels, most_places(s));
+static int64_t count_chunks(const norm_step *s) {
+  return laci_ceil_div(s->size.channels, places_per_item(s));
 }
 
 /** Returns work item i; each tile has n_chunks items. */
 static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
   const int64_t places = s->size.channels, tile_at = i / n_chunks;
-  const int64_t most = n_chunks > 1 ? most_places(s) : places;
+  const int64_t most = n_chunks > 1 ? places_per_item(s) : places;
   const int64_t place = i % n_chunks * most;
   const int64_t row = tile_at % s->n_tiles * s->tile_rows;
-  return (norm_item){.tile = {.n_rows = least(s->tile_rows, s->size.h - row),
+  return (norm_item){.tile = {.n_rows = smaller_of(s->tile_rows, s->size.h - row),
                               .n_pixels = s->size.w,
-                              .n_places = least(most, places - place),
+                              .n_places = smaller_of(most, places - place),
                               .pixel_stride = s->x.pixel_stride},
                      .tile_at = tile_at,
                      .place = place,
@@ -105,14 +105,14 @@ static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
   return item->image_block * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
 }
 
-static laci_norm_from from_of(const norm_work *w, int which, const laci_sparse_layout *l,
-                              const norm_item *item) {
-  return (laci_norm_from){data(w, which) + offset_of(l, item), l->row_stride};
+static laci_norm_from source_at(const norm_work *w, int which, const laci_sparse_layout *l,
+                                const norm_item *item) {
+  return (laci_norm_from){tensor_data(w, which) + offset_of(l, item), l->row_stride};
 }
 
-static laci_norm_to to_of(const norm_work *w, const norm_item *item) {
+static laci_norm_to target_at(const norm_work *w, const norm_item *item) {
   const laci_sparse_layout *l = &w->s->to;
-  return (laci_norm_to){data(w, TO) + offset_of(l, item), l->row_stride};
+  return (laci_norm_to){tensor_data(w, TO) + offset_of(l, item), l->row_stride};
 }
 
 /* ---- Forward ---- */
@@ -120,19 +120,19 @@ static laci_norm_to to_of(const norm_work *w, const norm_item *item) {
 static void find_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, chunks(w->s));
-    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
-    w->s->kernel->moments(&item.tile, from_of(w, X, &w->s->x, &item), w->tiles[0] + at,
+    const norm_item item = item_of(w->s, i, count_chunks(w->s));
+    const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
+    w->s->kernel->moments(&item.tile, source_at(w, X, &w->s->x, &item), w->tiles[0] + at,
                           w->tiles[1] + at);
   }
 }
 
-static double tile_size(const norm_step *s, int64_t tile) {
+static double values_per_tile(const norm_step *s, int64_t tile) {
   const int64_t row = tile % s->n_tiles * s->tile_rows;
-  return (double)(least(s->tile_rows, s->size.h - row) * s->size.w * LANES);
+  return (double)(smaller_of(s->tile_rows, s->size.h - row) * s->size.w * LANES);
 }
 
-static double all_values(const norm_step *s) {
+static double values_per_channel(const norm_step *s) {
   return (double)(s->size.n_images * s->size.h * s->size.w);
 }
 
@@ -140,43 +140,43 @@ static double all_values(const norm_step *s) {
 static void join_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
-  const int64_t channels = channels_of(s);
-  const double n = all_values(s);
+  const int64_t channels = count_channels(s);
+  const double n = values_per_channel(s);
   for (int64_t c = begin; c < end; c++) {
     double sum = 0, squares = 0;
-    for (int64_t t = 0; t < all_tiles(s); t++) {
-      sum += tile_size(s, t) * (double)w->tiles[0][t * channels + c];
+    for (int64_t t = 0; t < count_tiles(s); t++) {
+      sum += values_per_tile(s, t) * (double)w->tiles[0][t * channels + c];
     }
-    for (int64_t t = 0; t < all_tiles(s); t++) {
+    for (int64_t t = 0; t < count_tiles(s); t++) {
       const double off = (double)w->tiles[0][t * channels + c] - sum / n;
-      squares += (double)w->tiles[1][t * channels + c] + tile_size(s, t) * off * off;
+      squares += (double)w->tiles[1][t * channels + c] + values_per_tile(s, t) * off * off;
     }
-    data(w, MEAN)[c] = (float)(sum / n);
-    data(w, VAR)[c] = (float)(squares / n);
+    tensor_data(w, MEAN)[c] = (float)(sum / n);
+    tensor_data(w, VAR)[c] = (float)(squares / n);
   }
 }
 
 /** Computes vectors[0]: scale / sqrt(variance + epsilon). */
 static void find_scales(norm_work *w) {
-  for (int64_t c = 0; c < channels_of(w->s); c++) {
-    const double deviation = sqrt((double)data(w, VAR)[c] + w->s->epsilon);
-    w->vectors[0][c] = (float)((double)data(w, SCALE)[c] / deviation);
+  for (int64_t c = 0; c < count_channels(w->s); c++) {
+    const double deviation = sqrt((double)tensor_data(w, VAR)[c] + w->s->epsilon);
+    w->vectors[0][c] = (float)((double)tensor_data(w, SCALE)[c] / deviation);
   }
 }
 
 static laci_norm_scales scales_of(const norm_work *w, const norm_item *item) {
-  return (laci_norm_scales){.mean = data(w, MEAN) + item->channel,
+  return (laci_norm_scales){.mean = tensor_data(w, MEAN) + item->channel,
                             .scale = w->vectors[0] + item->channel,
-                            .shift = data(w, SHIFT) + item->channel,
+                            .shift = tensor_data(w, SHIFT) + item->channel,
                             .relu = w->s->relu};
 }
 
-static void apply_some(int64_t begin, int64_t end, void *context) {
+static void apply_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = item_of(w->s, i, 1);
     const laci_norm_scales scales = scales_of(w, &item);
-    w->s->kernel->apply(&item.tile, &scales, from_of(w, X, &w->s->x, &item), to_of(w, &item));
+    w->s->kernel->apply(&item.tile, &scales, source_at(w, X, &w->s->x, &item), target_at(w, &item));
   }
 }
 
@@ -185,12 +185,12 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   norm_work w = work_of(net, s);
   (void)err;
   if (!s->given) {
-    laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_moments, &w);
-    laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
+    laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_moments, &w);
+    laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, join_moments, &w);
   }
   find_scales(&w);
-  laci_native_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
-  laci_pool_for(net->pool, all_tiles(s), 1, apply_some, &w);
+  laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
+  laci_pool_for(net->pool, count_tiles(s), 1, apply_range, &w);
   return LAC_OK;
 }
 
@@ -199,11 +199,11 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
 static void find_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
-    const norm_item item = item_of(w->s, i, chunks(w->s));
-    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
+    const norm_item item = item_of(w->s, i, count_chunks(w->s));
+    const int64_t at = item.tile_at * count_channels(w->s) + item.channel;
     const laci_norm_scales scales = scales_of(w, &item);
-    w->s->kernel->sums(&item.tile, &scales, from_of(w, X, &w->s->x, &item),
-                       from_of(w, DY, &w->s->y, &item),
+    w->s->kernel->sums(&item.tile, &scales, source_at(w, X, &w->s->x, &item),
+                       source_at(w, DY, &w->s->y, &item),
                        (float *const[]){w->tiles[0] + at, w->tiles[1] + at});
   }
 }
@@ -213,29 +213,29 @@ static void find_sums(int64_t begin, int64_t end, void *context) {
 static void join_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
-  const double n = all_values(s);
+  const double n = values_per_channel(s);
   for (int64_t c = begin; c < end; c++) {
     double level = 0, slope = 0;
-    for (int64_t t = 0; t < all_tiles(s); t++) {
-      level += (double)w->tiles[0][t * channels_of(s) + c];
-      slope += (double)w->tiles[1][t * channels_of(s) + c];
+    for (int64_t t = 0; t < count_tiles(s); t++) {
+      level += (double)w->tiles[0][t * count_channels(s) + c];
+      slope += (double)w->tiles[1][t * count_channels(s) + c];
     }
-    const double variance = (double)data(w, VAR)[c] + s->epsilon;
-    data(w, DSCALE)[c] = (float)(slope / sqrt(variance));
-    data(w, DSHIFT)[c] = (float)level;
+    const double variance = (double)tensor_data(w, VAR)[c] + s->epsilon;
+    tensor_data(w, DSCALE)[c] = (float)(slope / sqrt(variance));
+    tensor_data(w, DSHIFT)[c] = (float)level;
     w->vectors[1][c] = s->fixed ? 0 : (float)(level / n);
     w->vectors[2][c] = s->fixed ? 0 : (float)(slope / n / variance);
   }
 }
 
-static void gradient_some(int64_t begin, int64_t end, void *context) {
+static void gradient_range(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = item_of(w->s, i, 1);
     const laci_norm_scales scales = scales_of(w, &item);
     const laci_norm_slopes off = {w->vectors[1] + item.channel, w->vectors[2] + item.channel};
-    w->s->kernel->gradient(&item.tile, &scales, &off, from_of(w, X, &w->s->x, &item),
-                           from_of(w, DY, &w->s->y, &item), to_of(w, &item));
+    w->s->kernel->gradient(&item.tile, &scales, &off, source_at(w, X, &w->s->x, &item),
+                           source_at(w, DY, &w->s->y, &item), target_at(w, &item));
   }
 }
 
@@ -244,10 +244,10 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   norm_work w = work_of(net, s);
   (void)err;
   find_scales(&w);
-  laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
-  laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
-  laci_native_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
-  laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
+  laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_sums, &w);
+  laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, join_sums, &w);
+  laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
+  laci_pool_for(net->pool, count_tiles(s), 1, gradient_range, &w);
   return LAC_OK;
 }
 
@@ -262,8 +262,8 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   norm_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
-  *s = (norm_step){.kernel = laci_native_images_kernel(net),
-                   .each = laci_sparse_each(laci_native_values(net)),
+  *s = (norm_step){.kernel = laci_native_image_kernels(net),
+                   .each = laci_sparse_each(laci_native_value_type(net)),
                    .size = laci_native_size(net, &shape, false),
                    .x = net->tensors[x].native->layout,
                    .to = net->tensors[to].native->layout,
@@ -271,7 +271,7 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   for (int at = 0; at < N_TENSORS; at++) s->tensors[at] = -1;
   s->tensors[X] = x;
   s->tensors[TO] = to;
-  s->tile_rows = least(s->size.h, laci_ceil_div(TILE_PIXELS, s->size.w));
+  s->tile_rows = smaller_of(s->size.h, laci_ceil_div(TILE_PIXELS, s->size.w));
   s->n_tiles = laci_ceil_div(s->size.h, s->tile_rows);
   s->tensors[SCRATCH] = laci_net_scratch(net, scratch_bytes(s));
   return s;
@@ -292,18 +292,19 @@ bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **w
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no sparse layer next to it";
   return laci_native_may_be_images(net, node->inputs[0]) &&
-         (laci_native_in_images(net, node->inputs[0]) || laci_native_has_place(net, fused->output));
+         (laci_native_is_in_images(net, node->inputs[0]) ||
+          laci_native_has_place(net, fused->output));
 }
 
 void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
-  const laci_native_layout out = laci_native_images(net, fused->output);
+  const laci_native_layout out = laci_native_image_layout(net, fused->output);
   int from[2];
   const bool given = laci_norm_has_given_statistics(net, node, from);
   const int x = laci_native_read_images(net, node->inputs[0]);
-  const int y = laci_native_tensor(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
+  const int y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
   if (!s) return;
   s->relu = fused->n_posts > 0;
@@ -340,11 +341,11 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   const int forward = graph->values[node->inputs[3]].producer;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
   const int to = output_of(node, 0);
-  const laci_native_layout out = laci_native_images(net, to >= 0 ? to : node->inputs[1]);
+  const laci_native_layout out = laci_native_image_layout(net, to >= 0 ? to : node->inputs[1]);
   const int dy = laci_native_read_images(net, node->inputs[0]);
   if (dy < 0) return;
   const bool alike = laci_sparse_layout_equal(&net->tensors[dy].native->layout, &out.layout);
-  const int dx = laci_native_tensor(net, shape, &out, alike ? dy : -1);
+  const int dx = laci_native_tensor_new(net, shape, &out, alike ? dy : -1);
   norm_step *s = new_norm(net, node, net->workspaces[forward], dx);
   if (!s) return;
   s->y = net->tensors[dy].native->layout;

@@ -23,7 +23,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* floats, or bf16 pairs */
 
-static void add_some(int64_t begin, int64_t end, void *context) {
+static void add_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   w->s->kernel->add(w->a + begin, w->b + begin, w->s->relu, end - begin, w->to + begin);
 }
@@ -35,7 +35,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
                 .b = laci_net_data(net, step->tensors[1]),
                 .to = laci_net_data(net, step->tensors[2])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, add_some, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, add_range, &w);
   return LAC_OK;
 }
 
@@ -53,13 +53,13 @@ bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **wh
   const laci_function *f = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   if (fused->n_posts > 1 || (f && (f->kind != LACI_FUNCTION_RELU || f->alpha != 0))) return false;
   return laci_native_has_place(net, fused->output) ||
-         (laci_native_in_images(net, node->inputs[0]) &&
-          laci_native_in_images(net, node->inputs[1]));
+         (laci_native_is_in_images(net, node->inputs[0]) &&
+          laci_native_is_in_images(net, node->inputs[1]));
 }
 
 void laci_lower_image_sum(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_native_layout images = laci_native_images(net, fused->output);
+  const laci_native_layout images = laci_native_image_layout(net, fused->output);
   const int a = laci_native_read_as(net, node->inputs[0], &images);
   const int b = laci_native_read_as(net, node->inputs[1], &images);
   sum_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
@@ -67,7 +67,7 @@ void laci_lower_image_sum(laci_net *net, const laci_fused *fused) {
   const int to = laci_net_result_like(net, a, a != b);
   laci_net_step *step = laci_net_step_add_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
-  *s = (sum_step){.kernel = laci_native_images_kernel(net),
+  *s = (sum_step){.kernel = laci_native_image_kernels(net),
                   .relu = fused->n_posts > 0,
                   .n = (int64_t)(net->buffers[net->tensors[a].buffer].bytes / sizeof(float))};
   step->what = laci_net_describe(net, fused);

@@ -12,7 +12,7 @@ typedef struct laci_native_kernel laci_native_kernel;
 
 /** Returns the window of one phase of the layer: of the kernel that writes the results of even or
  * odd rows, and of even or odd columns. */
-laci_sparse_window laci_native_phase(const laci_native_layer *layer, int phase);
+laci_sparse_window laci_native_phase_window(const laci_native_layer *layer, int phase);
 /** Returns the mask in the order of the transposed layer's product. The caller frees it. NULL: no
  * memory (noted). */
 uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *layer, int phase);

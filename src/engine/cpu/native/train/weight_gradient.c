@@ -33,7 +33,7 @@ static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_la
   const int producer = graph->values[*laci_net_weight_facts(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
   const bool placed = dy >= 0 && laci_native_has_place(net, dy);
-  return placed ? *laci_native_memory_at(net, dy) : form->out;
+  return placed ? *laci_native_assigned_layout(net, dy) : form->out;
 }
 
 /** Makes the product's tiles for the layout of dy, whose border may differ. */
@@ -54,7 +54,7 @@ static bool move_tiles(laci_net *net, const laci_sparse_form *form,
   return made->tiles;
 }
 
-void laci_native_drop_gradient(laci_native_kernel *kernel) {
+void laci_native_destroy_gradient(laci_native_kernel *kernel) {
   if (!kernel->gradient) return;
   laci_sparse_gradient_clear(&kernel->gradient->g);
   laci_free(kernel->gradient->places);
@@ -62,8 +62,8 @@ void laci_native_drop_gradient(laci_native_kernel *kernel) {
   kernel->gradient = NULL;
 }
 
-bool laci_native_keep_gradient(laci_net *net, const laci_native_layer *layer,
-                               laci_native_kernel *kernel) {
+bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
+                                  laci_native_kernel *kernel) {
   const laci_sparse_form *form = &kernel->form;
   const int weight = net->plan.graph->nodes[layer->fused->node].inputs[1];
   if (layer->transposed || !laci_net_weight_facts(net, weight)->gradient) return false;
@@ -75,7 +75,7 @@ bool laci_native_keep_gradient(laci_net *net, const laci_native_layer *layer,
   if (!move_tiles(net, form, made)) return false;
   lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
                                             form->n_tiles, &made->g, &why);
-  if (st == LAC_UNSUPPORTED) laci_native_drop_gradient(kernel);
+  if (st == LAC_UNSUPPORTED) laci_native_destroy_gradient(kernel);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   if (st) return false;
   made->places = laci_native_weight_places(net, layer, 0, form);
@@ -111,12 +111,12 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_some(int64_t begin, int64_t end, void *context) {
+static void zero_range(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   memset(w->dw + begin, 0, (size_t)(end - begin) * sizeof *w->dw);
 }
 
-static void place_some(int64_t begin, int64_t end, void *context) {
+static void place_range(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   for (int64_t k = begin; k < end; k++) w->dw[w->s->of->places[k]] = w->slopes.gradient[k];
 }
@@ -132,8 +132,8 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
                      .dw = laci_net_data(net, s->dw)};
   (void)err;
   laci_pool_for(net->pool, s->n_parts, 1, sum_parts, &w);
-  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_some, &w);
-  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, place_some, &w);
+  laci_pool_for(net->pool, s->n_weights, GRAIN, zero_range, &w);
+  laci_pool_for(net->pool, s->of->g.n_kept, GRAIN, place_range, &w);
   return LAC_OK;
 }
 
