@@ -22,9 +22,8 @@ static double at_most(int64_t k, int64_t n, double p, double log_choose_k) {
   for (int64_t i = k; i > 0 && ratio > 0; i--) {
     ratio *= (double)i / (double)(n - i + 1) * (1 - p) / p;
     sum += ratio;
-    if (sum > 1e250)
-      return 1; /* p is far below k / n: nearly all of the probability is in the
-                                  tail */
+    /* Here p is far below k / n: nearly all of the probability is in the tail. */
+    if (sum > 1e250) return 1;
   }
   return fmin(1, exp(term + log(sum)));
 }

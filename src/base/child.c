@@ -99,8 +99,8 @@ static int spawn(child *c) {
   }
   failed = set_signals(&attributes);
   for (int at = 0; at < N_STREAMS && !failed; at++) {
-    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* the descriptors are all
-                                                                            above 2 */
+    /* All these descriptors are above 2, so that none is overwritten before its use. */
+    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at);
   }
   char *const *command = c->job->command;
   if (!failed) {

@@ -49,8 +49,7 @@ lac_status laci_json_read(const char *name, const char *what, const char *text, 
   json_error_t where;
   *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
   if (*root) return LAC_OK;
-  if (!where.text[0])
-    return laci_fail_memory(err, name); /* an empty text means that an allocation
-                                                             failed */
+  /* An empty text means that an allocation failed. */
+  if (!where.text[0]) return laci_fail_memory(err, name);
   return laci_fail(err, LAC_BAD_FILE, "%s:%d: not %s: %s", name, where.line, what, where.text);
 }
