@@ -36,16 +36,16 @@ static bool has_died(int64_t pid) {
   size_t n = fread(text, 1, sizeof text - 1, file);
   (void)fclose(file);
   text[n] = 0;
-  const char *state = strrchr(text, ')'); /* the state follows the name in parentheses, which may
-                                             itself contain ) */
+  /* the state follows the name in parentheses, which may itself contain ) */
+  const char *state = strrchr(text, ')');
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
 bool laci_comm_has_died(const laci_comm *comm, int rank) {
   const laci_peer *ours = &comm->peers[comm->rank], *peer = &comm->peers[rank];
   if (rank == comm->rank || peer->pid == 0 || peer->place != ours->place) return false;
-  return peer->pid != ours->pid && has_died(peer->pid); /* the same pid: in tests, ranks are threads
-                                                           of one process */
+  /* the same pid: in tests, ranks are threads of one process */
+  return peer->pid != ours->pid && has_died(peer->pid);
 }
 
 lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err) {
