@@ -59,9 +59,8 @@ static lac_status read_end64(archive *a, uint64_t end) {
   lac_status st =
       laci_reader_fetch(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES, locator, a->err);
   if (st) return st;
-  if (u32(locator) != MAGIC_LOCATOR)
-    return LAC_OK; /* no 64-bit record: the 32-bit numbers are
-                                                       valid */
+  /* Without a 64-bit record, the 32-bit numbers are valid. */
+  if (u32(locator) != MAGIC_LOCATOR) return LAC_OK;
   uint64_t at = u64(locator + 8);
   if (end - LOCATOR_BYTES < END64_BYTES || at > end - LOCATOR_BYTES - END64_BYTES)
     return fail_archive(a, "its end lacks the record of 64 bits");
