@@ -347,10 +347,8 @@ static range steps_of(const laci_curve *c) {
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
   if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
-  if (r.high - r.low < 1)
-    r.high = r.low + fmax(1, fabs(r.low) * 1e-9); /* large enough to be no
-                                                                           rounding error of
-                                                                           r.low */
+  /* The range must be larger than a rounding error of r.low. */
+  if (r.high - r.low < 1) r.high = r.low + fmax(1, fabs(r.low) * 1e-9);
   return r;
 }
 

@@ -84,9 +84,7 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   else if (code == '<') put(label, "&lt;", 4);
   else if (code == '>') put(label, "&gt;", 4);
   else if (code == '"') put(label, "&quot;", 6);
-  else if (code == '\\')
-    put(label, "\\\\", 2); /* graphviz would replace \N by the name of the
-                                                   box */
+  else if (code == '\\') put(label, "\\\\", 2); /* graphviz replaces \N by a name */
   else put(label, text, n);
 }
 

@@ -210,9 +210,8 @@ static bool makes_constants(const canvas *c, int id) {
   laci_plot_colour colour = c->plot->nodes[id].colour;
   if (colour == LACI_PLOT_GREY) return true;
   if (colour == LACI_PLOT_RED || !node->op || node->op->role == LACI_ROLE_ALLOW) return false;
-  if (node->n_inputs + node->n_captures == 0)
-    return false; /* such as a generator of random
-                                                               numbers */
+  /* A node without inputs may compute other values each time, such as random numbers. */
+  if (node->n_inputs + node->n_captures == 0) return false;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = value_read(node, i);
     if (value < 0 || c->graph->values[value].stored >= 0) continue;

@@ -100,11 +100,8 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the drawing: this Lacuna was built without graphviz; a .dot file needs none");
   }
-  (void)snprintf(
-      limit, sizeof limit, "%d",
-      (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2); /* the program ends by itself after this
-                                                               time, in case this process has
-                                                               died */
+  /* The program ends itself after this time, in case this process has died by then. */
+  (void)snprintf(limit, sizeof limit, "%d", (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2);
   laci_child_job job = {.command = command,
                         .input = graph->text,
                         .input_bytes = graph->n,
