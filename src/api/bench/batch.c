@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The batch of lac_bench.
+ * Changes the batch size of a network for lac_bench.
  *
- * Exporters often fix the batch at 1 and write that into the constants of Reshape. For the time of
- * a bench the inputs get the wanted batch, and a constant that begins with the old one, where the
- * Reshape's data do so too, gets a 0 in its place, which means "the size that comes in". What
- * does not follow from that (Expand to a fixed batch, a batch folded into another axis) shows in
- * shape inference, whose error names the node. */
+ * Exporters often fix the batch at 1 and write that into the constants of Reshape. During a bench
+ * the inputs have the wanted batch size. A constant that begins with the old batch size gets a 0 in
+ * its place, which means "the input's size", if the data of the Reshape begin with the old batch
+ * size, too. Other dependences on the batch size (Expand to a fixed batch, a batch folded into
+ * another axis) make shape inference fail, and its error names the node. */
 #include <string.h>
 
 #include "api/bench/bench_in.h"
@@ -75,7 +75,7 @@ static lac_status check_resolved(const laci_value *value, const laci_shape *shap
 
 /* Uses a size that is known for one symbol wherever the file uses the same symbol. */
 static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
-  for (int pass = 0; pass < 2; pass++) { /* read, then write */
+  for (int pass = 0; pass < 2; pass++) { /* pass 0 reads the known sizes, pass 1 writes them */
     for (int at = 0; at < batch->n_shapes; at++) {
       const laci_shape *open = &batch->graph->values[batch->graph->inputs[at]].type.shape;
       laci_shape *shape = &batch->shapes[at].shape;

@@ -330,7 +330,8 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   if (!b.result) return laci_fail_memory(err, "the result");
   b.graph = model->graph;
   b.dtype = laci_bench_dtype(b.options);
-  /* Looking takes time, which is not part of the first answer's unless another batch needs it. */
+  /* Searching for the pattern takes time. It is done after the measurement, to give the first
+   * result early; only a changed batch size needs its inferred shapes before. */
   if (laci_rebatch_wanted(b.graph, b.options)) {
     st = laci_model_materialise(model, err);
     if (!st) st = look_for_pattern(&b, model, err);

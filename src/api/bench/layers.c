@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rows of lac_bench's report: a step of the plan each, and what the dense plan takes for the
- * same node.
+ * Makes the rows of lac_bench's report: one for each step of the plan, with the time that the dense
+ * plan takes for the same node.
  *
  * The two plans may fuse differently and reorder elsewhere, so steps are matched by the name of
- * their node, a reorder by the node that it is for: the first of a name with the first, and so on.
- * What the dense plan has left of a name belongs to the last row of that name; of a name that has
- * no row, to the rest. */
+ * their node, and a reorder by that of the next node: the first step of a name in one plan with the
+ * first of that name in the other, and so on. Surplus steps of the dense plan are added to the last
+ * row of their name; if there is no row of that name, to the rest (dense_rest_seconds). */
 #include <string.h>
 
 #include "api/bench/bench_in.h"
@@ -37,7 +37,8 @@ static char *name_step(laci_arena *arena, const char *name, const char *next) {
   return made;
 }
 
-/* *next: the name of the nearest later step that has any; becomes this one's. */
+/* Fills the row of step `at`. *next: in: the name of the next step that has a name; out: this
+ * step's name, if it has one. */
 static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
                                 const char **next, lac_bench_layer *layer, lac_error *err) {
   laci_engine_step info = laci_engine_step_info(plan->engine, at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The baselines of lac_bench on all its threads (kernel/peak/peak.h has them for one).
+ * Measures the baselines of lac_bench on all its threads (kernel/peak/peak.h measures one thread).
  *
- * The engine's own threads are another pool's, and spin for a while after their last work; so each
- * sample begins with a part that is not counted, until they have gone to sleep. */
+ * The engine's threads belong to another pool, and spin for a while after their last work. So each
+ * sample begins with a part that is not counted, during which they go to sleep. */
 #include "api/bench/bench_in.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,7 +28,7 @@ static void walk(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Seconds for one part a thread. */
+/* Runs the kernel once in each thread; returns the seconds. */
 static double walk_all(laci_pool *pool, peak_job *job) {
   double begin = laci_clock_seconds();
   laci_pool_for(pool, laci_pool_threads(pool), 1, walk, job);
@@ -64,13 +64,14 @@ static void read_part(int64_t begin, int64_t end, void *context) {
 
 lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second, lac_error *err) {
   size_t n_parts = (size_t)laci_pool_threads(pool);
-  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole lines */
+  size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole cache lines */
   uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);
   uint64_t *seen = laci_alloc(n_parts, sizeof *seen);
   lac_status st = words && seen ? LAC_OK : laci_fail_memory(err, "measuring memory");
   read_job job = {.words = words, .n_each = n_each, .seen = seen};
   *bytes_per_second = 0;
-  /* Written once: pages never written to are all the same one. */
+  /* Each page is written once, since pages that were never written are all mapped to one page of
+   * zeros. */
   for (size_t at = 0; !st && at < n_each * n_parts; at += 512) words[at] = at;
   for (int pass = 0; !st && pass < READ_PASSES; pass++) {
     double begin = laci_clock_seconds();

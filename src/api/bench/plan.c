@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One plan of lac_bench: its engine, and what each run and each step of it took. */
+ * Implements one plan of lac_bench: its engine, and the times of each run and of each step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *pl
 
 /* ---- Running ---- */
 
-/* seconds: NULL, or [n_steps]. */
+/* Runs the plan once. seconds: gets the time of each step, [n_steps]; NULL: not wanted. */
 static lac_status run_once(laci_bench_plan *plan, const laci_bench_ports *ports, double *seconds,
                            lac_error *err) {
   const void *const *inputs = (const void *const *)ports->inputs;

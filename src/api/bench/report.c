@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lac_bench found: sums by operator; report/bench.c writes it. */
+ * Sums up the results of lac_bench by operator; report/bench.c writes them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A network from a file or from memory: ONNX, or a pack. */
+ * Loads a network from a file or from memory: ONNX, or a pack. */
 #include "api/model/foreign.h"
 #include "api/model/model_in.h"
 #include "api/pack/pack_in.h"

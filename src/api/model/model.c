@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A loaded network: saving it, and access to its tensors. Next: load.c. */
+ * Saves a loaded network, and gives access to its tensors. Next: load.c. */
 #include "lacuna/model.h"
 
 #include <string.h>

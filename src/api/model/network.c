@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_network_create: a network of src/arch as a model that came from no file. */
+ * lac_network_create: makes a model from a network of src/arch, without a file. */
 #include "api/model/model_in.h"
 #include "arch/arch.h"
 #include "base/error.h"

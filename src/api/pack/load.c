@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a pack: as a model in memory, as the files that it was made of, or as packed weights in
+ * Reads a pack: as a model in memory, as the files that it was made of, or as packed weights in
  * memory. */
 #include <limits.h>
 #include <stdio.h>
@@ -198,7 +198,7 @@ static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
   }
   lac_status st = open_reader(from, 0, &reader, err);
   if (st) return st;
-  *pack = NULL; /* the reader's */
+  *pack = NULL; /* the reader owns it now */
   st = laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
   return st ? st : note_weights(from, model, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making and removing a temporary folder. */
+ * Makes and removes a temporary folder. */
 #include "api/pack/scratch.h"
 
 #include <errno.h>

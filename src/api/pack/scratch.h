@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A temporary folder with a few files in it: $TMPDIR, or /tmp. */
+ * Temporary folders for a few files, in $TMPDIR or /tmp. */
 #ifndef LACI_API_PACK_SCRATCH_H
 #define LACI_API_PACK_SCRATCH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calibration's options: defaults and checks. */
+ * Checks the options of calibration, and fills in defaults. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

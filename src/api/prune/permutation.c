@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Permutation files: saves a report's orders, applies or inverts saved ones. */
+ * Handles permutation files: saves a report's orders, applies or inverts saved ones. */
 #include <string.h>
 
 #include "api/model/model_in.h"

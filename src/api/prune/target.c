@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How targets handle the layers of a report, as data of the report. */
+ * Adds to a report how the targets handle its layers. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_infer: arrays from files, one run on an engine, arrays to files.
+ * lac_infer: reads arrays from files, runs the network once, and writes arrays to files.
  *
- * Files and engines exchange values as laci_buf, which holds every number exactly; so all engines
- * see the same inputs, and all kinds of output are written by the same lines. All output files are
- * opened before the run under temporary names, and are renamed after it. Next: data/npy.h,
+ * Files and engines exchange values as laci_buf, which holds every number exactly. So all engines
+ * see the same inputs, and the same code writes all kinds of output. All output files are opened
+ * before the run under temporary names, and are renamed after it. Next: data/npy.h,
  * engine/engine.h. */
 #include "lacuna/infer.h"
 
@@ -357,7 +357,8 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
     return st;
   }
   int n_in = lac_engine_inputs(engine, &in), n_out = lac_engine_outputs(engine, &out);
-  for (int at = 0; at < n_out; at++) { /* as they are written: a double for a float */
+  for (int at = 0; at < n_out; at++) { /* outputs are held twice: by the engine, and as they are
+                                          written (double for float) */
     laci_budget_add(&budget, 2 * out[at].size_bytes, "output '%.200s'", out[at].name);
   }
   st = laci_budget_check(&budget, "the run with its outputs", err);
@@ -444,7 +445,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
     laci_stepper_set_value(run->walk, graph->inputs[at], run->inputs[at]);
-    run->inputs[at] = NULL; /* taken */
+    run->inputs[at] = NULL; /* the stepper owns the value now */
   }
   double begin = laci_clock_seconds();
   for (int node = 0; !st && node < graph->n_nodes; node++) {

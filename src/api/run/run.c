@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_run: float32 in, float32 out, node after node, in double (laci_stepper, engine/engine.h). */
+ * lac_run: runs a network node after node in double (laci_stepper, engine/engine.h); inputs and
+ * outputs are float32. */
 #include "lacuna/run.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuning.h: timings are a cache, so that a failure to store them is only a warning. */
+ * Implements tuning.h. Timings are a cache, so that a failure to store them is only a warning. */
 #include "api/run/tuning.h"
 
 #include <string.h>

@@ -53,9 +53,8 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_dataset *train = t->plan->set;
   laci_dataset *test = NULL;
-  if (!o->evaluate || o->eval_only)
-    return LAC_OK; /* with eval_only the open part is the test part
-                                                      */
+  /* with eval_only the open part is the test part */
+  if (!o->evaluate || o->eval_only) return LAC_OK;
   const bool by_network = laci_dataset_numbering(train) == LACI_NUMBERED_BY_NETWORK;
   laci_dataset_options how = {.part = LACI_PART_TEST,
                               .classes_path = o->classes,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_train and lac_train_check: the steps of a training, in order. Next: train_in.h, plan.c.
- */
+ * lac_train and lac_train_check: do the steps of a training in order. Next: train_in.h, plan.c. */
 #include "lacuna/train.h"
 
 #include "api/model/model_in.h"
@@ -60,8 +59,8 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   st = laci_training_prepare(&t, data, err);
   if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
   if (!st && laci_training_writes(&t)) {
-    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to check that no other run uses the
-                                                                folder */
+    /* The lock fails if another run uses the folder. */
+    st = laci_folder_lock(options->model_dir, &t.lock, err);
     if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
   st = laci_training_agree_late(&t, st, err);
