@@ -17,7 +17,8 @@ typedef struct laci_pool laci_pool;
 /** Returns d for an update after t earlier ones; decay: 0 <= decay < 1. */
 double laci_average_decay(double decay, int64_t t);
 
-/** Moves average [n] towards now [n]; the formula in double, rounded once. */
+/** Updates the average: average = d * average + (1 - d) * now, for n numbers. Computes in double,
+ * and rounds once. */
 void laci_average_move(laci_pool *pool, double d, const float *now, float *average, int64_t n);
 
 /** Exchanges a [n] and b [n]. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing, listing and checking checkpoint files; the format is in checkpoint.h. */
+ * Writes, lists and checks checkpoint files; checkpoint.h has the format. */
 #include "train/checkpoint.h"
 
 #include <dirent.h>
@@ -252,8 +252,8 @@ static lac_status read_header(laci_checkpoint *c, lac_error *err) {
   return LAC_OK;
 }
 
-/** Checks that each section begins at the next multiple of 64, that padding is zero, and the hash:
- * so no byte of the file is unchecked. */
+/** Checks that each section begins at the next multiple of 64, that the padding is zero, and that
+ * the hash is right, so that no byte of the file is unchecked. */
 static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
   const size_t last = c->file.size_bytes - HASH_BYTES,
                directory = directory_bytes(c->head.n_sections);

@@ -59,7 +59,8 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
   return st;
 }
 
-/** Two runs may begin in the same second: the later one takes the next free name. */
+/** Creates a new event file in the folder. If another run began in the same second, takes the next
+ * free name. */
 static lac_status create_file(laci_events *e, const char *folder, size_t capacity, lac_error *err) {
   int64_t seconds = laci_int_from_f(now());
   size_t n_folder = strlen(folder) + 1;

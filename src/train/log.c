@@ -50,17 +50,15 @@ static double number_of(const json_t *object, const char *key) {
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/** *is_line: false where the text is no line of a log. */
+/** Parses a line. *is_line: false if the text is no line of a log. Fails LAC_NO_MEMORY. */
 static lac_status parse_line(const laci_train_log *log, const char *text, size_t n,
                              laci_log_line *line, bool *is_line, lac_error *err) {
   json_error_t cause;
   json_t *object = json_loadb(text, n, 0, &cause);
   /* When an allocation fails, jansson may cut a token short and report a syntax error. */
   if (!object) object = json_loadb(text, n, 0, &cause);
-  if (!object && !cause.text[0])
-    return laci_fail_memory(err, log->path); /* without a cause, it was
-                                                                             an allocation
-                                                                             failure */
+  /* jansson gives no text if an allocation failed. */
+  if (!object && !cause.text[0]) return laci_fail_memory(err, log->path);
   const json_t *step = json_object_get(object, "step");
   *is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
   *line = (laci_log_line){0};
@@ -78,7 +76,8 @@ static lac_status parse_line(const laci_train_log *log, const char *text, size_t
   return LAC_OK;
 }
 
-/** Lists the lines up to the step; *kept: the end of the last one of them in the file. */
+/** Lists the lines of steps up to `step`. *kept: the offset of the end of the last such line in the
+ * file. */
 static lac_status read_lines(laci_train_log *log, const char *text, size_t n, int64_t step,
                              size_t *kept, lac_error *err) {
   lac_status st = LAC_OK;

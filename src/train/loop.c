@@ -19,7 +19,7 @@
 #include "train/trace.h"
 #include "train/trainer.h"
 
-/** Whether a multiple of `every` is in (from, to]. */
+/** Is there a multiple of `every` in (from, to]? That is, did the steps cross one? */
 static bool crosses(int64_t from, int64_t to, int64_t every) {
   return every > 0 && to / every > from / every;
 }
@@ -90,7 +90,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
   return st ? st : report(l, &event, err);
 }
 
-/** Evaluates; averages, if they are kept, replace the weights meanwhile. */
+/** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
 static lac_status evaluate(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
@@ -269,7 +269,8 @@ static lac_status go(laci_loop *l, lac_error *err) {
   return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
 }
 
-/** Saves a checkpoint if steps would be lost at the end. may_agree: all processes are here. */
+/** Saves a checkpoint at the end of the run, if steps would be lost otherwise. may_agree: all
+ * processes call this, so that they can agree on a status. */
 static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
@@ -286,8 +287,8 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   return laci_comm_agree(l->comm, st, err); /* once more: there were meetings since */
 }
 
-/** Ends a run that stopped between steps, as for an image that cannot be read, after saving: a
- * later run can continue here. The first cause is reported. */
+/** Ends a run that stopped between two steps, for example because an image cannot be read. Saves a
+ * checkpoint first, from which a later run can continue. Reports the first cause. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
   bool is_saved = !save_steps(l, cause != LAC_PEER, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The training loop: steps, evaluations, checkpoints, and the end of a run.
  *
- *     evaluate where that is due; save where that is due; stop at the end; one step; again
+ *     repeat: evaluate if it is due; save if it is due; stop at the end; take one step
  *
  * A step depends only on its number and on the state that a checkpoint holds. So a run that was
  * interrupted anywhere and continues from its newest checkpoint ends with the same bits. How to
@@ -34,7 +34,7 @@ typedef struct laci_loop_event {
   laci_loop_kind kind;
   int64_t step, epoch; /* steps taken and epochs completed so far */
   int64_t steps;       /* steps of the whole run */
-  double loss, rate;   /* STEP: mean loss before the update, and its rate */
+  double loss, rate;   /* STEP: mean loss before the update, and the rate of the update */
   double images_per_second, seconds_left;
   laci_loop_score score; /* SCORE */
   bool is_best;
@@ -94,8 +94,8 @@ typedef struct laci_loop_result {
   double images_per_second; /* of all processes together, a running mean */
   char *trace;              /* JSON (train/trace.h), to be freed; NULL: not asked for, or not
                                process 0 */
-  double comm_seconds;      /* during which sums over processes were in progress */
-  double comm_waited;       /* seconds of these during which steps waited */
+  double comm_seconds;      /* seconds during which sums over processes were in progress */
+  double comm_waited;       /* seconds of these during which steps waited for the sums */
   double step_seconds;      /* of all steps of this run, without evaluations and checkpoints */
 } laci_loop_result;
 

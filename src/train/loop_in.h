@@ -35,7 +35,7 @@ typedef struct laci_loop {
   int64_t step;                   /* number of steps taken so far */
   int64_t evaluated, saved;       /* the step of the last evaluation, and of the last checkpoint; 0:
                                      none */
-  double first_loss, most_rate;   /* first_loss: of this run's first step (NaN: none yet);
+  double first_loss, most_rate;   /* first_loss: loss of this run's first step (NaN: none yet);
                                      most_rate: the largest rate so far */
   double first_score, best_score; /* losses of evaluations: before the first step, and the best one
                                      of this run; NaN: none */
@@ -50,8 +50,8 @@ typedef struct laci_loop {
   int64_t n_weights, n_statistics;
   float *statistics_before;              /* statistics before the current step */
   float *best_weights, *best_statistics; /* NULL: the best weights are not kept */
-  bool best_is_lost;                     /* the checkpoint refers to best weights whose file is
-                                            missing */
+  bool best_is_lost;                     /* the checkpoint refers to best weights whose file does
+                                            not exist any more */
   lac_error untold;                      /* a failure of this process's log, which is reported at
                                             the next vote */
   char saved_text[128];                  /* laci_loop_saved_text */

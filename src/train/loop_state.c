@@ -38,8 +38,8 @@ static lac_status allocate(laci_loop *l, lac_error *err) {
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
-  laci_trainer_begin_average(l->trainer); /* masks may have been set after the trainer was
-                                             created */
+  /* masks may have been set after the trainer was created */
+  laci_trainer_begin_average(l->trainer);
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
   bool whole = l->statistics_before != NULL;
@@ -81,7 +81,7 @@ static void note_saved(laci_loop *l) {
 }
 
 static bool all_finite(const float *numbers, int64_t n) {
-  float sum = 0; /* x * 0 is NaN for NaN and for infinity */
+  float sum = 0; /* x * 0 is NaN if x is NaN or infinite, else 0 */
   for (int64_t at = 0; at < n; at++) sum += numbers[at] * 0.0F;
   return sum == 0;
 }

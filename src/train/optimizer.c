@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The optimizer: parameters are cut into parts of a fixed size, and a step is a few loops over the
- * parts. Norms are summed part by part in order, so that threads change nothing. The arithmetic
- * is in kernel/optimizer/update.h. */
+ * Implements the optimizer. Parameters are cut into parts of a fixed size, and a step is a few
+ * loops over the parts. Norms are summed part by part in order, so that they do not depend on the
+ * number of threads. kernel/optimizer/update.h has the arithmetic. */
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -230,7 +230,7 @@ static void mask_gradient(const step *s, const part *p) {
                    (size_t)p->count);
 }
 
-/** Masks gradients and measures what the ratios of LARS are made of. */
+/** Masks the gradients of parts [begin, end), and measures the norms for the ratios of LARS. */
 static void measure(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   for (int64_t at = begin; at < end; at++) {

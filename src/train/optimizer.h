@@ -31,7 +31,7 @@ bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
 
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
-  float momentum;   /* AdamW: beta 1 */
+  float momentum;   /* momentum; for AdamW, beta 1 */
   float decay;      /* of weights, >= 0 */
   bool decay_all;   /* weight decay also for vectors (normalization, biases) */
   bool nesterov;    /* SGD and LARS */
@@ -41,7 +41,8 @@ typedef struct laci_optimizer_options {
   float epsilon;    /* AdamW, > 0; LARS, >= 0: added to the denominator of the ratio */
 } laci_optimizer_options;
 
-/** SGD, momentum 0.9, no decay; trust 0.001; beta2 0.999; epsilon 1e-8 (LARS: 0). */
+/** Returns the defaults: momentum 0.9, no decay, trust 0.001, beta2 0.999, epsilon 1e-8 (LARS:
+ * 0). */
 laci_optimizer_options laci_optimizer_options_default(laci_optimizer_kind kind);
 
 /** Changes the kind of optimizer: options that only some kinds have become the default; momentum
@@ -69,14 +70,15 @@ LAC_MUST_CHECK lac_status laci_optimizer_create(const laci_optimizer_options *op
                                                 lac_error *err);
 void laci_optimizer_destroy(laci_optimizer *optimizer); /* NULL is fine */
 
-/** Returns the floats of a buffer, that is the end of the last parameter. */
+/** Returns the number of floats in a buffer: the end of the last parameter. */
 int64_t laci_optimizer_size(const laci_optimizer *optimizer);
 
-/** The optimizer's state, for checkpoints: [laci_optimizer_size] floats for each slot, and the
- * number of steps taken. Slot 0 is the momentum, slot 1 (AdamW) the mean of squares. */
+/** Return the parts of the optimizer's state, for checkpoints: its kind, its number of slots,
+ * [laci_optimizer_size] floats for each slot, and the number of steps taken. Slot 0 is the
+ * momentum, slot 1 (AdamW) the mean of squares. laci_optimizer_slots_of: the number of slots of an
+ * optimizer with these options. */
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
-int laci_optimizer_slots_of(const laci_optimizer_options *options); /* slots of an optimizer with
-                                                                       these options */
+int laci_optimizer_slots_of(const laci_optimizer_options *options);
 int laci_optimizer_slots(const laci_optimizer *optimizer);
 float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer);

@@ -101,7 +101,7 @@ static void add(lines *to, const char *format, ...) {
     to->used += (size_t)n < to->capacity - to->used ? (size_t)n : to->capacity - to->used - 1;
 }
 
-/* Numbers of epochs, "30, 60 and 80", of the stages from `first` on. */
+/* Adds the epochs of the stages from `first` on, as "30, 60 and 80". */
 static void add_epochs(lines *to, const laci_training_recipe *recipe, int first) {
   for (int k = first; k < recipe->n_stages; k++) {
     const char *between = k == first ? "" : k + 1 == recipe->n_stages ? " and " : ", ";

@@ -70,7 +70,7 @@ const laci_training_recipe *laci_training_recipes(int *n);
 /** Returns the recipe of that name; NULL: there is none. */
 const laci_training_recipe *laci_training_recipe_find(const char *name);
 
-/** The setting's name; and its value as text (empty: the recipe does not set it). */
+/** Return the setting's name, and its value as text (empty: the recipe does not set it). */
 const char *laci_recipe_setting_name(laci_recipe_setting setting);
 void laci_recipe_setting_text(const laci_training_recipe *recipe, laci_recipe_setting setting,
                               char *text, size_t capacity);

@@ -16,15 +16,11 @@
 #include "base/to_int.h"
 #include "engine/engine.h"
 
-enum {
-  RECORDS = 3,
-  COMPUTES = 1,
-  SUMS = 2
-}; /* RECORDS: number of steps kept; others: rows of the
-                                                 trace */
+/* RECORDS: number of steps that are kept; COMPUTES, SUMS: rows of the trace. */
+enum { RECORDS = 3, COMPUTES = 1, SUMS = 2 };
 
-/* A record: step, begun, ended; begins and seconds of the plan's steps; begun, exchanged, done and
- * bytes of each sum. */
+/* The numbers of a record: step, its begin and end; begins and durations of the plan's steps; for
+ * each sum the times begun, exchanged and done, and its bytes. */
 enum { HEAD = 3, SUM_NUMBERS = 4 };
 
 struct laci_trace {
@@ -85,12 +81,12 @@ void laci_trace_step(laci_trace *t, int64_t step, double begun, double ended) {
 
 /* ---- Writing ---- */
 
-/** What all events of one process share. */
+/** The state of writing the events of one process. */
 typedef struct writing {
   laci_json_writer w;
   json_t *events;
   int process;
-  double zero; /* the clock's time that is 0 in the file */
+  double zero; /* the time of the process's clock that is 0 in the file */
 } writing;
 
 /* Adds an event that starts at `begin`, with times in microseconds; NULL if it never happened. */

@@ -60,7 +60,8 @@ float *laci_trainer_gradients(laci_trainer *trainer);
 void laci_trainer_count(laci_trainer *trainer, int n_batches);
 /** Returns the running means and variances, one after the other; *n floats in all. */
 float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
-/** The plan as text, one line for each step; its bytes of memory; and its threads. */
+/** Return the plan as text, one line for each step; its bytes of memory; and its number of
+ * threads. */
 const char *laci_trainer_plan_text(const laci_trainer *trainer);
 size_t laci_trainer_memory(const laci_trainer *trainer);
 int laci_trainer_threads(const laci_trainer *trainer);
@@ -76,8 +77,8 @@ void laci_trainer_watch(laci_trainer *trainer, double *seconds);
 LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float *images,
                                              const float *labels, float *loss, float *logits,
                                              lac_error *err);
-/** As laci_trainer_batch, for a graph that matches targets (LACI_LOSS_MATCH): targets[n_targets],
- * in the graph's order and shapes. */
+/** Computes a batch as laci_trainer_batch does, for a graph that matches targets (LACI_LOSS_MATCH):
+ * targets [n_targets], in the graph's order and shapes. */
 LAC_MUST_CHECK lac_status laci_trainer_match(laci_trainer *trainer, const float *images,
                                              const float *const *targets, float *loss,
                                              lac_error *err);
@@ -108,16 +109,17 @@ typedef struct laci_batch_watch {
   bool keeps_on;            /* an interrupt does not end the batch */
 } laci_batch_watch;
 
-/** As laci_trainer_batch, without logits and with a watch. */
+/** Computes a batch as laci_trainer_batch does, without logits and with a watch. */
 LAC_MUST_CHECK lac_status laci_trainer_batch_watched(laci_trainer *trainer, const float *images,
                                                      const float *labels, float *loss,
                                                      const laci_batch_watch *watch, lac_error *err);
-/** Takes the optimizer's step with the mean of the gradients since the last update. */
+/** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
+ * last update. */
 void laci_trainer_update(laci_trainer *trainer, double rate);
 
-/** Moving averages over the updates (train/average.h) of the weights, [laci_optimizer_size], and of
- * the statistics, at the same places; NULL: not kept. They start with the initial values. A run
- * that continues must fill them. */
+/** Return the moving averages over the updates (train/average.h): of the weights,
+ * [laci_optimizer_size], and of the statistics, at the same places; NULL: none are kept. They start
+ * with the initial values. A run that continues must fill them. */
 float *laci_trainer_average(laci_trainer *trainer);
 float *laci_trainer_average_statistics(laci_trainer *trainer);
 /** Sets the averages to the current weights and statistics, for a caller that changed these before
