@@ -72,9 +72,8 @@ bool group_says(const arguments *args, lac_error *err) {
   int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
-  if (!args->group)
-    (void)sleep(HEAD_START_S); /* a failure to join usually happens in all processes
-                                                  */
+  /* a failure to join usually happens in all processes */
+  if (!args->group) (void)sleep(HEAD_START_S);
   if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
   else (void)laci_fail_in(err, err->status, "process %d", rank);
   return true;

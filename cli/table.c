@@ -123,9 +123,8 @@ static void fold(const text_table *table, layout *l) {
       end++;
     }
     (void)shrink(table, l, begin, end, available, 1);
-    if (l->width[begin] > available)
-      l->width[begin] = available; /* the column is alone on its line
-                                                                     */
+    /* the column is alone on its line */
+    if (l->width[begin] > available) l->width[begin] = available;
     for (; begin < end; begin++) l->line[begin] = line;
   }
 }
@@ -151,8 +150,8 @@ static bool is_empty(const char *const *cells, const layout *l, int begin, int e
 
 static lac_status print_line(const text_table *table, const layout *l, const char *const *cells,
                              int begin, int end, FILE *out) {
-  int owed = l->line[begin] ? INDENT : 0; /* pending spaces, printed only before text, so that no
-                                             line ends with spaces */
+  /* pending spaces, printed only before text, so that no line ends with spaces */
+  int owed = l->line[begin] ? INDENT : 0;
   for (int column = begin; column < end; column++) {
     char *text = laci_alloc(strlen(cells[column]) + sizeof "...", 1);
     if (!text) return LAC_NO_MEMORY;

@@ -332,7 +332,7 @@ lac_status train_options_print(const train_options *options, const char *data, F
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);
   table_clear(&table);
-  const bool there = data && access(data, F_OK) == 0; /* the recipe is also shown if the folder does
-                                                         not exist */
+  /* the recipe is also shown if the folder does not exist */
+  const bool there = data && access(data, F_OK) == 0;
   return st || !there ? st : print_size(o, data, out, err);
 }

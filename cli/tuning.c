@@ -17,8 +17,8 @@ lac_tuning tuning_of(const arguments *args) {
 const char *tuning_file(void) {
   static char path[PATH_MAX];
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  const bool has_cache = cache && cache[0] == '/'; /* relative paths must be ignored, says the XDG
-                                                      specification */
+  /* relative paths must be ignored, says the XDG specification */
+  const bool has_cache = cache && cache[0] == '/';
   if (!has_cache && !(home && home[0] == '/')) return NULL;
   const int n = snprintf(path, sizeof path, "%s%s/lacuna/timings.json", has_cache ? cache : home,
                          has_cache ? "" : "/.cache");
