@@ -73,11 +73,12 @@ void laci_analysis_destroy(laci_analysis *analysis) {
   laci_free(analysis);
 }
 
-void laci_analysis_node(const laci_analysis *analysis, int node_id, laci_node_channels *channels) {
+void laci_analysis_node_mobility(const laci_analysis *analysis, int node_id,
+                                 laci_node_mobility *channels) {
   const laci_node *node = &analysis->graph->nodes[node_id];
   const laci_tracks *t = analysis->tracks;
   const laci_classes *c = analysis->classes;
-  *channels = (laci_node_channels){0};
+  *channels = (laci_node_mobility){0};
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] < 0) continue;
     const laci_layout *layout = &t->layouts[node->outputs[i]];
@@ -98,7 +99,7 @@ void laci_analysis_node(const laci_analysis *analysis, int node_id, laci_node_ch
   }
 }
 
-int laci_group_slots(const laci_analysis *analysis, int group) {
+int laci_group_count_slots(const laci_analysis *analysis, int group) {
   int class = analysis->groups[group].class_id;
   return class < 0 ? 0 : analysis->classes->classes[class].n_slots;
 }
@@ -117,14 +118,16 @@ void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_store
   }
 }
 
-int laci_analysis_tracks(const laci_analysis *analysis) { return (int)analysis->tracks->n_tracks; }
+int laci_analysis_count_tracks(const laci_analysis *analysis) {
+  return (int)analysis->tracks->n_tracks;
+}
 
 int64_t laci_track_size(const laci_analysis *analysis, int track) {
   const laci_track *one = &analysis->tracks->tracks[track];
   return one->parent == track ? one->n : 0;
 }
 
-int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes) {
+int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_value_axes *axes) {
   const laci_layout *layout = &analysis->tracks->layouts[value];
   if (layout->rank < 0) return 0;
   for (int b = 0; b < layout->n_axis_sets; b++) {
@@ -138,9 +141,9 @@ int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_ax
   return layout->n_axis_sets;
 }
 
-bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group) {
+bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group) {
   int class;
-  if (!laci_classes_certify(analysis->tracks, analysis->classes, order, &class)) return false;
+  if (!laci_classes_check_orders(analysis->tracks, analysis->classes, order, &class)) return false;
   *group = class < 0 ? class : -2;
   for (int g = 0; g < analysis->n_groups && class >= 0; g++) {
     if (analysis->groups[g].class_id != class) continue;

@@ -72,7 +72,8 @@ typedef struct laci_consumer {
 
 /** Computes norms[k], the root of the sum of squares at index k of the axis; `bytes` are those of
  * the stored tensor. */
-void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis, double *norms);
+void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
+                              double *norms);
 
 typedef struct laci_group {
   int n_channels;
@@ -133,15 +134,16 @@ void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_t
 /** Describes the path from the node to the first cause that keeps its input (or output) channels in
  * place, one line for each step; the caller frees *text by laci_free. Fails LAC_NOT_FOUND for an
  * unknown node. */
-LAC_MUST_CHECK lac_status laci_analysis_why(const laci_analysis *analysis, const char *node,
-                                            char **text, lac_error *err);
+LAC_MUST_CHECK lac_status laci_analysis_explain_node(const laci_analysis *analysis,
+                                                     const char *node, char **text, lac_error *err);
 
 /** Whether the channels of node's output 0 can move, for drawings of a network. */
-typedef struct laci_node_channels {
+typedef struct laci_node_mobility {
   bool free;   /* some axis of its outputs has a group that may move, searched or not */
   bool blocks; /* the node itself is the first cause that freezes channels */
-} laci_node_channels;
-void laci_analysis_node(const laci_analysis *analysis, int node, laci_node_channels *channels);
+} laci_node_mobility;
+void laci_analysis_node_mobility(const laci_analysis *analysis, int node,
+                                 laci_node_mobility *channels);
 
 /** A slot of a group: positions of one track, one for each of the group's channels. A group has a
  * slot for every copy of its channels on every track. Used for the permutation file and to match
@@ -150,12 +152,12 @@ typedef struct laci_slot {
   int track;               /* root */
   const int32_t *position; /* [n_channels] */
 } laci_slot;
-int laci_group_slots(const laci_analysis *analysis, int group);
+int laci_group_count_slots(const laci_analysis *analysis, int group);
 laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 
 /** Return the number of tracks, and the size of one. Only root tracks have positions; others have
  * size 0. */
-int laci_analysis_tracks(const laci_analysis *analysis);
+int laci_analysis_count_tracks(const laci_analysis *analysis);
 int64_t laci_track_size(const laci_analysis *analysis, int track);
 
 /** Axes of a value that belong to a track: position = row-major index over axes. n_groups > 0: see
@@ -168,13 +170,13 @@ typedef struct laci_value_axes {
   int row_axis;
 } laci_value_axes;
 /** Fills axes (capacity: LACI_MAX_RANK) and returns how many there are. */
-int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes);
+int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
 /** Checks the orders of all tracks (order[track]: new position -> old position, NULL: identity):
  * each position is used once, and every link, tag and frozen position is respected. *group is -1 if
  * so; else the group (-2: none) that violates this, which is a bug in the analysis. Returns false
  * without memory for the check. */
-bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group);
+bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group);
 
 /** Calls visit for every axis of a stored tensor that is on the track by itself. conv_groups > 0:
  * the weight of a grouped convolution. */

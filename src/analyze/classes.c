@@ -64,7 +64,7 @@ static signature signature_add(signature s, uint64_t x) {
   return s;
 }
 
-static int64_t find(int64_t *parent, int64_t v) {
+static int64_t find_root(int64_t *parent, int64_t v) {
   while (parent[v] != v) v = parent[v] = parent[parent[v]];
   return v;
 }
@@ -112,19 +112,19 @@ static bool find_components(walker *w) {
     const laci_link *link = &w->t->links[l];
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      int64_t a = find(parent, vertex(w, link->big, laci_link_place(link, i))),
-              b = find(parent, vertex(w, link->small, link->to[i]));
+      int64_t a = find_root(parent, vertex(w, link->big, laci_link_position(link, i))),
+              b = find_root(parent, vertex(w, link->small, link->to[i]));
       if (a < b) parent[b] = a;
       else parent[a] = b;
     }
   }
   for (int64_t v = 0; v < w->n; v++) {
-    if (find(parent, v) == v) w->out->component_of[v] = w->n_components++;
+    if (find_root(parent, v) == v) w->out->component_of[v] = w->n_components++;
   }
   w->member_first = laci_alloc((size_t)w->n_components + 1, sizeof *w->member_first);
   if (!w->member_first) return false;
   for (int64_t v = 0; v < w->n; v++) {
-    w->out->component_of[v] = w->out->component_of[find(parent, v)];
+    w->out->component_of[v] = w->out->component_of[find_root(parent, v)];
     w->member_first[w->out->component_of[v] + 1]++;
   }
   for (int32_t c = 0; c < w->n_components; c++) w->member_first[c + 1] += w->member_first[c];
@@ -149,7 +149,7 @@ static void count_edges(walker *w) {
     int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      w->up_first[big + laci_link_place(link, i) + 1]++;
+      w->up_first[big + laci_link_position(link, i) + 1]++;
       w->down_first[small + link->to[i] + 1]++;
     }
   }
@@ -167,7 +167,7 @@ static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
     int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      int64_t above = big + laci_link_place(link, i), below = small + link->to[i];
+      int64_t above = big + laci_link_position(link, i), below = small + link->to[i];
       w->up[w->up_first[above] + up_at[above]++] =
           (up_edge){.link = (int32_t)l, .entry = (int32_t)i};
       w->down[w->down_first[below] + down_at[below]++] =
@@ -219,7 +219,7 @@ static void visit(walker *w, int64_t v, int64_t *n_queued, signature *s) {
 }
 
 /* The canonical walk from root; w->queue holds the positions met. */
-static signature walk(walker *w, int64_t root) {
+static signature canonical_walk(walker *w, int64_t root) {
   signature s = {1, 2};
   int64_t n_queued = 0;
   visit(w, root, &n_queued, &s);
@@ -266,7 +266,7 @@ static int scarcest_track(const walker *w, int32_t c, int64_t *count) {
   return best;
 }
 
-static void sign_component(walker *w, component *comp) {
+static void compute_signature(walker *w, component *comp) {
   int64_t first = w->member_first[comp->id], last = w->member_first[comp->id + 1], count;
   int track = scarcest_track(w, comp->id, &count);
   int64_t tried = 0;
@@ -274,7 +274,7 @@ static void sign_component(walker *w, component *comp) {
   for (int64_t i = first; i < last && tried < MAX_ROOTS && tried * comp->size <= MAX_WALK; i++) {
     if (w->track_of[w->member[i]] != track) continue;
     tried++;
-    signature s = walk(w, w->member[i]);
+    signature s = canonical_walk(w, w->member[i]);
     if (have && (s.a > comp->sign.a || (s.a == comp->sign.a && s.b >= comp->sign.b))) continue;
     have = true;
     comp->sign = s;
@@ -345,7 +345,7 @@ static bool classify(walker *w, int32_t no_source) {
     if (cause >= 0) continue;
     component *comp = &free_ones[n_free++];
     *comp = (component){.id = c, .size = w->member_first[c + 1] - w->member_first[c]};
-    sign_component(w, comp);
+    compute_signature(w, comp);
   }
   bool ok = group_components(w, free_ones, n_free);
   laci_free(free_ones);
@@ -383,7 +383,8 @@ void laci_classes_clear(laci_classes *classes) {
 
 /* Checks the order of one track; -1: correct. Each position must read one of the same track and
  * colour, none twice, and frozen positions stay. Returns the first position that violates this. */
-static int64_t miss_in_track(const laci_track *track, const int32_t *order, uint8_t *taken) {
+static int64_t find_violation_in_track(const laci_track *track, const int32_t *order,
+                                       uint8_t *taken) {
   memset(taken, 0, (size_t)track->n);
   for (int64_t p = 0; p < track->n; p++) {
     int64_t from = order[p];
@@ -399,9 +400,10 @@ static int64_t miss_in_track(const laci_track *track, const int32_t *order, uint
 /* Returns a position of the big track at which the orders violate the link; -1: there is none. Only
  * entries are checked: orders use no position twice, so if all entries read positions with entries,
  * the others read positions without. */
-static int64_t miss_in_link(const laci_link *link, const int32_t *big, const int32_t *small) {
+static int64_t find_violation_in_link(const laci_link *link, const int32_t *big,
+                                      const int32_t *small) {
   for (int64_t i = 0; i < link->n; i++) {
-    int64_t p = laci_link_place(link, i);
+    int64_t p = laci_link_position(link, i);
     int64_t from = big ? laci_link_entry(link, big[p]) : i;
     int32_t here = link->to[i], there = from < 0 ? -1 : link->to[from];
     bool good = here < 0 ? there < 0 : there >= 0 && (small ? small[here] : here) == there;
@@ -411,8 +413,8 @@ static int64_t miss_in_link(const laci_link *link, const int32_t *big, const int
   return -1;
 }
 
-bool laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order,
-                          int *class) {
+bool laci_classes_check_orders(const laci_tracks *t, const laci_classes *classes,
+                               int32_t *const *order, int *class) {
   int64_t longest = 0;
   for (size_t i = 0; i < t->n_tracks; i++)
     longest = t->tracks[i].n > longest ? t->tracks[i].n : longest;
@@ -421,14 +423,14 @@ bool laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int
   int64_t miss = -1;
   for (size_t i = 0; i < t->n_tracks && miss < 0; i++) {
     if (t->tracks[i].parent != (int)i || !order[i]) continue;
-    miss = miss_in_track(&t->tracks[i], order[i], taken);
+    miss = find_violation_in_track(&t->tracks[i], order[i], taken);
     if (miss >= 0) miss += classes->first[i];
   }
   for (size_t l = 0; l < t->n_links && miss < 0; l++) {
     const laci_link *link = &t->links[l];
     int big = laci_track_root(t, link->big), small = laci_track_root(t, link->small);
     if (!order[big] && !order[small]) continue;
-    miss = miss_in_link(link, order[big], order[small]);
+    miss = find_violation_in_link(link, order[big], order[small]);
     if (miss >= 0) miss += classes->first[big];
   }
   laci_free(taken);

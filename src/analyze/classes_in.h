@@ -42,7 +42,7 @@ void laci_classes_clear(laci_classes *classes);
  * every position once and respects every link, colour and frozen position. *class: the class of the
  * first violation; -1: there is none; -2: a violation outside of all classes. Returns false without
  * memory for the check. */
-bool laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order,
-                          int *class);
+bool laci_classes_check_orders(const laci_tracks *t, const laci_classes *classes,
+                               int32_t *const *order, int *class);
 
 #endif

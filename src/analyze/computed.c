@@ -25,19 +25,19 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
 
 /* Returns the input of a node before which the product may be stored; -1: it is no such node. A
  * float that is quantized and dequantized is pruned as a float (trace.c). */
-static int before_step(const laci_graph *graph, const laci_node *node) {
+static int input_before_step(const laci_graph *graph, const laci_node *node) {
   int quantizer;
   if (keeps_elements(graph, node)) return node->inputs[0];
   if (!laci_node_is(node, "DequantizeLinear") || node->n_inputs < 1 || node->inputs[0] < 0 ||
-      !laci_is_quantized_pair(graph, node, &quantizer))
+      !laci_is_quantize_dequantize(graph, node, &quantizer))
     return -1;
   return graph->nodes[quantizer].inputs[0];
 }
 
-int laci_computed_value(const laci_graph *graph, int value, bool whole) {
+int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole) {
   int at = value;
   while (!whole && graph->values[at].producer >= 0) {
-    const int before = before_step(graph, &graph->nodes[graph->values[at].producer]);
+    const int before = input_before_step(graph, &graph->nodes[graph->values[at].producer]);
     if (before < 0) return at;
     at = before;
   }
@@ -62,7 +62,7 @@ static bool is_read(const closure *c, int value) {
   return read;
 }
 
-static void find_what_goes(closure *c) {
+static void find_removed_nodes(closure *c) {
   for (int n = c->graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &c->graph->nodes[n];
     bool read = false, replaced = false, constant = node->n_outputs > 0;
@@ -202,7 +202,7 @@ static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
 static bool keep_shared_parts(laci_analysis *a, closure *c) {
   for (bool changed = true; changed;) {
     changed = false;
-    find_what_goes(c);
+    find_removed_nodes(c);
     for (int l = 0; l < a->n_rows; l++) {
       laci_layer *layer = &a->layers[l];
       int reader = -1, part;

@@ -98,7 +98,7 @@ static double zero_at(const laci_weight_view *view, int64_t k) {
   return view->zero && view->n_scales ? view->zero[k] : 0;
 }
 
-static bool one_zero(const laci_weight_view *view) {
+static bool has_single_zero(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (!(view->zero[k] == view->zero[0])) return false;
   }
@@ -108,7 +108,7 @@ static bool one_zero(const laci_weight_view *view) {
 /* Do both views have equal zero points, so that a masked element, which is one integer, is 0 in
  * both? */
 static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
-  if (one_zero(a) && one_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
+  if (has_single_zero(a) && has_single_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
   if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||
       a->scale_block != b->scale_block || a->scale_size != b->scale_size)
     return false;

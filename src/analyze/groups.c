@@ -230,7 +230,7 @@ static bool list_all_members(const builder *b) {
   return ok;
 }
 
-static int rank_of(const laci_group *group) {
+static int sort_rank(const laci_group *group) {
   if (group->frozen) return 2;
   return group->n_layers > 0 ? 0 : 1;
 }
@@ -242,7 +242,7 @@ static bool sort_groups(laci_analysis *analysis) {
   bool ok = new_id && sorted;
   for (int rank = 0; ok && rank < 3; rank++) {
     for (int g = 0; g < n; g++) {
-      if (rank_of(&analysis->groups[g]) != rank) continue;
+      if (sort_rank(&analysis->groups[g]) != rank) continue;
       new_id[g] = at;
       sorted[at++] = analysis->groups[g];
     }
@@ -263,7 +263,7 @@ static bool sort_groups(laci_analysis *analysis) {
   return ok;
 }
 
-static void explain(laci_analysis *analysis) {
+static void explain_layers(laci_analysis *analysis) {
   for (int l = 0; l < analysis->n_layers; l++) {
     laci_layer *layer = &analysis->layers[l];
     if (layer->searchable || layer->reason) continue;
@@ -294,7 +294,7 @@ lac_status laci_find_groups(laci_analysis *analysis, lac_error *err) {
   }
   ok = ok && list_all_members(&b);
   ok = ok && (analysis->n_groups == 0 || sort_groups(analysis));
-  if (ok) explain(analysis);
+  if (ok) explain_layers(analysis);
   laci_free(ids);
   laci_free(b.seen);
   return ok ? LAC_OK : laci_fail_memory(err, "the groups");

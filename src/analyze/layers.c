@@ -90,8 +90,9 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
  * the layer. Returns false where its scales cannot be read. */
 static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
-  if (source->grid < 0 || (!source->grid_after_scales && source->scale_value >= 0)) return true;
-  const laci_node *node = &graph->nodes[source->grid];
+  if (source->grid_node < 0 || (!source->grid_after_scales && source->scale_value >= 0))
+    return true;
+  const laci_node *node = &graph->nodes[source->grid_node];
   laci_weight_grid *grid = laci_arena_alloc(&analysis->arena, 1, sizeof *grid);
   if (!grid) return false;
   laci_weight_view *to = &grid->to;
@@ -111,8 +112,8 @@ static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, 
 
 /* Finds scales and zero points that a layer with integer weights has as inputs. Returns false where
  * they are computed, or are not one number or one for each output channel. */
-static bool take_own_scales(const laci_graph *graph, const laci_node *node,
-                            const laci_weight_axes *axes, laci_weight_source *source) {
+static bool find_input_scales(const laci_graph *graph, const laci_node *node,
+                              const laci_weight_axes *axes, laci_weight_source *source) {
   const int ports[2] = {axes->scale_port, axes->zero_port};
   int *const values[2] = {&source->scale_value, &source->zero_value};
   for (int i = 0; i < 2; i++) {
@@ -130,8 +131,8 @@ static bool take_own_scales(const laci_graph *graph, const laci_node *node,
 
 /* Sets the scales of a normalized weight: g / |v| along its axis. Returns the reason if this
  * fails. */
-static const char *set_gain(laci_analysis *analysis, const laci_weight_source *source,
-                            laci_layer *layer) {
+static const char *set_norm_scales(laci_analysis *analysis, const laci_weight_source *source,
+                                   laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
   const laci_stored *v = &graph->stored[source->stored];
   int64_t count, n = v->shape.dims[source->norm.axis];
@@ -143,7 +144,7 @@ static const char *set_gain(laci_analysis *analysis, const laci_weight_source *s
   if (!g) return "there is no memory for its norms";
   laci_held held;
   if (laci_stored_hold(graph, v, &held, NULL)) return "its weight cannot be read for its norms";
-  laci_norms_along(v, held.bytes, layer->gain_axis, scale);
+  laci_compute_norms_along(v, held.bytes, layer->gain_axis, scale);
   laci_let_go(&held);
   for (int64_t k = 0; k < n; k++) {
     if (!(scale[k] > 0)) return "its weight is divided by a norm that is 0 or no number";
@@ -205,13 +206,13 @@ bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *l
 
 /* Describes a layer with a stored weight. Returns false where the operand is not a stored weight of
  * a valid shape. */
-static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
-                     laci_layer *layer) {
+static bool describe_stored_weight(laci_analysis *analysis, int node_id,
+                                   const laci_weight_axes *axes, laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
   laci_weight_source source;
   int value = graph->nodes[node_id].inputs[axes->port];
   if (value < 0 || !laci_trace_weight(graph, value, &source)) return false;
-  bool own = take_own_scales(graph, &graph->nodes[node_id], axes, &source);
+  bool own = find_input_scales(graph, &graph->nodes[node_id], axes, &source);
   const laci_stored *stored = &graph->stored[source.stored];
   const laci_shape *shape = &stored->shape;
   if (shape->rank < 2 || laci_shape_count(shape) <= 0 ||
@@ -243,12 +244,12 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
     layer->reason =
         "its scales or zero points are computed, of another type, or more than one a "
         "channel";
-  if (source.normalized && own) layer->reason = set_gain(analysis, &source, layer);
+  if (source.normalized && own) layer->reason = set_norm_scales(analysis, &source, layer);
   if (axes->groups > 1 && (source.n_chain || source.normalized))
     layer->reason = "a grouped weight that is computed from a stored one";
   bool is_obstructed = layer->reason || (source.factor_value >= 0 && has_zero(&layer->view));
   if (is_obstructed && (source.n_chain || source.normalized))
-    layer->computed = laci_computed_value(graph, value, axes->groups > 1);
+    layer->computed = laci_computed_value_to_store(graph, value, axes->groups > 1);
   return true;
 }
 
@@ -272,7 +273,8 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
       .node = node_id,
       .stored = -1,
       .weight = value,
-      .computed = facts->unknown[value] ? -1 : laci_computed_value(graph, value, axes->groups > 1),
+      .computed =
+          facts->unknown[value] ? -1 : laci_computed_value_to_store(graph, value, axes->groups > 1),
       .k_axis = axes->k_axis,
       .c_axis = axes->c_axis,
       .constant = constants[value] && !(constants[value] & LACI_IN_BODY),
@@ -348,7 +350,7 @@ static void list_layers(laci_analysis *analysis, const value_facts *facts, bool 
     for (int i = 0; i < candidates; i++) {
       laci_layer *layer = &analysis->layers[analysis->n_rows];
       laci_layer stored;
-      bool is_stored = describe(analysis, n, &axes[i], &stored);
+      bool is_stored = describe_stored_weight(analysis, n, &axes[i], &stored);
       if (computed ? is_stored || !describe_computed(graph, n, &axes[i], facts, layer) : !is_stored)
         continue;
       if (!computed) {

@@ -26,7 +26,7 @@ LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uin
  * trailing Identity, Cast, Transpose and quantize-dequantize nodes, which change no element. If
  * there are only such nodes after a stored tensor, or if `whole` is set (as for grouped weights),
  * returns `value` itself. */
-int laci_computed_value(const laci_graph *graph, int value, bool whole);
+int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole);
 /** Sets the reason of layers that `include` and `exclude` leave out (names.c). Fails
  * LAC_BAD_ARGUMENT for an expression that is invalid or matches no layer, and where no layer is
  * left. */
@@ -64,7 +64,7 @@ typedef struct laci_weight_source {
   int64_t scale_block;
   int factor_axis; /* axis of the stored tensor that factors run along; -1: one factor */
   /* the QuantizeLinear node of a Quantize-Dequantize sequence after the float tensor; -1: none */
-  int grid;
+  int grid_node;
   int grid_axis; /* axis of the scales of that QuantizeLinear, as scale_axis */
   int64_t grid_block;
   bool grid_after_scales; /* the factor is multiplied before quantization */
@@ -82,7 +82,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
 
 /** Does a DequantizeLinear node follow a QuantizeLinear node, *quantizer, that reads floats and has
  * the same stored scales and zero points? */
-bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer);
+bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back, int *quantizer);
 
 /** Returns the name of the stored tensor, or of the computed value. */
 const char *laci_layer_weight_name(const laci_analysis *analysis, const laci_layer *layer);
@@ -93,6 +93,6 @@ const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...)
 /** Returns a hint for a pattern that matches no layer: "; the nearest: conv1, conv2", the layers
  * with similar names; where none is similar, "; the layers are named conv1, conv2, ...". In the
  * analysis' arena. NULL: no memory. */
-const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern);
+const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *pattern);
 
 #endif

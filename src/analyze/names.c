@@ -25,15 +25,15 @@ static lac_status fail_unmatched(laci_analysis *analysis, const char *what, cons
                      "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
                      what, text);
   }
-  const char *nearest = laci_nearest_layers(analysis, text);
+  const char *nearest = laci_nearest_layers_hint(analysis, text);
   if (!nearest) return laci_fail_memory(err, "the layers");
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer%s", what, text, nearest);
 }
 
 /** Sets `reason` for layers whose match with the expression equals `leaves_out`. A pattern that
  * matches no layer is an error, for it would silently have the wrong effect. */
-static lac_status judge(laci_analysis *analysis, const char *what, const char *text,
-                        bool leaves_out, const char *reason, lac_error *err) {
+static lac_status judge_by_match(laci_analysis *analysis, const char *what, const char *text,
+                                 bool leaves_out, const char *reason, lac_error *err) {
   laci_expression *expression;
   bool any = false;
   if (!text) return LAC_OK;
@@ -61,17 +61,19 @@ static bool has_odd_size(const laci_analysis *analysis) {
   return false;
 }
 
-static int count_open(const laci_analysis *analysis) {
+static int count_layers_left(const laci_analysis *analysis) {
   int n = 0;
   for (int l = 0; l < analysis->n_layers; l++) n += !analysis->layers[l].reason;
   return n;
 }
 
 lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
-  const int before = count_open(analysis);
-  lac_status st = judge(analysis, "include", rules->include, false, "left out by include", err);
-  if (!st) st = judge(analysis, "exclude", rules->exclude, true, "left out by exclude", err);
-  if (st || before == 0 || count_open(analysis) > 0) return st;
+  const int before = count_layers_left(analysis);
+  lac_status st =
+      judge_by_match(analysis, "include", rules->include, false, "left out by include", err);
+  if (!st)
+    st = judge_by_match(analysis, "exclude", rules->exclude, true, "left out by exclude", err);
+  if (st || before == 0 || count_layers_left(analysis) > 0) return st;
   const char *who = !rules->exclude   ? "include leaves"
                     : !rules->include ? "exclude leaves"
                                       : "include and exclude leave";

@@ -69,7 +69,7 @@ static int find_best(const laci_analysis *analysis, const char *text, int n, int
   return n_best;
 }
 
-const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern) {
+const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *pattern) {
   char text[LONGEST], names[1024] = "";
   int best[SHOWN], n = plain_characters(pattern, text);
   int n_best = find_best(analysis, text, n, n / 3, best);

@@ -27,7 +27,7 @@ bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {
   return false;
 }
 
-int laci_resolve_cause(laci_resolve *r) {
+int laci_resolve_node_cause(laci_resolve *r) {
   if (r->cause >= 0) return r->cause;
   char text[512];
   if (r->node->fault) {

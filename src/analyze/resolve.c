@@ -22,7 +22,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   if (!layout || layout->set[g->axis] < 0) {
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
-      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause(r));
+      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_node_cause(r));
     return;
   }
   laci_axis_set *along = &layout->axis_sets[layout->set[g->axis]];
@@ -30,8 +30,8 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
   if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
       laci_track_at(t, data->track)->n != size * g->n_groups) {
-    laci_track_freeze(t, along->track, laci_resolve_cause(r));
-    if (data) laci_track_freeze(t, data->track, laci_resolve_cause(r));
+    laci_track_freeze(t, along->track, laci_resolve_node_cause(r));
+    if (data) laci_track_freeze(t, data->track, laci_resolve_node_cause(r));
     return;
   }
   const laci_value *value = &t->graph->values[weight];
@@ -68,7 +68,7 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
       bool same = label > 0 && laci_port_labels_of(r, LACI_OUT(i))->label[a] == label;
       if (out->set[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
       out->set[a] = LACI_AXIS_FIXED;
-      out->cause[a] = laci_resolve_cause(r);
+      out->cause[a] = laci_resolve_node_cause(r);
     }
   }
 }
@@ -101,11 +101,11 @@ static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
   if (axis_set->n_axes > 1 || axis_set->n_groups) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
     return;
   }
   for (int64_t at = 0; at < hold->n; at++)
-    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_cause(r));
+    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_node_cause(r));
 }
 
 /* Returns the cause for an unknown shape of an input: the node that computed it; -1: all shapes are
@@ -135,9 +135,9 @@ static void freeze_undescribed(laci_resolve *r) {
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
         fixed = true; /* this operator has no separate order for each group */
       if (axis_set->n_groups && fixed)
-        laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
+        laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
       else if (fixed)
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_node_cause(r));
     }
   }
 }
@@ -148,12 +148,12 @@ static void finish_outputs(laci_resolve *r) {
     laci_layout *layout = &r->t->layouts[r->node->outputs[i]];
     if (layout->rank < 0) {
       int blamed = blame_unknown_shape(r);
-      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_cause(r);
+      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_node_cause(r);
     }
     for (int a = 0; a < layout->rank; a++) {
       if (layout->set[a] != LACI_AXIS_PENDING) continue;
       layout->set[a] = LACI_AXIS_FIXED;
-      layout->cause[a] = laci_resolve_cause(r);
+      layout->cause[a] = laci_resolve_node_cause(r);
     }
   }
 }
@@ -161,12 +161,12 @@ static void finish_outputs(laci_resolve *r) {
 static void freeze_inputs(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     if (r->node->inputs[i] >= 0 && laci_reads_content(r->node, i))
-      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_cause(r));
+      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_node_cause(r));
   }
 }
 
 /* Starts a new track for each axis of a fresh output; a later node joins these tracks. */
-static void start_fresh(laci_resolve *r) {
+static void start_fresh_tracks(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     int value = r->node->outputs[i];
     laci_layout *layout = value >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
@@ -177,7 +177,7 @@ static void start_fresh(laci_resolve *r) {
       if (shape->dims[a] <= 1 || shape->dims[a] > LACI_TRACK_LIMIT) continue;
       laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, shape->dims[a], false), a);
       if (axis_set.track < 0) return;
-      laci_layout_put(r->t, value, &axis_set);
+      laci_layout_add_axis_set(r->t, value, &axis_set);
     }
   }
 }
@@ -188,7 +188,7 @@ static void freeze_sizes(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     int value = r->node->inputs[i];
     if (value >= 0 && laci_node_reads_content(r->t->graph, r->t->matters, r->node_id, value))
-      laci_layout_freeze(r->t, value, laci_resolve_cause(r));
+      laci_layout_freeze(r->t, value, laci_resolve_node_cause(r));
   }
 }
 
@@ -204,7 +204,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
     }
     if (coupling->reshape) laci_resolve_reshape(r);
     freeze_undescribed(r);
-    start_fresh(r);
+    start_fresh_tracks(r);
     laci_resolve_maps(r);
     laci_resolve_labels(r);
     laci_resolve_labelled_maps(r);
@@ -215,7 +215,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
     freeze_inputs(r);
   }
   for (int i = 0; i < node->n_captures; i++)
-    laci_layout_freeze(r->t, node->captures[i], laci_resolve_cause(r));
+    laci_layout_freeze(r->t, node->captures[i], laci_resolve_node_cause(r));
   return LAC_OK;
 }
 
@@ -227,7 +227,7 @@ static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
     int value = r->node->inputs[i];
     if (value < 0 || !laci_reads_content(r->node, i)) continue;
     if (!laci_dtype_is_float(r->t->graph->values[value].type.dtype))
-      laci_layout_freeze(r->t, value, laci_resolve_cause(r));
+      laci_layout_freeze(r->t, value, laci_resolve_node_cause(r));
   }
   return st;
 }
@@ -257,7 +257,7 @@ out:
 
 /* Sets the layout of a value before any node is resolved: axes of stored tensors get a track each,
  * graph inputs are fixed, all else is pending. */
-static void start_layout(laci_tracks *t, int id) {
+static void init_layout(laci_tracks *t, int id) {
   const laci_value *value = &t->graph->values[id];
   laci_layout *layout = &t->layouts[id];
   const laci_shape *shape = &value->type.shape;
@@ -289,7 +289,7 @@ static void start_layout(laci_tracks *t, int id) {
     int track = laci_track_new(t, shape->dims[a], true);
     if (track < 0) return;
     laci_axis_set axis_set = laci_axis_set_of(track, a);
-    laci_layout_put(t, id, &axis_set);
+    laci_layout_add_axis_set(t, id, &axis_set);
   }
 }
 
@@ -300,7 +300,7 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
   lac_status st = laci_content_find_what_matters(graph, &t->matters, err);
-  for (int v = 0; v < graph->n_values && !st; v++) start_layout(t, v);
+  for (int v = 0; v < graph->n_values && !st; v++) init_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
   for (int v = 0; v < graph->n_values && !st; v++) {

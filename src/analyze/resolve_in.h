@@ -21,7 +21,7 @@ typedef struct laci_resolve {
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */
-int laci_resolve_cause(laci_resolve *r);
+int laci_resolve_node_cause(laci_resolve *r);
 /** Returns the cause of this node for a composite whose outer part (heads) is frozen, because the
  * operator treats that part separately. It is created on first use. */
 int laci_resolve_part_cause(laci_resolve *r);

@@ -55,7 +55,7 @@ static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis
 }
 
 /* Finds the root of a label in the union-find forest; labels of one axis set are in one tree. */
-static int find(int *parent, int label) {
+static int find_root(int *parent, int label) {
   while (parent[label] != label) label = parent[label] = parent[parent[label]];
   return label;
 }
@@ -71,7 +71,7 @@ static void connect_labels(const laci_resolve *r, int *parent) {
       for (int k = 0; k < axis_set->n_axes; k++) {
         int label = label_at(r, port, axis_set->axes[k]);
         if (label <= 0) continue;
-        if (first) parent[find(parent, label)] = find(parent, first);
+        if (first) parent[find_root(parent, label)] = find_root(parent, first);
         else first = label;
       }
     }
@@ -105,7 +105,7 @@ static void list_places(const laci_resolve *r, label_sets *sets, int *at) {
     for (int a = 0; layout && a < layout->rank; a++) {
       int label = label_at(r, port, a);
       if (label <= 0) continue;
-      int root = find(sets->parent, label);
+      int root = find_root(sets->parent, label);
       if (sets->places) sets->places[at[root]++] = (label_place){port, a};
       else sets->first[root + 1]++;
     }
@@ -131,7 +131,7 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
   if (ok) {
     connect_labels(r, sets->parent);
     for (size_t l = 0; l < n; l++) sets->size[l] = INT64_MIN;
-    for (size_t l = 1; l < n; l++) sets->n[find(sets->parent, (int)l)]++;
+    for (size_t l = 1; l < n; l++) sets->n[find_root(sets->parent, (int)l)]++;
     list_places(r, sets, at);
     for (size_t l = 0; l < n; l++) sets->first[l + 1] += sets->first[l];
     for (size_t l = 0; l < n; l++) at[l] = sets->first[l];
@@ -164,13 +164,13 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
     const laci_shape *shape = laci_port_value_shape(r, port);
     for (int a = 0; a < layout->rank; a++) {
       int label = label_at(r, port, a);
-      if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
+      if (label <= 0 || find_root(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
       /* An axis of a composite that was mapped and frozen, or whose output has a layout already:
        * never uniform. */
       else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
-        set->fixed_cause = laci_resolve_cause(r);
+        set->fixed_cause = laci_resolve_node_cause(r);
       }
     }
     for (int b = 0; b < layout->n_axis_sets; b++) {
@@ -182,7 +182,7 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
         if (label > 0 && !first) first = label;
         has += label > 0;
       }
-      if (find(parent, first) != root) continue;
+      if (find_root(parent, first) != root) continue;
       set->any_axis_set = true;
       if (has != wanted || set->track >= 0) continue;
       set->track = axis_set->track;
@@ -231,7 +231,8 @@ static bool project(laci_resolve *r, const label_set *set, const int *labels, in
   return true;
 }
 
-static void tag_by(laci_resolve *r, const label_set *set, const int *labels, int n, uint64_t salt) {
+static void tag_by_labels(laci_resolve *r, const label_set *set, const int *labels, int n,
+                          uint64_t salt) {
   int32_t *part, *rest;
   if (!project(r, set, labels, n, &part, &rest)) return;
   laci_track_tag(r->t, set->track, 0x51B3u + salt, part);
@@ -295,7 +296,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
   }
   if (!part.n) return;
   int cause = 0;
-  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_cause(r);
+  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_node_cause(r);
   if (!part.sound || (part.n != axis_set.n_axes && axis_set.track != set->track)) {
     laci_track_freeze(r->t, set->track, cause);
     laci_track_freeze(r->t, axis_set.track, cause);
@@ -308,7 +309,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
     return;
   }
   if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
-    tag_by(r, set, part.label, part.n, (uint64_t)r->node_id);
+    tag_by_labels(r, set, part.label, part.n, (uint64_t)r->node_id);
     laci_track_freeze(r->t, axis_set.track, laci_resolve_part_cause(r));
     return;
   }
@@ -336,8 +337,8 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   }
   bool whole = part.sound && same_as_full(set, ordered, axis_set.n_axes);
   if (!whole && (!part.sound || !has_innermost(set, ordered, axis_set.n_axes))) {
-    if (part.sound) tag_by(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
-    else laci_track_freeze(r->t, set->track, laci_resolve_cause(r));
+    if (part.sound) tag_by_labels(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
+    else laci_track_freeze(r->t, set->track, laci_resolve_node_cause(r));
     for (int j = 0; j < part.n; j++) {
       layout->set[part.axis[j]] = LACI_AXIS_FIXED;
       layout->cause[part.axis[j]] = laci_resolve_part_cause(r);
@@ -350,12 +351,12 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
     if (axis_set.track < 0 || !project(r, set, ordered, axis_set.n_axes, &to, &copy)) return;
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
-  laci_layout_put(r->t, laci_port_value(r, port), &axis_set);
+  laci_layout_add_axis_set(r->t, laci_port_value(r, port), &axis_set);
 }
 
 /* Freezes all axes that have a label of the set, where they cannot be joined. */
 static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
-  int cause = laci_resolve_cause(r);
+  int cause = laci_resolve_node_cause(r);
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     const label_place *place = &sets->places[at];
     const laci_axis_set *axis_set =
@@ -374,7 +375,7 @@ static bool start_grouped_output(laci_resolve *r, int port, int axis) {
     int64_t n = laci_port_value_shape(r, port)->dims[axis];
     if (n < 1 || n > LACI_TRACK_LIMIT) return false;
     laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, n, false), axis);
-    if (axis_set.track >= 0) laci_layout_put(r->t, laci_port_value(r, port), &axis_set);
+    if (axis_set.track >= 0) laci_layout_add_axis_set(r->t, laci_port_value(r, port), &axis_set);
     return true;
   }
   return false;
@@ -395,9 +396,9 @@ static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
   part_of fixed = part_of_axes(r, set, port, LACI_AXIS_FIXED);
   if (!fixed.n && fixed.sound) return;
   const laci_layout *layout = laci_port_layout(r, port);
-  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_cause(r);
+  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_node_cause(r);
   if (!fixed.sound || fixed.n == set->n) laci_track_freeze(r->t, set->track, cause);
-  else tag_by(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
+  else tag_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
 /* Tags the track where a softmax or a normalization runs over a part of it: the rest must stay in
@@ -410,7 +411,7 @@ static void tag_by_normalized(laci_resolve *r, const label_set *set) {
     n_normalized += normalized;
     if (!normalized && label > 0) rest[n_rest++] = label;
   }
-  if (n_normalized && n_rest) tag_by(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
+  if (n_normalized && n_rest) tag_by_labels(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
 }
 
 static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
@@ -424,7 +425,7 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
   if (set.broken) {
     freeze_set(r, sets, root);
-    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_cause(r));
+    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_node_cause(r));
     return;
   }
   for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
@@ -459,12 +460,12 @@ void laci_resolve_labels(laci_resolve *r) {
   label_sets sets;
   if (!label_sets_init(r, &sets)) r->t->no_memory = true;
   for (int l = 1; l <= r->c->n_labels && !r->t->no_memory; l++) {
-    if (find(sets.parent, l) != l) continue;
+    if (find_root(sets.parent, l) != l) continue;
     if (sizes_agree(r, &sets, l)) {
       resolve_set(r, &sets, l);
     } else {
       freeze_set(r, &sets, l);
-      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_cause(r));
+      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_node_cause(r));
     }
   }
   label_sets_clear(&sets);

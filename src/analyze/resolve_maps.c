@@ -11,7 +11,7 @@
 
 /* Returns counters for n_in positions, all zero, which the caller must leave zero again; NULL: no
  * memory. */
-static int32_t *reserve_count(laci_resolve *r, int64_t n_in) {
+static int32_t *reserve_counters(laci_resolve *r, int64_t n_in) {
   laci_tracks *t = r->t;
   if ((size_t)n_in > t->count_capacity || !t->count) {
     laci_free(t->count);
@@ -28,7 +28,7 @@ static int32_t *reserve_count(laci_resolve *r, int64_t n_in) {
 /* Returns copy[i], the number of earlier entries that read the same in position, so that (from,
  * copy) is unique. NULL where all entries read different positions, or there is no memory. */
 static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
-  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_count(r, n_in);
+  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_counters(r, n_in);
   bool any = false;
   if (!copy) r->t->no_memory = true;
   for (int64_t i = 0; copy && count && i < n; i++) {
@@ -43,7 +43,7 @@ static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, in
   return NULL;
 }
 
-static int32_t *copy_of(laci_resolve *r, const int32_t *from, int64_t n) {
+static int32_t *copy_positions(laci_resolve *r, const int32_t *from, int64_t n) {
   int32_t *to = laci_alloc((size_t)n, sizeof *to);
   if (!to) r->t->no_memory = true;
   else if (n) memcpy(to, from, (size_t)n * sizeof *to);
@@ -72,8 +72,8 @@ static bool reads_uniform(const laci_resolve *r, const laci_axis_map *map) {
 
 /* Returns an array with 1 at every out position for which one of the maps reads something; NULL: no
  * memory. */
-static uint8_t *places_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
-                            bool uniform_too) {
+static uint8_t *mark_positions_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
+                                    bool uniform_too) {
   uint8_t *read = laci_alloc((size_t)maps[0]->n_out, 1);
   if (!read) r->t->no_memory = true;
   for (int k = 0; read && k < n_maps; k++) {
@@ -105,7 +105,7 @@ typedef struct tagging {
   int nth;        /* the first map whose run is numbered */
 } tagging;
 
-static void tag_now(laci_resolve *r, int track, tagging *tags) {
+static void flush_tags(laci_resolve *r, int track, tagging *tags) {
   if (tags->index)
     laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)tags->nth,
                    tags->index);
@@ -124,10 +124,10 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
                         tagging *tags) {
   int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
   if (!in_range(map, n_in)) {
-    freeze_positions(r, track, map, laci_resolve_cause(r));
+    freeze_positions(r, track, map, laci_resolve_node_cause(r));
     return;
   }
-  if (tags->index && overlaps(map, tags->index)) tag_now(r, track, tags);
+  if (tags->index && overlaps(map, tags->index)) flush_tags(r, track, tags);
   if (!tags->index) {
     *tags = (tagging){.nth = nth};
     tags->index = laci_alloc((size_t)laci_track_at(r->t, track)->n, sizeof *tags->index);
@@ -155,14 +155,15 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
     return;
   }
   if (state < 0) {
-    freeze_positions(r, track, map, layout ? layout->cause[map->in_axis] : laci_resolve_cause(r));
+    freeze_positions(r, track, map,
+                     layout ? layout->cause[map->in_axis] : laci_resolve_node_cause(r));
     return;
   }
   const laci_axis_set *axis_set = &layout->axis_sets[state];
   int64_t n_in = laci_track_at(r->t, axis_set->track)->n;
   if (axis_set->n_axes != 1 || axis_set->n_groups || !in_range(map, n_in)) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause(r));
-    freeze_positions(r, track, map, laci_resolve_cause(r));
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
+    freeze_positions(r, track, map, laci_resolve_node_cause(r));
     return;
   }
   laci_link_add_runs(r->t, (laci_link){.node = r->node_id,
@@ -172,14 +173,15 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
                                        .start = map->start,
                                        .run = map->n,
                                        .stride = map->n_out,
-                                       .to = copy_of(r, map->from, map->n),
+                                       .to = copy_positions(r, map->from, map->n),
                                        .copy = count_copies(r, map->from, map->n, n_in)});
 }
 
 /* Marks out positions that no map covers: they hold a constant, which counts as a source. */
-static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *maps, int n_maps) {
+static void mark_constant_positions(laci_resolve *r, int track, const laci_axis_map *const *maps,
+                                    int n_maps) {
   laci_track *out = laci_track_at(r->t, track);
-  uint8_t *read = places_read(r, maps, n_maps, false);
+  uint8_t *read = mark_positions_read(r, maps, n_maps, false);
   if (any_unread(read, out->n)) {
     if (!out->fill) out->fill = laci_alloc((size_t)out->n, 1);
     if (!out->fill) r->t->no_memory = true;
@@ -190,12 +192,12 @@ static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *ma
 
 /* Is everything that the maps read fixed, and do they cover each out position? Otherwise a track is
  * needed, since constant positions between fixed ones may move. */
-static bool is_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+static bool reads_only_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   for (int i = 0; i < n_maps; i++) {
     const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
     if (other && other->set[maps[i]->in_axis] != LACI_AXIS_FIXED) return false;
   }
-  uint8_t *read = places_read(r, maps, n_maps, true);
+  uint8_t *read = mark_positions_read(r, maps, n_maps, true);
   bool fixed = read && !any_unread(read, maps[0]->n_out);
   laci_free(read);
   return fixed;
@@ -209,24 +211,25 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   if (n_maps == 1 && in && layout && in->n_axes == 1 && !in->n_groups &&
       is_identity(first, laci_track_at(r->t, in->track)->n)) {
     laci_axis_set axis_set = laci_axis_set_of(in->track, first->out_axis);
-    laci_layout_put(r->t, laci_port_value(r, first->out_port), &axis_set);
+    laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
     return;
   }
-  if (layout && is_fixed(r, maps, n_maps)) {
+  if (layout && reads_only_fixed(r, maps, n_maps)) {
     const laci_layout *other = laci_port_layout(r, first->in_port);
     layout->set[first->out_axis] = LACI_AXIS_FIXED;
-    layout->cause[first->out_axis] = other ? other->cause[first->in_axis] : laci_resolve_cause(r);
+    layout->cause[first->out_axis] =
+        other ? other->cause[first->in_axis] : laci_resolve_node_cause(r);
     return;
   }
   int track = laci_track_new(r->t, first->n_out, false);
   if (track < 0) return;
   tagging tags = {0};
   for (int i = 0; i < n_maps; i++) join_map(r, track, maps[i], i, &tags);
-  tag_now(r, track, &tags);
-  mark_fill(r, track, maps, n_maps);
+  flush_tags(r, track, &tags);
+  mark_constant_positions(r, track, maps, n_maps);
   if (!layout) return;
   laci_axis_set axis_set = laci_axis_set_of(track, first->out_axis);
-  laci_layout_put(r->t, laci_port_value(r, first->out_port), &axis_set);
+  laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
 }
 
 /* ---- composites ---- */
@@ -329,7 +332,7 @@ static bool can_lift(laci_resolve *r, const laci_axis_map *const *maps, int n_ma
   }
   good = good && labels_are_free(r, first, is_mapped);
   laci_free(is_mapped);
-  uint8_t *read = good ? places_read(r, maps, n_maps, true) : NULL;
+  uint8_t *read = good ? mark_positions_read(r, maps, n_maps, true) : NULL;
   good = read && !any_unread(read, maps[0]->n_out);
   laci_free(read);
   return good;
@@ -353,7 +356,7 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
     if (i) (void)describe_lift(r, maps[i], in, &other);
     link_lifted(r, axis_set.track, maps[i], i ? &other : &first, in->track);
   }
-  laci_layout_put(r->t, laci_port_value(r, maps[0]->out_port), &axis_set);
+  laci_layout_add_axis_set(r->t, laci_port_value(r, maps[0]->out_port), &axis_set);
   return true;
 }
 
@@ -386,7 +389,7 @@ typedef struct map_walk {
 
 /* Freezes all axes of maps that are neither simple nor can be lifted. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
-  int cause = laci_resolve_cause(r);
+  int cause = laci_resolve_node_cause(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
@@ -420,7 +423,7 @@ static void freeze_unread(laci_resolve *r) {
     for (int a = 0; layout && a < layout->rank; a++) {
       bool mapped = r->c->in[port].described && r->c->in[port].label[a] == LACI_MAPPED;
       if (mapped && !(read[port] >> a & 1))
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_node_cause(r));
     }
   }
   laci_free(read);
@@ -488,17 +491,17 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
     if (out && out->n_axes == 1 && laci_track_at(r->t, out->track)->n == map->n_out) {
       tagging tags = {0};
       join_map(r, out->track, map, (int)i, &tags);
-      tag_now(r, out->track, &tags);
+      flush_tags(r, out->track, &tags);
       continue;
     }
     /* The output axis is frozen, so the positions that it reads are frozen too; and it is not
      * uniform. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
-    if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause(r));
-    if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause(r));
+    if (out) laci_track_freeze(r->t, out->track, laci_resolve_node_cause(r));
+    if (in) laci_track_freeze(r->t, in->track, laci_resolve_node_cause(r));
     if (layout && layout->set[map->out_axis] == LACI_AXIS_UNIFORM) {
       layout->set[map->out_axis] = LACI_AXIS_FIXED;
-      layout->cause[map->out_axis] = laci_resolve_cause(r);
+      layout->cause[map->out_axis] = laci_resolve_node_cause(r);
     }
   }
 }

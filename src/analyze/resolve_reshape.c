@@ -116,7 +116,7 @@ static void fix_outputs(reshape *c, const segment *s, int cause) {
 }
 
 /* Returns all axes of the segments that are joined, in the order of the values' axes. */
-static segment merge(const reshape *c, int first, bool *plain) {
+static segment merge_segments(const reshape *c, int first, bool *plain) {
   segment all = {0};
   *plain = true;
   for (int s = first; s < c->n_segments; s++) {
@@ -147,13 +147,13 @@ static void pass_through(reshape *c, const segment *all) {
         if (all->in[q] == c->in->axis_sets[state].axes[j]) axis_set.axes[j] = (int8_t)all->out[q];
       }
     }
-    laci_layout_put(c->r->t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
+    laci_layout_add_axis_set(c->r->t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
   }
 }
 
 /* Computes the index along every in axis, for one position of the out axes of the joined
  * segments. */
-static void in_index(const reshape *c, int first, const int64_t *out_index, int64_t *index) {
+static void input_index(const reshape *c, int first, const int64_t *out_index, int64_t *index) {
   for (int s = first; s < c->n_segments; s++) {
     if (c->joined[s] != first) continue;
     const segment *one = &c->segments[s];
@@ -175,7 +175,7 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
   bool identity = true;
   int64_t out_index[LACI_MAX_RANK] = {0}, index[LACI_MAX_RANK] = {0};
   for (int64_t p = 0; p < n; p++) {
-    in_index(c, first, out_index, index);
+    input_index(c, first, out_index, index);
     int64_t at = 0, rest = 0;
     for (int k = 0; k < carrier->n_axes; k++)
       at = at * c->in_shape->dims[carrier->axes[k]] + index[carrier->axes[k]];
@@ -212,7 +212,7 @@ static int choose_carrier(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state >= 0 && state != best) {
-      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_cause(c->r));
+      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_node_cause(c->r));
     }
   }
   return best;
@@ -236,12 +236,13 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
   if (best < 0 || n < 0) {
     for (int k = 0; k < all->n_in; k++) {
       int state = c->in->set[all->in[k]];
-      if (state >= 0) laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_cause(c->r));
+      if (state >= 0)
+        laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_node_cause(c->r));
     }
     if (all_uniform && !all->unknown && all->n_in) {
       for (int k = 0; k < all->n_out; k++) c->out->set[all->out[k]] = LACI_AXIS_UNIFORM;
     } else {
-      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_cause(c->r));
+      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_node_cause(c->r));
     }
     return;
   }
@@ -267,13 +268,13 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     }
     laci_link_add(t, c->r->node_id, axis_set.track, carrier.track, to, copy);
   }
-  laci_layout_put(t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
+  laci_layout_add_axis_set(t, laci_port_value(c->r, LACI_OUT(0)), &axis_set);
 }
 
 void laci_resolve_reshape(laci_resolve *r) {
   laci_layout *in = laci_port_layout(r, 0), *out = laci_port_layout(r, LACI_OUT(0));
   if (!in || !out) {
-    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_cause(r));
+    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_node_cause(r));
     return;
   }
   reshape c = {.r = r,
@@ -289,7 +290,7 @@ void laci_resolve_reshape(laci_resolve *r) {
   for (int s = 0; s < c.n_segments; s++) {
     if (c.joined[s] != s) continue;
     bool plain;
-    segment all = merge(&c, s, &plain);
+    segment all = merge_segments(&c, s, &plain);
     if (plain) pass_through(&c, &all);
     else reshape_segment(&c, s, &all);
   }

@@ -24,7 +24,7 @@ static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, 
 }
 
 static void forget_grid(laci_weight_source *s) {
-  s->grid = s->grid_axis = -1;
+  s->grid_node = s->grid_axis = -1;
   s->grid_block = 0;
 }
 
@@ -91,7 +91,7 @@ static int operand(const laci_node *node, int port) {
 /* A float that is quantized and dequantized with equal zero points: 0 becomes the zero point and
  * then 0 again, for any scale. So the float can be masked, by its magnitude: rounding with one
  * scale does not change the order of magnitudes. */
-bool laci_is_quantized_pair(const laci_graph *graph, const laci_node *back, int *quantizer) {
+bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back, int *quantizer) {
   int producer = graph->values[back->inputs[0]].producer;
   if (producer < 0) return false;
   const laci_node *there = &graph->nodes[producer];
@@ -116,8 +116,8 @@ static void note_grid(const laci_graph *graph, int quantizer, laci_weight_source
   const int rank = graph->values[node->inputs[0]].type.shape.rank;
   int64_t axis = laci_node_int(node, "axis", 1);
   if (axis < 0) axis += rank;
-  if (s->grid >= 0 || (laci_shape_count(scale) != 1 && (axis < 0 || axis >= rank))) return;
-  s->grid = quantizer;
+  if (s->grid_node >= 0 || (laci_shape_count(scale) != 1 && (axis < 0 || axis >= rank))) return;
+  s->grid_node = quantizer;
   s->grid_axis = laci_shape_count(scale) == 1 ? -1 : (int)axis;
   s->grid_block = s->grid_axis < 0 ? 0 : laci_node_int(node, "block_size", 0);
   s->grid_after_scales = s->factor_value < 0;
@@ -168,7 +168,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
                             .factor_value = -1,
                             .scale_axis = -1,
                             .factor_axis = -1,
-                            .grid = -1,
+                            .grid_node = -1,
                             .grid_axis = -1};
   for (int a = 0; a < LACI_MAX_RANK; a++) s->axis_of[a] = a;
   while (value >= 0 && graph->values[value].stored < 0) {
@@ -177,7 +177,8 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
     const laci_node *node = &graph->nodes[producer];
     if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
     int next = node->inputs[0], quantizer;
-    if (laci_node_is(node, "DequantizeLinear") && laci_is_quantized_pair(graph, node, &quantizer) &&
+    if (laci_node_is(node, "DequantizeLinear") &&
+        laci_is_quantize_dequantize(graph, node, &quantizer) &&
         s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
       s->chain[s->n_chain++] = producer;
       s->chain[s->n_chain++] = quantizer;

@@ -23,7 +23,8 @@ static const laci_shape *shape_of(const laci_graph *graph, int value) {
 
 /* Returns the node that computes a value, if all its inputs are present, and records it as a node
  * of the pattern; NULL otherwise. */
-static const laci_node *take(const laci_graph *graph, int value, laci_weight_norm *n) {
+static const laci_node *producer_in_pattern(const laci_graph *graph, int value,
+                                            laci_weight_norm *n) {
   int id = value < 0 ? -1 : graph->values[value].producer;
   if (id < 0 || n->n_nodes == LACI_NORM_NODES) return NULL;
   const laci_node *node = &graph->nodes[id];
@@ -36,7 +37,7 @@ static const laci_node *take(const laci_graph *graph, int value, laci_weight_nor
 }
 
 /* Has the value size 1 along all axes of v except `axis`? */
-static bool is_along(const laci_graph *graph, int value, int v, int axis) {
+static bool varies_only_along(const laci_graph *graph, int value, int v, int axis) {
   const laci_shape *x = shape_of(graph, value), *whole = shape_of(graph, v);
   bool along = x->rank == whole->rank;
   for (int a = 0; along && a < x->rank; a++) along = x->dims[a] == (a == axis ? whole->dims[a] : 1);
@@ -67,13 +68,13 @@ static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int
 static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
   int producer = value < 0 ? -1 : graph->values[value].producer;
   if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
-  const laci_node *node = take(graph, value, n);
+  const laci_node *node = producer_in_pattern(graph, value, n);
   return node ? node->inputs[0] : -1;
 }
 
 /* Returns x where the value is x * x or x^2; -1: it is neither. */
-static int squared(const laci_graph *graph, int value, laci_weight_norm *n) {
-  const laci_node *node = take(graph, value, n);
+static int squared_operand(const laci_graph *graph, int value, laci_weight_norm *n) {
+  const laci_node *node = producer_in_pattern(graph, value, n);
   if (is_type(node, "Mul") && node->inputs[0] == node->inputs[1]) return node->inputs[0];
   if (!is_type(node, "Pow")) return -1;
   const laci_value *exponent = &graph->values[node->inputs[1]];
@@ -89,13 +90,13 @@ static int squared(const laci_graph *graph, int value, laci_weight_norm *n) {
 /* Is the value |v| along one axis? Then n->axis is set. */
 static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
   int at = before_reshape(graph, value, n);
-  const laci_node *node = take(graph, at, n);
+  const laci_node *node = producer_in_pattern(graph, at, n);
   int reduced = -1;
   if (is_type(node, "ReduceL2")) {
     reduced = node->inputs[0];
   } else if (is_type(node, "Sqrt")) {
-    node = take(graph, node->inputs[0], n);
-    if (is_type(node, "ReduceSum")) reduced = squared(graph, node->inputs[0], n);
+    node = producer_in_pattern(graph, node->inputs[0], n);
+    if (is_type(node, "ReduceSum")) reduced = squared_operand(graph, node->inputs[0], n);
   }
   if (reduced < 0) return false;
   const laci_shape *inner = shape_of(graph, reduced), *whole = shape_of(graph, v);
@@ -108,7 +109,7 @@ static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm 
   while (!(left >> n->axis & 1)) n->axis++;
   /* a Reshape keeps the axis where it is the first one */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
-  return kept && is_along(graph, value, v, n->axis);
+  return kept && varies_only_along(graph, value, v, n->axis);
 }
 
 static bool is_stored(const laci_graph *graph, int value) {
@@ -119,11 +120,11 @@ static bool is_stored(const laci_graph *graph, int value) {
 
 /* Do the values form a weight normalization? v and g must be stored, and `below`, the divisor, the
  * norm of v. */
-static bool matches(const laci_graph *graph, int v, int g, int below, const laci_weight_norm *from,
-                    laci_weight_norm *out) {
+static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
+                           const laci_weight_norm *from, laci_weight_norm *out) {
   laci_weight_norm n = *from;
   if (!is_stored(graph, v) || !is_stored(graph, g) || v == g || !is_norm(graph, below, v, &n) ||
-      !is_along(graph, g, v, n.axis))
+      !varies_only_along(graph, g, v, n.axis))
     return false;
   n.v = v;
   n.g = g;
@@ -132,7 +133,7 @@ static bool matches(const laci_graph *graph, int v, int g, int below, const laci
 }
 
 /* Do only nodes of the pattern read its inner values, and has the weight one reader? */
-static bool is_closed(const laci_graph *graph, const laci_weight_norm *n, int weight) {
+static bool is_read_only_inside(const laci_graph *graph, const laci_weight_norm *n, int weight) {
   const int values[2] = {n->v, n->g};
   for (int k = -2; k < n->n_nodes; k++) {
     int value = k < 0 ? values[k + 2] : graph->nodes[n->nodes[k]].outputs[0];
@@ -147,7 +148,8 @@ static bool is_closed(const laci_graph *graph, const laci_weight_norm *n, int we
   return true;
 }
 
-void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis, double *norms) {
+void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
+                              double *norms) {
   enum { AT_ONCE = 1024 };
   double run[AT_ONCE];
   const laci_shape *shape = &stored->shape;
@@ -164,24 +166,24 @@ void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
 
 bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out) {
   laci_weight_norm n = {.v = -1, .g = -1};
-  const laci_node *top = take(graph, value, &n);
+  const laci_node *top = producer_in_pattern(graph, value, &n);
   bool found = false;
   if (is_type(top, "Mul")) {
     for (int side = 0; side < 2 && !found; side++) {
       laci_weight_norm inner = n;
       int stored = top->inputs[side];
-      const laci_node *quotient = take(graph, top->inputs[1 - side], &inner);
+      const laci_node *quotient = producer_in_pattern(graph, top->inputs[1 - side], &inner);
       if (!is_type(quotient, "Div")) continue;
       int over = quotient->inputs[0], below = quotient->inputs[1];
-      found = matches(graph, over, stored, below, &inner, out) ||
-              matches(graph, stored, over, below, &inner, out);
+      found = is_weight_norm(graph, over, stored, below, &inner, out) ||
+              is_weight_norm(graph, stored, over, below, &inner, out);
     }
   } else if (is_type(top, "Div")) {
     laci_weight_norm inner = n;
-    const laci_node *product = take(graph, top->inputs[0], &inner);
+    const laci_node *product = producer_in_pattern(graph, top->inputs[0], &inner);
     for (int side = 0; is_type(product, "Mul") && side < 2 && !found; side++)
-      found = matches(graph, product->inputs[side], product->inputs[1 - side], top->inputs[1],
-                      &inner, out);
+      found = is_weight_norm(graph, product->inputs[side], product->inputs[1 - side],
+                             top->inputs[1], &inner, out);
   }
-  return found && is_closed(graph, out, value);
+  return found && is_read_only_inside(graph, out, value);
 }

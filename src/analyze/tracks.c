@@ -40,7 +40,7 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 /* Merges the colours and frozen positions of `from` into `into`. */
-static void merge(laci_track *into, laci_track *from) {
+static void merge_tracks(laci_track *into, laci_track *from) {
   if (from->colour) {
     if (into->colour) {
       for (int64_t p = 0; p < into->n; p++) into->colour[p] = mix(into->colour[p], from->colour[p]);
@@ -82,7 +82,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   int root = a < b ? a : b,
       /* the older id is the root, so ids do not depend on the order of unions */
       other = a < b ? b : a;
-  merge(&t->tracks[root], &t->tracks[other]);
+  merge_tracks(&t->tracks[root], &t->tracks[other]);
   laci_budget_give_back(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
   return root;
@@ -163,7 +163,7 @@ laci_axis_set laci_axis_set_of(int track, int axis) {
   return (laci_axis_set){.track = track, .n_axes = 1, .axes = {(int8_t)axis}};
 }
 
-void laci_layout_put(laci_tracks *t, int value, const laci_axis_set *axis_set) {
+void laci_layout_add_axis_set(laci_tracks *t, int value, const laci_axis_set *axis_set) {
   laci_layout *layout = &t->layouts[value];
   int id = layout->n_axis_sets++;
   layout->axis_sets[id] = *axis_set;

@@ -34,11 +34,11 @@ typedef struct laci_track {
   uint8_t *fill;
 } laci_track;
 
-/** A link joins positions of two tracks. Entry i joins position laci_link_place(i) of the big track
- * with position to[i] of the small one (-1: with nothing). copy[i] numbers the entries that share
- * one small position, so that (to, copy) is unique within a link; NULL: all 0. The entries cover
- * runs of `run` positions of the big track, `stride` apart, the first at `start`; other positions
- * are not part of the link. So an input of a Concat has only as many entries as it has
+/** A link joins positions of two tracks. Entry i joins position laci_link_position(i) of the big
+ * track with position to[i] of the small one (-1: with nothing). copy[i] numbers the entries that
+ * share one small position, so that (to, copy) is unique within a link; NULL: all 0. The entries
+ * cover runs of `run` positions of the big track, `stride` apart, the first at `start`; other
+ * positions are not part of the link. So an input of a Concat has only as many entries as it has
  * positions. */
 typedef struct laci_link {
   int node;
@@ -48,7 +48,7 @@ typedef struct laci_link {
   int32_t *copy; /* [n] or NULL */
 } laci_link;
 
-static inline int64_t laci_link_place(const laci_link *link, int64_t i) {
+static inline int64_t laci_link_position(const laci_link *link, int64_t i) {
   return link->start + i / link->run * link->stride + i % link->run;
 }
 /** Returns the entry of a position of the big track; -1: it has none. */
@@ -135,7 +135,7 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
                             int64_t position);
 laci_axis_set laci_axis_set_of(int track, int axis);
-void laci_layout_put(laci_tracks *t, int value, const laci_axis_set *axis_set);
+void laci_layout_add_axis_set(laci_tracks *t, int value, const laci_axis_set *axis_set);
 
 /** Builds the layouts of all values from the operators' couplings (resolve.c). budget NULL: no
  * limit. */

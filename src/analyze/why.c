@@ -165,7 +165,8 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
 enum { MOST_NAMES = 3 };
 
 /* Lists the layers whose names contain the word, "a, b, c"; empty: there are none. */
-static void layers_with(const laci_analysis *a, const char *word, char *text, size_t capacity) {
+static void list_layers_with(const laci_analysis *a, const char *word, char *text,
+                             size_t capacity) {
   size_t used = 0;
   int n = 0;
   text[0] = 0;
@@ -180,7 +181,7 @@ static void layers_with(const laci_analysis *a, const char *word, char *text, si
 static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_error *err) {
   char held[512];
   int n = 0;
-  layers_with(a, name, held, sizeof held);
+  list_layers_with(a, name, held, sizeof held);
   const char **names = laci_alloc((size_t)a->n_layers * 2, sizeof *names);
   if (!names) return laci_fail_memory(err, "the names of the layers");
   for (int l = 0; l < a->n_layers; l++) {
@@ -202,8 +203,8 @@ static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_err
   return st;
 }
 
-lac_status laci_analysis_why(const laci_analysis *a, const char *name, char **text,
-                             lac_error *err) {
+lac_status laci_analysis_explain_node(const laci_analysis *a, const char *name, char **text,
+                                      lac_error *err) {
   *text = NULL;
   lines out = {0};
   bool found = false, ok = true;

@@ -91,7 +91,7 @@ static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
   int n = a->groups[g].n_channels;
   int32_t *inside = laci_alloc((size_t)n, sizeof *inside);
   if (!inside) w->whole = false;
-  for (int s = 0; inside && s < laci_group_slots(a, g); s++) {
+  for (int s = 0; inside && s < laci_group_count_slots(a, g); s++) {
     laci_slot slot = laci_group_slot(a, g, s);
     place_context context = {.w = w,
                              .analysis = a,

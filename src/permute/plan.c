@@ -17,7 +17,8 @@ lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **out, lac_
   if (!plan) return laci_fail_memory(err, "the plan");
   plan->analysis = analysis;
   plan->found = laci_alloc((size_t)analysis->n_groups, sizeof *plan->found);
-  plan->track_order = laci_alloc((size_t)laci_analysis_tracks(analysis), sizeof *plan->track_order);
+  plan->track_order =
+      laci_alloc((size_t)laci_analysis_count_tracks(analysis), sizeof *plan->track_order);
   plan->held = laci_alloc((size_t)analysis->n_groups, sizeof *plan->held);
   bool ok = plan->found && plan->track_order && plan->held;
   for (int g = 0; ok && g < analysis->n_groups; g++) {
@@ -36,7 +37,7 @@ lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **out, lac_
 }
 
 static void clear_track_orders(laci_plan *plan) {
-  for (int t = 0; plan->track_order && t < laci_analysis_tracks(plan->analysis); t++) {
+  for (int t = 0; plan->track_order && t < laci_analysis_count_tracks(plan->analysis); t++) {
     laci_free(plan->track_order[t]);
     plan->track_order[t] = NULL;
   }
@@ -63,7 +64,7 @@ bool laci_plan_moves(const laci_plan *plan, int group) {
 
 static bool order_tracks_of(laci_plan *plan, int g) {
   int n = plan->analysis->groups[g].n_channels;
-  for (int s = 0; s < laci_group_slots(plan->analysis, g); s++) {
+  for (int s = 0; s < laci_group_count_slots(plan->analysis, g); s++) {
     laci_slot slot = laci_group_slot(plan->analysis, g, s);
     int32_t **order = &plan->track_order[slot.track];
     if (!*order) {
@@ -84,7 +85,7 @@ lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err) {
 
 static bool fill_value(laci_plan *plan, int value) {
   laci_value_axes axes[LACI_MAX_RANK];
-  int n = laci_value_on_tracks(plan->analysis, value, axes), n_moved = 0;
+  int n = laci_value_find_track_axes(plan->analysis, value, axes), n_moved = 0;
   laci_value_orders *out = &plan->orders.values[value];
   for (int i = 0; i < n; i++) n_moved += plan->track_order[axes[i].track] != NULL;
   if (!n_moved) return true;
@@ -115,7 +116,7 @@ static lac_status order_tracks(laci_plan *plan, lac_error *err) {
       }
     }
     int bad;
-    if (!laci_analysis_certify(a, plan->track_order, &bad))
+    if (!laci_analysis_check_orders(a, plan->track_order, &bad))
       return laci_fail_memory(err, "the certificate");
     if (bad == -1) return LAC_OK;
     if (bad < 0 || !laci_plan_moves(plan, bad)) {

@@ -180,7 +180,7 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];
   laci_value_axes axes[LACI_MAX_RANK];
-  int n = laci_value_on_tracks(a, a->graph->stored[layer->stored].value, axes);
+  int n = laci_value_find_track_axes(a, a->graph->stored[layer->stored].value, axes);
   *held = NULL;
   for (int i = 0; i < n; i++) {
     const int32_t *order = b->plan->track_order[axes[i].track];

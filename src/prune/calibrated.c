@@ -52,8 +52,8 @@ static lac_status note_layer(laci_pruning *p, int l, const laci_calibrated_layer
   return to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
 }
 
-static lac_status take(laci_pruning *p, const bool *wanted, laci_calibrated *c, laci_pool *pool,
-                       lac_error *err) {
+static lac_status take_weights(laci_pruning *p, const bool *wanted, laci_calibrated *c,
+                               laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   lac_status st = LAC_OK;
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
@@ -107,15 +107,15 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   lac_status st = LAC_OK;
   p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
-  if (laci_pruning_want(p, options, p->wanted) == 0) return LAC_OK;
+  if (laci_pruning_choose_layers(p, options, p->wanted) == 0) return LAC_OK;
   if (!p->fitted) /* else the fit is that of the judged orders */
     st = laci_pruning_fit(p, options, p->wanted, pool, &p->fitted, err);
   return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
 }
 
-lac_status laci_pruning_take_fitted(laci_pruning *p, const laci_prune_options *options,
-                                    laci_pool *pool, lac_error *err) {
-  lac_status st = take(p, p->wanted, p->fitted, pool, err);
+lac_status laci_pruning_use_fitted(laci_pruning *p, const laci_prune_options *options,
+                                   laci_pool *pool, lac_error *err) {
+  lac_status st = take_weights(p, p->wanted, p->fitted, pool, err);
   if (!st) st = note_result(p, options, p->fitted, err);
   if (!st) log_result(p);
   laci_calibrated_destroy(p->fitted);

@@ -21,13 +21,13 @@ typedef struct judge_work {
 } judge_work;
 
 /* Returns the sum of the errors after the fit, over the layers that read the group. */
-static double error_of(const laci_group *group, const laci_calibrated *fitted) {
+static double group_error(const laci_group *group, const laci_calibrated *fitted) {
   double sum = 0;
   for (int i = 0; i < group->n_layers; i++) sum += fitted->layers[group->layers[i]].error_after;
   return sum;
 }
 
-static bool move_back(laci_pruning *p, int g) {
+static bool revert_order(laci_pruning *p, int g) {
   laci_found *found = &p->plan->found[g];
   if (!laci_plan_moves(p->plan, g)) return false;
   for (int c = 0; c < p->analysis->groups[g].n_channels; c++) found->order[c] = c;
@@ -54,8 +54,8 @@ static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibr
 
 /* Reverts the orders of groups whose layers have larger errors by them. Returns how many were
  * reverted, of *n_moved groups that had a new order. */
-static int revert(laci_pruning *p, const laci_calibrated *file, const laci_calibrated *moved,
-                  int *n_moved) {
+static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
+                               const laci_calibrated *moved, int *n_moved) {
   const laci_analysis *a = p->analysis;
   int n = 0;
   *n_moved = 0;
@@ -63,10 +63,10 @@ static int revert(laci_pruning *p, const laci_calibrated *file, const laci_calib
     if (!laci_plan_moves(p->plan, g)) continue;
     laci_pruned_order *order = &p->orders[g];
     order->judged = true;
-    order->error_before = error_of(&a->groups[g], file);
-    order->error_after = error_of(&a->groups[g], moved);
+    order->error_before = group_error(&a->groups[g], file);
+    order->error_after = group_error(&a->groups[g], moved);
     ++*n_moved;
-    if (order->error_after >= order->error_before) n += move_back(p, g);
+    if (order->error_after >= order->error_before) n += revert_order(p, g);
   }
   return n;
 }
@@ -82,14 +82,14 @@ static void note_outcome(laci_pruning *p, const laci_calibrated *file,
            100 * chosen->outputs.relative, 100 * file->outputs.relative);
 }
 
-static lac_status judge(const judge_work *w, lac_error *err) {
+static lac_status compare_orders(const judge_work *w, lac_error *err) {
   laci_pruning *p = w->p;
   laci_calibrated *file = NULL, *moved = NULL, *mixed = NULL;
   laci_calibrated **chosen = &moved;
   int n_moved = 0, n_reverted = 0;
   lac_status st = fit_in_order(w, true, &file, err);
   if (!st) st = fit_in_order(w, false, &moved, err);
-  if (!st) n_reverted = revert(p, file, moved, &n_moved);
+  if (!st) n_reverted = revert_worse_orders(p, file, moved, &n_moved);
   if (!st && n_reverted > 0) st = laci_plan_complete(p->plan, err);
   if (n_reverted == n_moved) chosen = &file;
   else if (!st && n_reverted > 0) {
@@ -99,7 +99,7 @@ static lac_status judge(const judge_work *w, lac_error *err) {
   bool gains = !st && (chosen == &file || (*chosen)->outputs_reason ||
                        (*chosen)->outputs.relative < file->outputs.relative);
   if (!st && !gains) {
-    for (int g = 0; g < p->analysis->n_groups; g++) (void)move_back(p, g);
+    for (int g = 0; g < p->analysis->n_groups; g++) (void)revert_order(p, g);
     st = laci_plan_complete(p->plan, err);
     chosen = &file;
   }
@@ -114,8 +114,8 @@ static lac_status judge(const judge_work *w, lac_error *err) {
   return st;
 }
 
-lac_status laci_pruning_judge(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                              lac_error *err) {
+lac_status laci_pruning_choose_orders(laci_pruning *p, const laci_prune_options *options,
+                                      laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   bool moves = false;
   for (int g = 0; g < a->n_groups; g++) moves = moves || laci_plan_moves(p->plan, g);
@@ -123,8 +123,8 @@ lac_status laci_pruning_judge(laci_pruning *p, const laci_prune_options *options
   bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
   p->orders = laci_alloc((size_t)a->n_groups, sizeof *p->orders);
   lac_status st = wanted && p->orders ? LAC_OK : laci_fail_memory(err, "the orders' errors");
-  if (!st && laci_pruning_want(p, options, wanted) > 0)
-    st = judge(&(judge_work){p, options, wanted, pool}, err);
+  if (!st && laci_pruning_choose_layers(p, options, wanted) > 0)
+    st = compare_orders(&(judge_work){p, options, wanted, pool}, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   laci_free(wanted);
   return st;

@@ -10,8 +10,8 @@
 #include "sparse/look.h"
 #include "tensor/buf.h"
 
-lac_status laci_computed_content(const laci_analysis *a, int l, const laci_budget *budget,
-                                 laci_weight_view *view, uint8_t **bytes, lac_error *err) {
+lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const laci_budget *budget,
+                                         laci_weight_view *view, uint8_t **bytes, lac_error *err) {
   const uint64_t most = !budget                          ? UINT64_MAX
                         : budget->needed < budget->limit ? budget->limit - budget->needed
                                                          : 0;
@@ -42,13 +42,13 @@ lac_status laci_computed_content(const laci_analysis *a, int l, const laci_budge
   return LAC_OK;
 }
 
-lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_look_how *how,
+lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_look_options *how,
                                    bool *pruned, lac_error *err) {
   laci_weight_view view;
   laci_weight_look look;
   uint8_t *bytes;
   *pruned = false;
-  lac_status st = laci_computed_content(a, l, how->budget, &view, &bytes, err);
+  lac_status st = laci_evaluate_computed_weight(a, l, how->budget, &view, &bytes, err);
   if (!st && bytes) {
     lac_error why = {0};
     st = laci_weight_look_at(&view, how->rule, how->pool, &look, &why);

@@ -74,19 +74,20 @@ static lac_status compare(const chooser *c, int64_t most, laci_output_difference
 
 /* Returns the loss of a point of the curve in the unit of max_drop: a first guess, on few samples.
  */
-static double guess_of(const laci_output_difference *d) {
+static double estimated_loss(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
   return 100 * d->relative;
 }
 
-static void mix(chooser *c, int layer, bool pruned) {
+static void mix_weight(chooser *c, int layer, bool pruned) {
   int s = c->p->analysis->layers[layer].stored;
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
 
 /* Judges a fit: *holds is set to whether its loss is within the limit; true where there is no
  * limit. */
-static lac_status judge(chooser *c, const laci_calibrated *fitted, bool *holds, lac_error *err) {
+static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *holds,
+                            lac_error *err) {
   const double most = c->options->calibration->max_drop;
   const int n_stored = c->p->analysis->graph->n_stored;
   *holds = true;
@@ -124,7 +125,7 @@ static void list_layers(chooser *c, const bool *wanted) {
 
 /* Ranks the layers by their effects; by their own errors where the network's outputs cannot be
  * computed. */
-static lac_status rank(chooser *c, lac_error *err) {
+static lac_status rank_layers(chooser *c, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
     int l = c->ranking[k].layer;
@@ -132,9 +133,9 @@ static lac_status rank(chooser *c, lac_error *err) {
     c->ranking[k].effect = c->all->layers[l].error_after;
     if (c->all->outputs_reason) continue;
     laci_progress("layers alone", k, c->n);
-    mix(c, l, true);
+    mix_weight(c, l, true);
     st = compare(c, MOST_ALONE, &alone, err);
-    mix(c, l, false);
+    mix_weight(c, l, false);
     if (!st) c->ranking[k].effect = alone.relative;
   }
   if (st) return st;
@@ -159,11 +160,11 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
     if (k > 0) {
       point->layer = c->ranking[k - 1].layer;
       point->effect = c->ranking[k - 1].effect;
-      mix(c, point->layer, true);
+      mix_weight(c, point->layer, true);
     }
     st = compare(c, MOST_SAMPLES, &point->difference, err);
   }
-  for (int k = 0; k < c->n; k++) mix(c, c->ranking[k].layer, false);
+  for (int k = 0; k < c->n; k++) mix_weight(c, c->ranking[k].layer, false);
   laci_progress("loss over layers", c->n + 1, c->n + 1);
   if (!st) to->n_points = c->n + 1;
   return st;
@@ -172,7 +173,7 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
 /* ---- The choice ---- */
 
 /* Sets wanted to the first n layers of the ranking, and all layers that share their weights. */
-static void want_first(const chooser *c, int n, bool *wanted) {
+static void select_first(const chooser *c, int n, bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int k = 0; k < c->n; k++) {
     for (int l = 0; l < a->n_layers; l++) {
@@ -184,16 +185,16 @@ static void want_first(const chooser *c, int n, bool *wanted) {
 
 static lac_status fit_first(chooser *c, int n, bool *wanted, laci_calibrated **fitted,
                             lac_error *err) {
-  want_first(c, n, wanted);
+  select_first(c, n, wanted);
   return laci_pruning_fit(c->p, c->options, wanted, c->pool, fitted, err);
 }
 
 /* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */
-static int guess(const chooser *c, int n, double most) {
+static int guess_count(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
   for (int k = 0; k < n && k < curve->n_points; k++) {
-    if (guess_of(&curve->points[k].difference) <= most) best = k;
+    if (estimated_loss(&curve->points[k].difference) <= most) best = k;
   }
   return best;
 }
@@ -211,10 +212,10 @@ static void log_try(const chooser *c, int n, bool holds) {
 
 /* Searches for the largest number of pruned layers within the limit, between 0, which is within it,
  * and `bad`, which is not. *best is the fit with *n layers pruned. */
-static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calibrated **best,
-                           lac_error *err) {
+static lac_status search_count(chooser *c, int bad, bool *wanted, int *n, laci_calibrated **best,
+                               lac_error *err) {
   const double most = c->options->calibration->max_drop;
-  int good = 0, at = guess(c, bad, most);
+  int good = 0, at = guess_count(c, bad, most);
   laci_judged_drop held = {.n = 0};
   lac_status st = LAC_OK;
   for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
@@ -222,7 +223,7 @@ static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calib
     if (at <= good || at >= bad) at = good + (bad - good) / 2;
     st = fit_first(c, at, wanted, &tried, err);
     bool holds = false;
-    if (!st) st = judge(c, tried, &holds, err);
+    if (!st) st = judge_fit(c, tried, &holds, err);
     if (!st) log_try(c, at, holds);
     if (holds) {
       laci_calibrated_destroy(*best);
@@ -240,7 +241,7 @@ static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calib
   return st;
 }
 
-static lac_status explain(const chooser *c, int n, lac_error *err) {
+static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) {
   laci_pruning *p = c->p;
   for (int k = n; k < c->n; k++) {
     char text[160];
@@ -265,18 +266,18 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
   lac_status st = *n < c->n ? fit_first(c, *n, wanted, best, err) : LAC_OK;
   if (st) return st;
   bool holds = true;
-  if (*best) st = judge(c, *best, &holds, err);
+  if (*best) st = judge_fit(c, *best, &holds, err);
   else holds = how->max_drop < 0 || c->drop.most <= how->max_drop;
   if (!st && !holds && *n > 0) {
     laci_calibrated_destroy(*best);
     *best = NULL;
-    st = look_for(c, *n, wanted, n, best, err);
+    st = search_count(c, *n, wanted, n, best, err);
   }
   if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
     st = fit_first(c, *n, wanted, best, err);
-    if (!st) st = judge(c, *best, &holds, err);
+    if (!st) st = judge_fit(c, *best, &holds, err);
   }
-  want_first(c, *n, wanted);
+  select_first(c, *n, wanted);
   return st;
 }
 
@@ -330,7 +331,7 @@ static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
                      how->max_drop, c->all->outputs_reason);
   }
   if (how->keep_dense > 0) return LAC_OK;
-  lac_status st = judge(c, c->all, &holds, err);
+  lac_status st = judge_fit(c, c->all, &holds, err);
   if (!st) log_try(c, c->n, holds);
   *limited = !holds;
   return st;
@@ -352,10 +353,10 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   if (!st) list_layers(&c, wanted);
   if (!st) st = check_limit(&c, &limited, err);
   const bool ranks = how->keep_dense > 0 || limited || how->curve;
-  if (!st && ranks) st = rank(&c, err);
+  if (!st && ranks) st = rank_layers(&c, err);
   if (!st && (how->curve || limited)) st = measure_curve(&c, err);
   if (!st && ranks) st = choose(&c, wanted, &n, &best, err);
-  if (!st && ranks) st = explain(&c, n, err);
+  if (!st && ranks) st = explain_dense_layers(&c, n, err);
   p->calibration.drop = c.drop;
   if (!st && best) {
     laci_calibrated *worse = *fitted;

@@ -28,13 +28,13 @@ static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
  * the other two end a trial early, which can only refuse a network. */
 static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
 
-int64_t laci_drop_least(double max_drop, bool has_answers) {
+int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
   return has_answers ? laci_binomial_least(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
 /* A number of samples with which a loss of half of max_drop is shown to be below max_drop. */
-int64_t laci_drop_enough(double max_drop, bool has_answers) {
-  int64_t least = laci_drop_least(max_drop, has_answers);
+int64_t laci_drop_enough_samples(double max_drop, bool has_answers) {
+  int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (!has_answers) return MOST_UNITS;
   return least > INT64_MAX / TIMES_LEAST ? INT64_MAX : least * TIMES_LEAST;
 }
@@ -47,12 +47,12 @@ static laci_drop_measure measure_of(const laci_output_difference *d) {
 }
 
 /* Upper bound of (lost - won) / n; each of its two factors may be wrong with probability `of`. */
-static double most_lost(int64_t lost, int64_t won, int64_t n, double of) {
+static double loss_upper_bound(int64_t lost, int64_t won, int64_t n, double of) {
   double share = laci_binomial_upper(lost, lost + won, of / 2);
   return share <= 0.5 ? 0 : laci_binomial_upper(lost + won, n, of / 2) * (2 * share - 1);
 }
 
-static double least_lost(int64_t lost, int64_t won, int64_t n, double of) {
+static double loss_lower_bound(int64_t lost, int64_t won, int64_t n, double of) {
   return laci_binomial_lower(lost, n, of / 2) - laci_binomial_upper(won, n, of / 2);
 }
 
@@ -64,36 +64,38 @@ static double error_of_ratio(const laci_error_sums *s) {
 }
 
 /* Student's quantile for n units, from z, that of the normal distribution. */
-static double widened(double z, int64_t n) { return z + (z * z * z + z) / (4 * (double)(n - 1)); }
+static double student_quantile(double z, int64_t n) {
+  return z + (z * z * z + z) / (4 * (double)(n - 1));
+}
 
-static double least_of(const laci_output_difference *d, laci_drop_measure measure) {
+static double drop_lower_bound(const laci_output_difference *d, laci_drop_measure measure) {
   if (measure == LACI_DROP_TOP1)
-    return 100 * least_lost(d->n_lost, d->n_won, d->n_labelled, hopeless);
+    return 100 * loss_lower_bound(d->n_lost, d->n_won, d->n_labelled, hopeless);
   if (measure == LACI_DROP_ANSWERS)
     return 100 * laci_binomial_lower(d->n_answers - d->n_agree, d->n_answers, hopeless);
   return 100 * (d->sums.e / d->sums.s - hopeless_deviations * error_of_ratio(&d->sums));
 }
 
-void laci_drop_bound(const laci_output_difference *d, laci_judged_drop *to) {
+void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to) {
   const int64_t n_changed = d->n_answers - d->n_agree;
   to->measure = measure_of(d);
   to->n = d->n_samples;
   if (to->measure == LACI_DROP_TOP1) {
     to->found = 100 * (double)(d->n_lost - d->n_won) / (double)d->n_labelled;
-    to->most = 100 * most_lost(d->n_lost, d->n_won, d->n_labelled, doubt);
+    to->most = 100 * loss_upper_bound(d->n_lost, d->n_won, d->n_labelled, doubt);
   } else if (to->measure == LACI_DROP_ANSWERS) {
     to->found = 100 * (double)n_changed / (double)d->n_answers;
     to->most = 100 * laci_binomial_upper(n_changed, d->n_answers, doubt);
   } else {
     double error = error_of_ratio(&d->sums);
     to->found = 100 * d->relative;
-    to->most = to->found + 100 * widened(deviations, d->sums.n) * error;
+    to->most = to->found + 100 * student_quantile(deviations, d->sums.n) * error;
   }
 }
 
 /* ---- The samples ---- */
 
-static void add(laci_output_difference *to, const laci_output_difference *from) {
+static void add_difference(laci_output_difference *to, const laci_output_difference *from) {
   to->n_samples += from->n_samples;
   to->n_answers += from->n_answers;
   to->n_agree += from->n_agree;
@@ -124,7 +126,7 @@ typedef struct trial {
 /* Compares the networks on the samples [first, end) of those that judge: whole batches, then the
  * rest as one batch. A batch of one sample cannot show variety, so there only outputs that are not
  * finite count as doubtful. */
-static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
+static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
     int64_t batch = laci_least(t->cut->judging_batch, end - at);
@@ -138,7 +140,7 @@ static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
     st = laci_compare_outputs(t->dense, t->pruned, t->samples, &how, &part, err);
     if (!st && part.doubt && (how.n > 1 || !isfinite(part.sums.e)))
       st = laci_fail(err, LAC_BAD_VALUE, "a loss cannot be judged: %s", part.doubt);
-    if (!st) add(&t->all, &part);
+    if (!st) add_difference(&t->all, &part);
     at += how.n;
   }
   return st;
@@ -149,7 +151,7 @@ static lac_status look(trial *t, int64_t first, int64_t end, lac_error *err) {
 static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = measure_of(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
-  const int64_t least = laci_drop_least(max_drop, has_answers);
+  const int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (units >= least) return LAC_OK;
   return laci_fail(err, LAC_BAD_VALUE,
                    "a loss of at most %g %s is to be judged by %" PRId64
@@ -176,12 +178,12 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
   for (int k = LOOKS; k-- > 0 && !drop->hopeless;) {
     int64_t end = k > 0 ? n / (batch << 2 * k) * batch : n; /* a sixteenth, a quarter, all */
     if (end <= at) continue;
-    lac_status st = look(&t, at, end, err);
+    lac_status st = compare_samples(&t, at, end, err);
     if (!st && at == 0) st = check_number(&t, how->max_drop, n, err);
     if (st) return st;
     at = end;
-    laci_drop_bound(&t.all, drop);
-    drop->hopeless = at < n && least_of(&t.all, drop->measure) > how->max_drop;
+    laci_drop_compute_bound(&t.all, drop);
+    drop->hopeless = at < n && drop_lower_bound(&t.all, drop->measure) > how->max_drop;
   }
   if (drop->hopeless) drop->most = INFINITY;
   return LAC_OK;

@@ -19,7 +19,7 @@
 #include "tensor/narrow.h"
 #include "tensor/shape.h"
 
-static uint64_t multiset(const laci_stored *stored) {
+static uint64_t multiset_hash(const laci_stored *stored) {
   uint64_t sum = 0;
   int64_t n = laci_shape_count(&stored->shape);
   for (int64_t e = 0; e < n; e++) sum += laci_match_hash(laci_element_bits(stored, e) + 0x9E37u);
@@ -91,7 +91,7 @@ static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const 
   if (!st) {
     laci_read_f(g->old->dtype, old_g, 0, n, wanted);
     laci_read_f(g->fresh->dtype, g->fresh->bytes, 0, n, wanted + n);
-    st = laci_follow_norm(v->old, g->gain_of->gain_axis, old_v, v->fresh->bytes, wanted, err);
+    st = laci_rescale_gain(v->old, g->gain_of->gain_axis, old_v, v->fresh->bytes, wanted, err);
   }
   for (int64_t k = 0; k < n && !st; k++) {
     if (is_near(g->old->dtype, wanted[n + k], wanted[k])) continue;
@@ -114,8 +114,8 @@ static bool zeros_differ(const laci_weight_view *view) {
 }
 
 /* Matches the tensors of both networks by name; structure and shapes must agree. */
-static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, laci_pair *pairs,
-                          lac_error *err) {
+static lac_status pair_tensors(const laci_analysis *a, const laci_graph *changed, laci_pair *pairs,
+                               lac_error *err) {
   if (a->graph->n_nodes != changed->n_nodes || a->graph->n_stored != changed->n_stored) {
     return laci_fail(err, LAC_PROOF_FAILED,
                      "%d nodes and %d stored tensors, the original has %d and %d", changed->n_nodes,
@@ -146,7 +146,7 @@ static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, lac
   for (int l = 0; l < a->n_layers; l++) {
     laci_pair *p = &pairs[a->layers[l].stored];
     p->view = &a->layers[l].view;
-    p->masked = zeros_differ(p->view) || multiset(p->old) != multiset(p->fresh);
+    p->masked = zeros_differ(p->view) || multiset_hash(p->old) != multiset_hash(p->fresh);
     if (a->layers[l].gain >= 0) pairs[a->layers[l].gain].gain_of = &a->layers[l];
   }
   return LAC_OK;
@@ -156,7 +156,7 @@ lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed
   const laci_analysis *a = pruning->analysis;
   laci_plan *plan = pruning->plan;
   laci_pair *pairs = laci_alloc((size_t)a->graph->n_stored, sizeof *pairs);
-  lac_status st = pairs ? pair_up(a, changed, pairs, err) : laci_fail_memory(err, "the match");
+  lac_status st = pairs ? pair_tensors(a, changed, pairs, err) : laci_fail_memory(err, "the match");
   if (!st) st = laci_match_orders(plan, pairs, err);
   if (!st) st = laci_plan_complete(plan, err);
   for (int s = 0; s < a->graph->n_stored && !st; s++) {

@@ -7,7 +7,8 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
-int laci_pruning_want(const laci_pruning *p, const laci_prune_options *options, bool *wanted) {
+int laci_pruning_choose_layers(const laci_pruning *p, const laci_prune_options *options,
+                               bool *wanted) {
   int n = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_pruned_layer *layer = &p->layers[l];

@@ -25,7 +25,7 @@ static int find_keeper(const laci_pruning *p, const laci_group *group) {
   return -1;
 }
 
-static bool hold_for(laci_pruning *p, int g, int keeper) {
+static bool hold_group_for(laci_pruning *p, int g, int keeper) {
   char text[512];
   (void)snprintf(text, sizeof text, "%s holds %d:%d already and keeps its mask",
                  layer_name(p->analysis, keeper), p->pattern.n, p->pattern.m);
@@ -36,7 +36,7 @@ static bool hold_for(laci_pruning *p, int g, int keeper) {
 
 static bool hold_group(laci_pruning *p, int g) {
   int keeper = find_keeper(p, &p->analysis->groups[g]);
-  return keeper < 0 || hold_for(p, g, keeper);
+  return keeper < 0 || hold_group_for(p, g, keeper);
 }
 
 /* ---- Layers that get no mask here ---- */
@@ -44,7 +44,7 @@ static bool hold_group(laci_pruning *p, int g) {
 /* Returns the track of a weight's axis; -1: the axis is never reordered. */
 static int track_of(const laci_analysis *a, int value, int axis) {
   laci_value_axes axes[LACI_MAX_RANK];
-  int n = laci_value_on_tracks(a, value, axes);
+  int n = laci_value_find_track_axes(a, value, axes);
   for (int i = 0; i < n; i++) {
     for (int k = 0; k < axes[i].n_axes; k++) {
       if (axes[i].axes[k] == axis) return axes[i].track;
@@ -53,8 +53,8 @@ static int track_of(const laci_analysis *a, int value, int axis) {
   return -1;
 }
 
-static bool lies_on(const laci_analysis *a, int g, int track) {
-  for (int s = 0; s < laci_group_slots(a, g); s++) {
+static bool is_on_track(const laci_analysis *a, int g, int track) {
+  for (int s = 0; s < laci_group_count_slots(a, g); s++) {
     if (laci_group_slot(a, g, s).track == track) return true;
   }
   return false;
@@ -65,9 +65,9 @@ static bool lies_on(const laci_analysis *a, int g, int track) {
 static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
-    if (p->plan->held[g] || !lies_on(p->analysis, g, track)) continue;
+    if (p->plan->held[g] || !is_on_track(p->analysis, g, track)) continue;
     any = true;
-    if (keeper >= 0) *whole = hold_for(p, g, keeper) && *whole;
+    if (keeper >= 0) *whole = hold_group_for(p, g, keeper) && *whole;
   }
   return any;
 }
@@ -84,7 +84,7 @@ static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options
   bool whole = true, pruned = l < a->n_layers && p->layers[l].was_pruned;
   if (!hold_track(p, tracks[0], -1, &whole) && !hold_track(p, tracks[1], -1, &whole)) return LAC_OK;
   lac_status st = LAC_OK;
-  const laci_look_how how = {&p->rule, options->budget, pool};
+  const laci_look_options how = {&p->rule, options->budget, pool};
   if (layer->stored < 0) st = laci_computed_is_pruned(a, l, &how, &pruned, err);
   for (int i = 0; i < 2 && !st && pruned; i++) (void)hold_track(p, tracks[i], l, &whole);
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
@@ -126,8 +126,8 @@ static bool explain(laci_pruning *p, int l, bool keep_pruned) {
   return layer->reason != NULL;
 }
 
-lac_status laci_pruning_hold(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                             lac_error *err) {
+lac_status laci_pruning_hold_groups(laci_pruning *p, const laci_prune_options *options,
+                                    laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   bool whole = true;
   lac_status st = LAC_OK;

@@ -190,7 +190,7 @@ static bool find_components(laci_match *m, int group, bool *changed) {
 static void colour_slots(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   m->round++;
-  for (int s = 0; s < laci_group_slots(m->a, group); s++) {
+  for (int s = 0; s < laci_group_count_slots(m->a, group); s++) {
     const laci_slot slot = laci_group_slot(m->a, group, s);
     m->track_round[slot.track] = m->round;
     if (!m->fresh_colour[slot.track]) continue;
@@ -209,7 +209,7 @@ static bool propagate(laci_match *m, int group) {
   const int were_open = g->n_open;
   bool changed = false;
   const bool fit = apply_counts(m, group) && find_components(m, group, &changed);
-  for (int s = 0; s < laci_group_slots(m->a, group); s++)
+  for (int s = 0; s < laci_group_count_slots(m->a, group); s++)
     m->track_open[laci_group_slot(m->a, group, s).track] += g->n_open - were_open;
   if (fit && changed) colour_slots(m, group);
   return fit;
@@ -251,16 +251,16 @@ static laci_match_unit *choose_unit(laci_match *m) {
 
 typedef enum outcome { FITS, CONTRADICTS, TOO_LONG, STOPS } outcome;
 
-static laci_match_look look_of(laci_match *m, const laci_match_unit *unit) {
-  return (laci_match_look){.analysis = m->a,
-                           .pair = &m->pairs[unit->stored],
-                           .unit = unit,
-                           .fresh_colour = m->fresh_colour,
-                           .old_colour = m->old_colour,
-                           .group = &m->groups[unit->group],
-                           .steps = &m->steps,
-                           .rule_out = rule_out,
-                           .match = m};
+static laci_match_comparison comparison_of(laci_match *m, const laci_match_unit *unit) {
+  return (laci_match_comparison){.analysis = m->a,
+                                 .pair = &m->pairs[unit->stored],
+                                 .unit = unit,
+                                 .fresh_colour = m->fresh_colour,
+                                 .old_colour = m->old_colour,
+                                 .group = &m->groups[unit->group],
+                                 .steps = &m->steps,
+                                 .rule_out = rule_out,
+                                 .match = m};
 }
 
 static outcome refine(laci_match *m) {
@@ -269,10 +269,10 @@ static outcome refine(laci_match *m) {
     if (!unit) return FITS;
     if (laci_interrupted()) return STOPS;
     if (m->steps > m->limit) return TOO_LONG;
-    const laci_match_look look = look_of(m, unit);
+    const laci_match_comparison look = comparison_of(m, unit);
     unit->done = m->round;
     m->changed = false;
-    m->no_memory |= !laci_match_look_at(&look);
+    m->no_memory |= !laci_match_compare_unit(&look);
     if (m->no_memory) return STOPS;
     if (!m->changed || propagate(m, unit->group)) continue;
     return m->no_memory ? STOPS : CONTRADICTS;
@@ -283,7 +283,7 @@ static outcome refine(laci_match *m) {
 
 static bool same_candidates(const laci_match_group *g, int a, int b) {
   for (int c = 0; c < g->n; c++) {
-    if (laci_match_may(g, c, a) != laci_match_may(g, c, b)) return false;
+    if (laci_match_is_candidate(g, c, a) != laci_match_is_candidate(g, c, b)) return false;
   }
   return true;
 }
@@ -299,7 +299,7 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
       g->alike[o] = first;
       g->n_alike[first]++;
       for (int c = 0; c < g->n; c++) {
-        if (laci_match_may(g, c, o)) rule_out(m, group, c, o);
+        if (laci_match_is_candidate(g, c, o)) rule_out(m, group, c, o);
       }
       break;
     }
@@ -310,7 +310,7 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
  * this shows a contradiction. False: no memory. */
 static bool join_alike_in_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
-  for (int t = 0; t < laci_analysis_tracks(m->a); t++) {
+  for (int t = 0; t < laci_analysis_count_tracks(m->a); t++) {
     if (laci_track_size(m->a, t) > most) most = laci_track_size(m->a, t);
   }
   uint64_t *place = laci_alloc((size_t)most, sizeof *place);
@@ -323,7 +323,7 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
     ok = content != NULL;
     for (size_t u = 0; ok && u < m->n_units; u++) {
       if (m->units[u].group != group) continue;
-      const laci_match_look look = look_of(m, &m->units[u]);
+      const laci_match_comparison look = comparison_of(m, &m->units[u]);
       ok = laci_match_add_content(&look, place, content);
     }
     if (ok) join_alike(m, group, content);
@@ -349,7 +349,8 @@ static bool choose_trial(const laci_match *m, trial *to) {
       if (n >= least) continue;
       least = n;
       const int own = g->alike[c];
-      *to = (trial){group, c, laci_match_may(g, c, own) ? own : next_old(g, c, 0), m->n_undo, 0};
+      *to = (trial){group, c, laci_match_is_candidate(g, c, own) ? own : next_old(g, c, 0),
+                    m->n_undo, 0};
     }
   }
   return least < INT32_MAX;
@@ -367,7 +368,7 @@ static bool begin_trial(laci_match *m, trial next) {
 }
 
 /* Undoes the last trial and rules its candidate out. False: this, too, is a contradiction. */
-static bool take_back(laci_match *m) {
+static bool undo_trial(laci_match *m) {
   const trial last = m->trials[m->n_trials - 1];
   while (m->n_undo > last.n_undo) {
     const undo *to = &m->undone[--m->n_undo];
@@ -398,7 +399,7 @@ static outcome search(laci_match *m) {
     if (now == TOO_LONG || now == STOPS) return now;
     if (now == CONTRADICTS && !m->n_trials) return CONTRADICTS;
     if (now == CONTRADICTS) {
-      fit = take_back(m);
+      fit = undo_trial(m);
       continue;
     }
     if (!choose_trial(m, &next)) return FITS;
@@ -412,7 +413,7 @@ static outcome search(laci_match *m) {
 static bool add_unit(laci_match *m, laci_match_unit unit) {
   const laci_stored *stored = m->pairs[unit.stored].old;
   laci_value_axes on[LACI_MAX_RANK];
-  const int n = laci_value_on_tracks(m->a, stored->value, on);
+  const int n = laci_value_find_track_axes(m->a, stored->value, on);
   const int track = laci_group_slot(m->a, unit.group, unit.slot).track;
   unit.n_elements = laci_shape_count(&stored->shape);
   for (unit.item = 0; unit.item < n; unit.item++) {
@@ -438,14 +439,14 @@ typedef struct track_lists {
 } track_lists;
 
 static bool list_tracks(const laci_match *m, track_lists *to) {
-  const size_t n_tracks = (size_t)laci_analysis_tracks(m->a);
+  const size_t n_tracks = (size_t)laci_analysis_count_tracks(m->a);
   laci_value_axes on[LACI_MAX_RANK];
   to->first = laci_alloc(n_tracks + 2, sizeof *to->first);
   for (int pass = 0; to->first && pass < 2; pass++) {
     size_t *const fill = to->first + 2 - pass;
     for (int s = 0; s < m->a->graph->n_stored; s++) {
       if (!is_compared(&m->pairs[s])) continue;
-      const int n = laci_value_on_tracks(m->a, m->pairs[s].old->value, on);
+      const int n = laci_value_find_track_axes(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
         bool first = true; /* both axes of one tensor may be on one track */
         for (int k = 0; k < i; k++) first = first && on[k].track != on[i].track;
@@ -466,7 +467,7 @@ static bool add_units(laci_match *m) {
   track_lists lists = {0};
   bool ok = list_tracks(m, &lists);
   for (int g = 0; ok && g < m->a->n_groups; g++) {
-    for (int s = 0; ok && m->groups[g].n && s < laci_group_slots(m->a, g); s++) {
+    for (int s = 0; ok && m->groups[g].n && s < laci_group_count_slots(m->a, g); s++) {
       const int track = laci_group_slot(m->a, g, s).track;
       for (size_t i = lists.first[track]; ok && i < lists.first[track + 1]; i++)
         ok = add_unit(m, (laci_match_unit){.group = g, .slot = s, .stored = lists.at[i]});
@@ -503,7 +504,7 @@ static bool init_group(laci_match *m, int group) {
       g->may[c * n_words + w] = n - w * 64 >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << (n % 64)) - 1;
   }
   m->limit += (uint64_t)n * (uint64_t)n * STEPS_AN_ELEMENT;
-  for (int s = 0; s < laci_group_slots(m->a, group); s++)
+  for (int s = 0; s < laci_group_count_slots(m->a, group); s++)
     m->track_open[laci_group_slot(m->a, group, s).track] += g->n_open;
   return true;
 }
@@ -525,7 +526,8 @@ static bool init_colours(laci_match *m) {
 }
 
 static bool match_init(laci_match *m) {
-  const size_t n_tracks = (size_t)laci_analysis_tracks(m->a), n_groups = (size_t)m->a->n_groups;
+  const size_t n_tracks = (size_t)laci_analysis_count_tracks(m->a),
+               n_groups = (size_t)m->a->n_groups;
   m->groups = laci_arena_alloc(&m->arena, n_groups, sizeof *m->groups);
   m->fresh_colour = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->fresh_colour);
   m->old_colour = laci_arena_alloc(&m->arena, n_tracks, sizeof *m->old_colour);
@@ -564,7 +566,7 @@ static bool write_order(laci_match *m, int group) {
   return true;
 }
 
-static lac_status say(const laci_match *m, outcome found, lac_error *err) {
+static lac_status report_outcome(const laci_match *m, outcome found, lac_error *err) {
   if (m->no_memory) return laci_fail_memory(err, "the match");
   if (found == FITS) return LAC_OK;
   if (found == STOPS) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -589,7 +591,7 @@ lac_status laci_match_orders(laci_plan *plan, const laci_pair *pairs, lac_error 
   if (!m.no_memory && found == FITS && open) found = search(&m);
   for (int g = 0; !m.no_memory && found == FITS && g < m.a->n_groups; g++)
     m.no_memory = m.groups[g].n && !write_order(&m, g);
-  const lac_status st = say(&m, found, err);
+  const lac_status st = report_outcome(&m, found, err);
   laci_free(m.units);
   laci_free(m.undone);
   laci_free(m.trials);

@@ -69,7 +69,7 @@ typedef struct laci_match_group {
   bool touched;       /* candidates were added again */
 } laci_match_group;
 
-static inline bool laci_match_may(const laci_match_group *g, int fresh, int old) {
+static inline bool laci_match_is_candidate(const laci_match_group *g, int fresh, int old) {
   return g->may[(int64_t)fresh * g->n_words + old / 64] >> (old % 64) & 1;
 }
 
@@ -77,7 +77,7 @@ typedef struct laci_match laci_match;
 
 /** What the comparison of a unit needs. The colours of a position are equal in both networks if its
  * channels may be the same. */
-typedef struct laci_match_look {
+typedef struct laci_match_comparison {
   const laci_analysis *analysis;
   const laci_pair *pair;
   const laci_match_unit *unit;
@@ -86,15 +86,16 @@ typedef struct laci_match_look {
   uint64_t *steps; /* the number of steps is added to it */
   void (*rule_out)(laci_match *match, int group, int fresh, int old);
   laci_match *match;
-} laci_match_look;
+} laci_match_comparison;
 
 /** Compares a unit's slices and calls rule_out for each candidate that they exclude. False: no
  * memory. */
-bool laci_match_look_at(const laci_match_look *look);
+bool laci_match_compare_unit(const laci_match_comparison *look);
 
 /** Mixes the content of every old slice, with the places of its elements, into hash[old], so that
  * equal hashes mean equal slices. place[position] is the colour of a position, for all positions of
  * the longest track. False: no memory. */
-bool laci_match_add_content(const laci_match_look *look, const uint64_t *place, uint64_t *hash);
+bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *place,
+                            uint64_t *hash);
 
 #endif

@@ -59,7 +59,7 @@ typedef struct geometry {
 static void read_geometry(const laci_analysis *a, const laci_stored *stored, geometry *to) {
   to->shape = &stored->shape;
   to->tracked = 0;
-  to->n = laci_value_on_tracks(a, stored->value, to->on);
+  to->n = laci_value_find_track_axes(a, stored->value, to->on);
   for (int axis = 0; axis < stored->shape.rank; axis++)
     to->strides[axis] = laci_shape_count_range(&stored->shape, axis + 1, stored->shape.rank);
   for (int i = 0; i < to->n; i++) {
@@ -133,7 +133,7 @@ static bool alloc_slices(slices *to, int n_others) {
   return ok;
 }
 
-static bool slices_init(const laci_match_look *look, slices *to) {
+static bool slices_init(const laci_match_comparison *look, slices *to) {
   geometry g;
   const laci_match_unit *unit = look->unit;
   const laci_slot slot = laci_group_slot(look->analysis, unit->group, unit->slot);
@@ -189,7 +189,8 @@ static uint64_t slice_sum(const slices *s, const uint64_t *const *colours,
   return sum;
 }
 
-bool laci_match_add_content(const laci_match_look *look, const uint64_t *place, uint64_t *hash) {
+bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *place,
+                            uint64_t *hash) {
   slices s;
   const uint64_t *places[LACI_MAX_RANK];
   const bool ok = slices_init(look, &s);
@@ -203,7 +204,7 @@ bool laci_match_add_content(const laci_match_look *look, const uint64_t *place, 
 
 /* ---- Unmasked tensors ---- */
 
-static bool look_at_same(const laci_match_look *look, const slices *s) {
+static bool compare_same(const laci_match_comparison *look, const slices *s) {
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
   const int n = s->n_channels;
   uint64_t *sums = laci_alloc(2 * (size_t)n, sizeof *sums);
@@ -216,7 +217,7 @@ static bool look_at_same(const laci_match_look *look, const slices *s) {
   }
   for (int c = 0; c < n; c++) {
     for (int o = 0; o < n; o++) {
-      if (sums[c] != sums[n + o] && laci_match_may(look->group, c, o))
+      if (sums[c] != sums[n + o] && laci_match_is_candidate(look->group, c, o))
         look->rule_out(look->match, look->unit->group, c, o);
     }
   }
@@ -267,7 +268,7 @@ static bool bag_take(bag *b, uint64_t hash, uint64_t round) {
 }
 
 typedef struct masked {
-  const laci_match_look *look;
+  const laci_match_comparison *look;
   const slices *s;
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
   bag kept, zeros; /* zeros: used where zero points differ; else its `places` is NULL and the next
@@ -312,7 +313,7 @@ static bool is_masked(const masked *m, uint64_t place, uint64_t bits) {
   return bag_at(&m->zeros, zero_hash(place, value))->hash != 0;
 }
 
-static bool fits(masked *m, int fresh) {
+static bool fits_candidate(masked *m, int fresh) {
   const slices *s = m->s;
   int64_t k = 0;
   bool fit = true;
@@ -328,7 +329,7 @@ static bool fits(masked *m, int fresh) {
   return fit;
 }
 
-static bool look_at_masked(const laci_match_look *look, const slices *s) {
+static bool compare_masked(const laci_match_comparison *look, const slices *s) {
   masked m = {.look = look, .s = s};
   const bool differ = zeros_differ(look->pair->view, &m.zero);
   bool ok = bag_create(&m.kept, s->n) && (!differ || bag_create(&m.zeros, s->n));
@@ -337,10 +338,10 @@ static bool look_at_masked(const laci_match_look *look, const slices *s) {
   for (int old = 0; ok && old < s->n_channels; old++) {
     bool filled = false;
     for (int fresh = 0; fresh < s->n_channels; fresh++) {
-      if (!laci_match_may(look->group, fresh, old)) continue;
+      if (!laci_match_is_candidate(look->group, fresh, old)) continue;
       if (!filled) fill_bags(&m, old);
       filled = true;
-      if (!fits(&m, fresh)) look->rule_out(look->match, look->unit->group, fresh, old);
+      if (!fits_candidate(&m, fresh)) look->rule_out(look->match, look->unit->group, fresh, old);
     }
   }
   laci_free(m.kept.places);
@@ -348,11 +349,11 @@ static bool look_at_masked(const laci_match_look *look, const slices *s) {
   return ok;
 }
 
-bool laci_match_look_at(const laci_match_look *look) {
+bool laci_match_compare_unit(const laci_match_comparison *look) {
   slices s;
   bool ok = slices_init(look, &s);
-  if (ok && look->pair->masked) ok = look_at_masked(look, &s);
-  else if (ok) ok = look_at_same(look, &s);
+  if (ok && look->pair->masked) ok = compare_masked(look, &s);
+  else if (ok) ok = compare_same(look, &s);
   laci_arena_clear(&s.arena);
   return ok;
 }

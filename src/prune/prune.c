@@ -78,7 +78,7 @@ double laci_found_efficacy(const laci_found *found) {
 /* Returns the view that the search scores. It scores squares of elements, since one large weight
  * matters more to a layer's outputs than two of half its size; scores that the caller gave are used
  * as they are. */
-static laci_weight_view view_for(const laci_pruning *p, int l) {
+static laci_weight_view view_for_search(const laci_pruning *p, int l) {
   const laci_layer *layer = &p->analysis->layers[l];
   laci_weight_view view = layer->view;
   const float *score = p->scores ? p->scores[layer->stored] : NULL;
@@ -93,8 +93,8 @@ static laci_weight_view view_for(const laci_pruning *p, int l) {
   return view;
 }
 
-static lac_status search_for(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                             lac_error *err) {
+static lac_status search_orders(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                                lac_error *err) {
   const laci_analysis *a = p->analysis;
   laci_search_options how = options->search;
   how.comm = options->comm;
@@ -104,7 +104,7 @@ static lac_status search_for(laci_pruning *p, const laci_prune_options *options,
   laci_weight_view *views = laci_alloc((size_t)a->n_layers, sizeof *views);
   lac_status st =
       laci_comm_agree(how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
-  for (int l = 0; l < a->n_layers && !st; l++) { views[l] = view_for(p, l); }
+  for (int l = 0; l < a->n_layers && !st; l++) { views[l] = view_for_search(p, l); }
   how.views = views;
   if (!st) st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
   laci_free(views);
@@ -115,7 +115,7 @@ static lac_status search(laci_pruning *p, const laci_prune_options *options, lac
                          lac_error *err) {
   double start = laci_clock_seconds();
   uint32_t interrupted;
-  lac_status st = search_for(p, options, pool, err);
+  lac_status st = search_orders(p, options, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
   if (st) return st;
   interrupted = laci_interrupt_take(); /* the signal ended the search, not the rest of the run */
@@ -134,7 +134,7 @@ static void revert_group(laci_plan *plan, int g) {
 }
 
 /* Reverts the orders of groups whose layers keep less by them; returns whether there were any. */
-static bool revert_losers(laci_pruning *p) {
+static bool revert_losing_orders(laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   bool changed = false;
   for (int g = 0; g < a->n_searchable; g++) {
@@ -171,7 +171,7 @@ static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err
   const bool rows_count = p->rule.form != LACI_MASK_1D;
   lac_status st = laci_pruning_measure_kept(p, pool, err);
   for (bool again = true; again && !st;) {
-    again = revert_losers(p) || (rows_count && revert_all(p));
+    again = revert_losing_orders(p) || (rows_count && revert_all(p));
     if (!again) break;
     st = laci_plan_complete(p->plan, err);
     if (!st) st = laci_pruning_measure_kept(p, pool, err);
@@ -185,7 +185,7 @@ static lac_status choose_orders(laci_pruning *p, const laci_prune_options *optio
                                 lac_error *err) {
   lac_status st = revert_losses(p, pool, err);
   bool judges = options->permute && options->mask && options->calibration;
-  return !st && judges ? laci_pruning_judge(p, options, pool, err) : st;
+  return !st && judges ? laci_pruning_choose_orders(p, options, pool, err) : st;
 }
 
 /* ---- What is logged ---- */
@@ -203,7 +203,7 @@ static void log_groups(const laci_pruning *p) {
 }
 
 /* Returns how many layers have the same reason as layer l. */
-static int share_reason(const laci_pruning *p, int l) {
+static int count_same_reason(const laci_pruning *p, int l) {
   const char *wanted = p->layers[l].reason;
   int n = 0;
   for (int k = 0; wanted && k < p->analysis->n_layers; k++) {
@@ -224,7 +224,7 @@ static bool prunes_any(const laci_pruning *p) {
 static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune_options *options,
                                          laci_pool *pool, bool *any, lac_error *err) {
   const laci_analysis *a = p->analysis;
-  const laci_look_how how = {&p->rule, options->budget, pool};
+  const laci_look_options how = {&p->rule, options->budget, pool};
   lac_status st = LAC_OK;
   *any = false;
   for (int l = a->n_layers; l < a->n_rows && !st && !*any; l++)
@@ -238,7 +238,7 @@ static void warn_of_none(const laci_pruning *p) {
   int n_odd = 0, odd = 0, most = 0;
   for (int l = 0; l < a->n_layers; l++) {
     if (a->layers[l].odd_size && n_odd++ == 0) odd = l;
-    if (share_reason(p, l) > share_reason(p, most)) most = l;
+    if (count_same_reason(p, l) > count_same_reason(p, most)) most = l;
   }
   char why[512];
   if (a->n_layers == 0 && a->n_rows > 0) {
@@ -251,7 +251,7 @@ static void warn_of_none(const laci_pruning *p) {
     (void)snprintf(why, sizeof why, "%d %s a size that Tensor Cores do not take: %s", n_odd,
                    n_odd == 1 ? "has" : "have", p->layers[odd].reason);
   } else {
-    (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(p, most), a->n_layers,
+    (void)snprintf(why, sizeof why, "%d of %d: %s", count_same_reason(p, most), a->n_layers,
                    p->layers[most].reason);
   }
   laci_log(LAC_LOG_WARNING, "no layer takes %d:%d; %s", p->pattern.n, p->pattern.m, why);
@@ -266,7 +266,7 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
   if (!st) st = laci_pruning_measure(*out, pool, err); /* a NaN shows here */
-  if (!st) st = laci_pruning_hold(*out, options, pool, err);
+  if (!st) st = laci_pruning_hold_groups(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   st = laci_comm_agree(options->comm, st, err);
@@ -302,8 +302,8 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
 
 lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                           lac_error *err) {
-  lac_status st = p->fitted ? laci_pruning_take_fitted(p, options, pool, err) : LAC_OK;
-  if (!st) st = laci_pruning_note_others(p, pool, err);
+  lac_status st = p->fitted ? laci_pruning_use_fitted(p, options, pool, err) : LAC_OK;
+  if (!st) st = laci_pruning_measure_unmasked(p, pool, err);
   if (st) return st;
   bool any = !options->mask || prunes_any(p);
   if (!any) st = any_computed_is_pruned(p, options, pool, &any, err);
@@ -336,7 +336,7 @@ lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *or
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   if (!st) st = laci_pruning_verify(p, options, pool, err);
   if (!st) st = laci_pruning_make_weights(p, options, pool, err);
-  if (!st) st = laci_pruning_note_others(p, pool, err);
+  if (!st) st = laci_pruning_measure_unmasked(p, pool, err);
   if (st) laci_pruning_destroy(p);
   else *out = p;
   return st;

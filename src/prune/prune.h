@@ -113,7 +113,7 @@ enum { LACI_SAID = 1280 };
 
 /** Writes one sentence on what the verification found, for log and report. The text is empty where
  * nothing was to be verified. */
-void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SAID]);
+void laci_verification_text(const laci_pruning_verification *v, char text[LACI_SAID]);
 
 /** The unit of a loss of quality. */
 typedef enum laci_drop_measure {
@@ -140,8 +140,8 @@ typedef struct laci_judged_drop {
 /** Return numbers of samples that can show that a loss is at most max_drop: `least` if the samples
  * show no loss at all, `enough` if they show half of max_drop. INT64_MAX: no number can.
  * has_answers: the measure is LACI_DROP_TOP1 or LACI_DROP_ANSWERS. */
-int64_t laci_drop_least(double max_drop, bool has_answers);
-int64_t laci_drop_enough(double max_drop, bool has_answers);
+int64_t laci_drop_least_samples(double max_drop, bool has_answers);
+int64_t laci_drop_enough_samples(double max_drop, bool has_answers);
 
 /** A point of the loss curve: the layers of least effect are pruned, the others dense. */
 typedef struct laci_pruning_point {
@@ -272,9 +272,11 @@ LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci
  * both networks instead of their weights, and stores how far they differ as the verification's
  * reason. Returns LAC_OK only where options->verify is false; else fails LAC_PROOF_FAILED with that
  * reason. */
-LAC_MUST_CHECK lac_status laci_pruning_unlike(laci_pruning *pruning, const laci_graph *changed,
-                                              const laci_prune_options *options, laci_pool *pool,
-                                              const lac_error *why, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_compare_unexplained(laci_pruning *pruning,
+                                                           const laci_graph *changed,
+                                                           const laci_prune_options *options,
+                                                           laci_pool *pool, const lac_error *why,
+                                                           lac_error *err);
 
 /** Verifies the orders and logs the finding; orders that move nothing need no run. Of the options,
  * it reads verify, budget and the search's seed. Fails LAC_PROOF_FAILED, and LAC_UNSUPPORTED where
@@ -291,20 +293,21 @@ double laci_found_efficacy(const laci_found *found);
  * row of the analysis from n_layers on), as it would be stored. The caller frees *bytes, which is
  * NULL where the content cannot be known; this is logged. Fails only with errors that end the run:
  * LAC_NO_MEMORY, LAC_IO, LAC_INTERRUPTED. */
-LAC_MUST_CHECK lac_status laci_computed_content(const laci_analysis *analysis, int layer,
-                                                const laci_budget *budget, laci_weight_view *view,
-                                                uint8_t **bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_evaluate_computed_weight(const laci_analysis *analysis, int layer,
+                                                        const laci_budget *budget,
+                                                        laci_weight_view *view, uint8_t **bytes,
+                                                        lac_error *err);
 
-typedef struct laci_look_how {
+typedef struct laci_look_options {
   const laci_mask_rule *rule;
   const laci_budget *budget; /* NULL: no limit */
   laci_pool *pool;
-} laci_look_how;
+} laci_look_options;
 
 /** computed.c: sets *pruned to whether that computed weight holds the pattern; false where its
  * content is not known. */
 LAC_MUST_CHECK lac_status laci_computed_is_pruned(const laci_analysis *analysis, int layer,
-                                                  const laci_look_how *how, bool *pruned,
+                                                  const laci_look_options *how, bool *pruned,
                                                   lac_error *err);
 
 #endif

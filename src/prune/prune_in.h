@@ -29,9 +29,9 @@ LAC_MUST_CHECK lac_status laci_pruning_measure_kept(laci_pruning *pruning, laci_
 /** hold.c: excludes from reordering the groups of the input channels of layers that are pruned
  * already: with options->keep_pruned of all such layers, else of those that get no mask in this
  * run. To be called after the layers are measured. */
-LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning,
-                                            const laci_prune_options *options, laci_pool *pool,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_hold_groups(laci_pruning *pruning,
+                                                   const laci_prune_options *options,
+                                                   laci_pool *pool, lac_error *err);
 
 /** weights.c: copies a stored tensor in the plan's order. The caller frees *bytes, which is NULL
  * where the order does not change the tensor. */
@@ -71,19 +71,20 @@ LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
 
 /** calibrated.c: makes the masks and weights of pruning->fitted, which must not be NULL, those of
  * the result. */
-LAC_MUST_CHECK lac_status laci_pruning_take_fitted(laci_pruning *pruning,
-                                                   const laci_prune_options *options,
-                                                   laci_pool *pool, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_use_fitted(laci_pruning *pruning,
+                                                  const laci_prune_options *options,
+                                                  laci_pool *pool, lac_error *err);
 
 /** Sets wanted, [n_layers], to which layers are to be pruned by samples; returns how many. */
-int laci_pruning_want(const laci_pruning *pruning, const laci_prune_options *options, bool *wanted);
+int laci_pruning_choose_layers(const laci_pruning *pruning, const laci_prune_options *options,
+                               bool *wanted);
 
 /** choose_orders.c: fits the network in the plan's orders and in the file's, and reverts the orders
  * that do not lower the errors. Leaves the fit of the remaining orders in pruning->fitted. Fails as
  * laci_calibrate. */
-LAC_MUST_CHECK lac_status laci_pruning_judge(laci_pruning *pruning,
-                                             const laci_prune_options *options, laci_pool *pool,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_choose_orders(laci_pruning *pruning,
+                                                     const laci_prune_options *options,
+                                                     laci_pool *pool, lac_error *err);
 
 /** fit.c: fits the wanted layers, [n_layers], in the new order, and adds the time to the
  * calibration's. The caller frees *fitted by laci_calibrated_destroy. */
@@ -101,7 +102,7 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
 
 /** drop.c: computes the loss and its upper bound from a comparison of outputs; to->most is wrong
  * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
-void laci_drop_bound(const laci_output_difference *d, laci_judged_drop *to);
+void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to);
 
 /** share.c: checks that all processes work on the same network with the same options. To be called
  * after the layers are measured. Fails LAC_BAD_ARGUMENT naming a process that differs, LAC_PEER. */
@@ -120,8 +121,8 @@ LAC_MUST_CHECK lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_e
 /** Measures the layers that got no mask as they are in the result, so that their zeros, patterns
  * and `is_pruned` agree with a later look at the file. To be called after all new weights are made.
  * Fails LAC_NO_MEMORY. (weights.c) */
-LAC_MUST_CHECK lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool,
-                                                   lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool,
+                                                        lac_error *err);
 
 /** Are all elements zero, as in a newly initialised head? Then magnitudes cannot choose a mask. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
@@ -130,7 +131,7 @@ static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
 
 /** Sets gain[k] *= |after| / |before|, norms at index k of v's axis: how g of a weight g * v / |v|
  * must change when v has changed and the kept weights must not. */
-LAC_MUST_CHECK lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *before,
-                                           const uint8_t *after, double *gain, lac_error *err);
+LAC_MUST_CHECK lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *before,
+                                            const uint8_t *after, double *gain, lac_error *err);
 
 #endif

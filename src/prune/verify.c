@@ -10,7 +10,7 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 
-static bool moves(const laci_plan *plan) {
+static bool moves_any_channel(const laci_plan *plan) {
   for (int g = 0; g < plan->analysis->n_groups; g++) {
     if (laci_plan_moves(plan, g)) return true;
   }
@@ -43,7 +43,7 @@ static void say_part(const laci_verification *found, const char *compared, char 
                    order_checked);
 }
 
-void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SAID]) {
+void laci_verification_text(const laci_pruning_verification *v, char text[LACI_SAID]) {
   const laci_verification *found = &v->found;
   char compared[192];
   text[0] = 0;
@@ -65,7 +65,7 @@ void laci_verification_say(const laci_pruning_verification *v, char text[LACI_SA
 
 static void log_found(const laci_pruning_verification *v) {
   char text[LACI_SAID];
-  laci_verification_say(v, text);
+  laci_verification_text(v, text);
   laci_log(v->found.state == LACI_VERIFY_PART ? LAC_LOG_WARNING : LAC_LOG_INFO, "%s", text);
 }
 
@@ -88,7 +88,7 @@ static lac_status explain_failure(lac_status st, laci_verification *found, lac_e
 lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                                lac_error *err) {
   laci_pruning_verification *v = &p->verification;
-  v->verified = !moves(p->plan);
+  v->verified = !moves_any_channel(p->plan);
   if (v->verified) return LAC_OK;
   if (!options->verify) {
     v->found.state = LACI_VERIFY_NOTHING;

@@ -183,8 +183,8 @@ static lac_status note_layer(laci_pruning *p, int l, const laci_weight_look *fou
 }
 
 /* Measures a masked weight: whether it holds the rule is checked, not assumed. */
-static lac_status look_at(const laci_pruning *p, const laci_weight_view *view, laci_pool *pool,
-                          laci_weight_look *found, lac_error *err) {
+static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *view,
+                                 laci_pool *pool, laci_weight_look *found, lac_error *err) {
   return laci_weight_look_at(view, &p->rule, pool, found, err);
 }
 
@@ -205,20 +205,20 @@ static lac_status note_masked(laci_pruning *p, int l, const laci_weight_look *fo
       return laci_fail_memory(err, view.name);
     view.bytes = bytes;
     view.bytes_from = NULL;
-    st = look_at(p, &view, pool, &seen, err);
+    st = measure_weight(p, &view, pool, &seen, err);
     if (!st) st = note_layer(p, other, &seen, err);
     laci_free(scales);
   }
   return st;
 }
 
-lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *before,
-                            const uint8_t *after, double *gain, lac_error *err) {
+lac_status laci_rescale_gain(const laci_stored *v, int axis, const uint8_t *before,
+                             const uint8_t *after, double *gain, lac_error *err) {
   int64_t n = v->shape.dims[axis];
   double *norms = laci_alloc(2 * (size_t)n, sizeof *norms);
   if (!norms) return laci_fail_memory(err, v->name);
-  laci_norms_along(v, before, axis, norms);
-  laci_norms_along(v, after, axis, norms + n);
+  laci_compute_norms_along(v, before, axis, norms);
+  laci_compute_norms_along(v, after, axis, norms + n);
   for (int64_t k = 0; k < n; k++) gain[k] *= norms[n + k] / norms[k];
   laci_free(norms);
   return LAC_OK;
@@ -226,7 +226,7 @@ lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *befor
 
 /* For a weight g * v / |v| whose v has been masked, scales g by the change of the norm, so that
  * kept elements keep their values up to rounding. */
-static lac_status follow_norm(laci_pruning *p, const laci_layer *layer, lac_error *err) {
+static lac_status rescale_norm_gain(laci_pruning *p, const laci_layer *layer, lac_error *err) {
   if (layer->gain < 0) return LAC_OK;
   const laci_stored *v = &p->analysis->graph->stored[layer->stored];
   const laci_stored *g = &p->analysis->graph->stored[layer->gain];
@@ -238,7 +238,7 @@ static lac_status follow_norm(laci_pruning *p, const laci_layer *layer, lac_erro
   if (!st) st = copy_bytes(p->plan, layer->gain, &new_g, err);
   if (!st) {
     laci_read_f(g->dtype, new_g, 0, n, gain);
-    st = laci_follow_norm(v, layer->gain_axis, old_v, p->weights[layer->stored], gain, err);
+    st = laci_rescale_gain(v, layer->gain_axis, old_v, p->weights[layer->stored], gain, err);
   }
   if (!st) {
     laci_write_f(g->dtype, gain, n, new_g);
@@ -274,14 +274,14 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   else if (!st) st = laci_mask_choose_by(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;
-  if (!st) st = look_at(p, &view, pool, &found, err);
+  if (!st) st = measure_weight(p, &view, pool, &found, err);
   if (!st) st = note_masked(p, l, &found, bytes, pool, err);
   if (!st) {
     st = keep_weight(p, layer->stored, bytes, err);
     bytes = NULL;
   }
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
-  if (!st) st = follow_norm(p, layer, err);
+  if (!st) st = rescale_norm_gain(p, layer, err);
   laci_free(scores);
   laci_free(scales);
   laci_free(mask);
@@ -309,7 +309,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
     st = laci_mask_measure(&view, p->pattern, pool, &kept, err);
   }
   view.bytes = take;
-  if (!st) st = look_at(p, &view, pool, &found, err);
+  if (!st) st = measure_weight(p, &view, pool, &found, err);
   if (!st) st = keep_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
   laci_free(scales);
   laci_free(masked);
@@ -371,7 +371,7 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
   return st;
 }
 
-lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool, lac_error *err) {
+lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool, lac_error *err) {
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_layer *layer = &p->analysis->layers[l];
     laci_pruned_layer *out = &p->layers[l];
@@ -385,7 +385,7 @@ lac_status laci_pruning_note_others(laci_pruning *p, laci_pool *pool, lac_error 
     view.bytes = fresh;
     view.bytes_from = NULL;
     laci_weight_look found;
-    lac_status st = look_at(p, &view, pool, &found, err);
+    lac_status st = measure_weight(p, &view, pool, &found, err);
     laci_free(scales);
     if (st) return st;
     out->n_zeros = found.stats.n_zeros;

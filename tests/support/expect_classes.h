@@ -108,7 +108,7 @@ static inline bool may_exchange(const analysed *n, const char *stored, int axis,
   laci_value_axes axes[LACI_MAX_RANK];
   int value = laci_graph_find_value(n->graph, stored);
   if (value < 0) fail_msg("no tensor %s", stored);
-  int n_axes = laci_value_on_tracks(n->a, value, axes);
+  int n_axes = laci_value_find_track_axes(n->a, value, axes);
   const laci_classes *classes = n->a->classes;
   for (int i = 0; i < n_axes; i++) {
     if (axes[i].axes[0] != axis || axes[i].n_axes != 1) continue;

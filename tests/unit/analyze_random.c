@@ -87,7 +87,7 @@ static laci_buf *reordered(const sound *s, int value) {
   laci_value_axes axes[LACI_MAX_RANK];
   laci_axis_order items[LACI_MAX_RANK];
   laci_value_orders orders = {.items = items};
-  int n = laci_value_on_tracks(s->a, value, axes);
+  int n = laci_value_find_track_axes(s->a, value, axes);
   for (int i = 0; i < n; i++) {
     if (!s->order[axes[i].track]) continue;
     laci_axis_order *item = &items[orders.n++];
@@ -145,13 +145,13 @@ static bool orders_hold(sound *s) {
 
 static bool certified(sound *s) {
   int miss = -2;
-  assert_true(laci_classes_certify(s->a->tracks, s->a->classes, s->order, &miss));
+  assert_true(laci_classes_check_orders(s->a->tracks, s->a->classes, s->order, &miss));
   if (miss != -1) (void)snprintf(s->why, sizeof s->why, "the certificate misses at class %d", miss);
   return miss == -1;
 }
 
 static void release_orders(sound *s) {
-  for (int t = 0; t < laci_analysis_tracks(s->a); t++) {
+  for (int t = 0; t < laci_analysis_count_tracks(s->a); t++) {
     laci_free(s->order[t]);
     s->order[t] = NULL;
   }
@@ -230,7 +230,7 @@ static bool is_unsound(const char *text, void *context) {
   bool ok = true;
   if (s->hide && s->old && graph->n_nodes > 0) hide_shapes(graph, s->seed);
   if (s->old && graph->n_outputs > 0 && laci_analyze(graph, &rules, &s->a, NULL) == LAC_OK) {
-    s->order = laci_alloc((size_t)laci_analysis_tracks(s->a) + 1, sizeof *s->order);
+    s->order = laci_alloc((size_t)laci_analysis_count_tracks(s->a) + 1, sizeof *s->order);
     for (int c = 0; c < s->a->classes->n_classes; c++)
       s->moves |= s->a->classes->classes[c].n_channels > 1;
     ok = classes_are_sound(s) && (s->hide || plan_is_sound(s));
@@ -535,7 +535,7 @@ static bool is_no_accident(const complete *k, int stored, int axis, int64_t p, i
 
 static relation relation_of(const complete *k, int stored, int axis, int64_t p, int64_t q) {
   laci_value_axes axes[LACI_MAX_RANK];
-  int value = k->graph->stored[stored].value, n = laci_value_on_tracks(k->a, value, axes);
+  int value = k->graph->stored[stored].value, n = laci_value_find_track_axes(k->a, value, axes);
   const laci_classes *classes = k->a->classes;
   relation r = {.exchangeable = true};
   for (int i = 0; i < n; i++) {

@@ -51,8 +51,8 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
   const laci_samples_options how = {
       .n = c->samples,
       .seed = options->seed,
-      .judging_least = limited ? laci_drop_least(c->max_drop, answers) : 0,
-      .judging_most = limited ? laci_drop_enough(c->max_drop, answers) : 0,
+      .judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0,
+      .judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0,
       .copies = copies,
       .held_back_part = HELD_BACK_PART,
       .known = graph->class_names,
@@ -89,7 +89,7 @@ static lac_status check_judging(const laci_graph *graph, const lac_calibration *
                                 const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;
   const char *unit = has_answers(graph) ? "points" : "percent";
-  const int64_t least = laci_drop_least(c->max_drop, has_answers(graph));
+  const int64_t least = laci_drop_least_samples(c->max_drop, has_answers(graph));
   const int64_t judging = laci_samples_judging(samples);
   if (judging >= least) return LAC_OK;
   if (least == INT64_MAX) {

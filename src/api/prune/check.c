@@ -16,7 +16,8 @@ static lac_status explain(laci_pruning *found, const lac_model *model,
   lac_error why = {0};
   lac_status st = laci_pruning_explain(found, model->graph, &why);
   *known = st == LAC_OK;
-  if (st == LAC_PROOF_FAILED) return laci_pruning_unlike(found, model->graph, how, pool, &why, err);
+  if (st == LAC_PROOF_FAILED)
+    return laci_pruning_compare_unexplained(found, model->graph, how, pool, &why, err);
   if (st && err) *err = why;
   return st;
 }

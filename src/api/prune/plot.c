@@ -41,8 +41,8 @@ static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac
                                                                        : LACI_PLOT_RED;
   if (!node->op && !node->assume) return LACI_PLOT_RED;
   if (node->op->role == LACI_ROLE_SKIP || is_constant(a->graph, node)) return LACI_PLOT_GREY;
-  laci_node_channels channels;
-  laci_analysis_node(a, node_id, &channels);
+  laci_node_mobility channels;
+  laci_analysis_node_mobility(a, node_id, &channels);
   if (channels.blocks) return LACI_PLOT_RED;
   if (node->op->role == LACI_ROLE_INFER || (channels.free && has_parameters(a->graph, node)))
     return LACI_PLOT_ORANGE;

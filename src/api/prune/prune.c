@@ -144,7 +144,7 @@ lac_status lac_inspect_why(const lac_model *model, const lac_options *options, c
   laci_job job;
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  st = laci_analysis_why(job.analysis, node, text, err);
+  st = laci_analysis_explain_node(job.analysis, node, text, err);
   laci_job_close(&job);
   return st;
 }

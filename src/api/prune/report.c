@@ -251,7 +251,7 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
   summary->outputs_compared = found->n_outputs_compared;
   summary->verification = states[found->state];
   char said[LACI_SAID];
-  laci_verification_say(&p->verification, said);
+  laci_verification_text(&p->verification, said);
   if (said[0]) summary->verification_text = keep(report, said, &ok);
   if (found->reason[0]) summary->skipped_reason = keep(report, found->reason, &ok);
   if (found->first_skipped) summary->reached = keep(report, found->first_skipped, &ok);

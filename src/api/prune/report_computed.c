@@ -55,7 +55,7 @@ lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job
     lac_error why = {0};
     uint8_t *bytes;
     if (report->layers[l].n_elements <= 0) continue;
-    st = laci_computed_content(a, l, &job->budget, &view, &bytes, err);
+    st = laci_evaluate_computed_weight(a, l, &job->budget, &view, &bytes, err);
     if (st || !bytes) continue;
     st = measure(report, job, l, &view, &rule, &why);
     laci_free(bytes);

@@ -104,9 +104,9 @@ static const char *kind_of(const laci_graph *old, const laci_graph *fresh) {
   return n_of_integers(fresh) > n_of_integers(old) ? "that were quantized" : "of other nodes";
 }
 
-lac_status laci_pruning_unlike(laci_pruning *p, const laci_graph *changed,
-                               const laci_prune_options *options, laci_pool *pool,
-                               const lac_error *why, lac_error *err) {
+lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *changed,
+                                            const laci_prune_options *options, laci_pool *pool,
+                                            const lac_error *why, lac_error *err) {
   const laci_graph *graph = p->analysis->graph;
   laci_verification *found = &p->verification.found;
   laci_output_difference outputs = {0};
