@@ -54,7 +54,8 @@ lac_status laci_fail_memory(lac_error *err, const char *what);
  * file has that name, else LAC_IO. */
 lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
 
-/* tools/analyze reads one file at a time and does not see that these never return LAC_OK. */
+/* For tools/analyze, which reads one file at a time and does not see that these functions never
+ * return LAC_OK. */
 #ifdef LACI_ANALYZER
 #define laci_fail(err, status, ...) ((void)laci_fail(err, status, __VA_ARGS__), (status))
 #define laci_fail_in(err, status, ...) ((void)laci_fail_in(err, status, __VA_ARGS__), (status))

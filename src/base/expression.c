@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 
-/* A name has a few hundred characters: an expression that needs more steps tries too many
- * combinations. */
+/* Limits of an expression. A name has a few hundred characters, so an expression that needs more
+ * than MOST_STEPS steps tries too many combinations. */
 enum { MOST_STEPS = 1000000, MOST_KIBIBYTES = 16 << 10, LONGEST = 4096 };
 
 struct laci_expression {

@@ -39,8 +39,8 @@ typedef struct laci_placement {
   int fd;         /* holds the temporary file's lock; -1: none */
   int registered; /* entry of laci_temporary_register; -1: none */
   bool force;     /* may replace an existing file */
-  bool placed;    /* it has been renamed */
-  bool over;      /* `temporary` is now the old file that had the name */
+  bool placed;    /* the file has its final name */
+  bool over;      /* `temporary` is now the replaced old file */
 } laci_placement;
 
 /** An open set of files. The caller allocates it on its stack. */

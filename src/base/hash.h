@@ -18,12 +18,12 @@ uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed);
 /** Computes the hash of bytes that are added part by part; the result is that of laci_hash64 for
  * all of them at once. */
 typedef struct laci_hash_stream laci_hash_stream;
-/** NULL: no memory. */
+/** Creates an empty stream; NULL: no memory. */
 laci_hash_stream *laci_hash_stream_create(void);
 void laci_hash_stream_begin(laci_hash_stream *stream, uint64_t seed);
 void laci_hash_stream_add(laci_hash_stream *stream, const void *bytes, size_t size_bytes);
 uint64_t laci_hash_stream_end(const laci_hash_stream *stream);
-/** NULL is fine. */
+/** Frees the stream; NULL is fine. */
 void laci_hash_stream_destroy(laci_hash_stream *stream);
 
 laci_hash128 laci_hash128_of(const void *bytes, size_t size_bytes, uint64_t seed);

@@ -34,8 +34,8 @@ static bool is_ours(const char *path, uid_t owner) {
          !(info.st_mode & S_IWOTH);
 }
 
-/* PREFIX/bin, PREFIX/lib and PREFIX/lib/x86_64-linux-gnu are one and two folders below PREFIX; so
- * are the tests in a build folder. */
+/* Searches up to three folders above this code, since PREFIX/bin and PREFIX/lib are one folder
+ * below PREFIX, PREFIX/lib/x86_64-linux-gnu two; tests in a build folder are as deep. */
 bool laci_file_installed(const char *name, char path[PATH_MAX]) {
   char self[PATH_MAX];
   struct stat info;

@@ -42,7 +42,7 @@ void laci_pages_withdraw(void *pages, size_t size_bytes);
  * written yet; the system may decline. A core caches the addresses of a few thousand pages, which
  * with small pages cover only a few megabytes. */
 void laci_pages_enlarge(void *part, size_t size_bytes);
-/** NULL is fine. */
+/** Frees a reservation, addresses and memory; NULL is fine. */
 void laci_pages_destroy(const void *pages, size_t size_bytes);
 
 /** Could so much memory be allocated now? Call this before libraries that end the process when they

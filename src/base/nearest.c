@@ -12,7 +12,8 @@ enum { LONGEST = 64, MOST_EDITS = 3, SHORTEST_STEM = 4 };
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* row[i][j] = edits from the first i characters of a to the first j of b */
+/* Returns the edit distance of two words. row[i][j]: edits from the first i characters of a to the
+ * first j characters of b. */
 static int edit_distance(const char *a, const char *b) {
   int n_a = (int)strlen(a), n_b = (int)strlen(b);
   int row[LONGEST + 1][LONGEST + 1];

@@ -48,7 +48,7 @@ typedef struct laci_origin {
 /** Opens a reader over a virtual file; takes ownership of the origin on success. */
 LAC_MUST_CHECK lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
                                                   lac_error *err);
-/** NULL is fine. */
+/** Closes the reader; the addresses of its bytes become invalid. NULL is fine. */
 void laci_reader_close(laci_reader *reader);
 
 size_t laci_reader_size(const laci_reader *reader);
@@ -63,8 +63,8 @@ bool laci_reader_has(const laci_reader *reader, const void *address);
  * unless it is the same one. */
 void laci_reader_park(laci_reader *reader);
 
-/** From now on, a fetched part that is read again must have the same bytes as the first time, else
- * it is LAC_IO: for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
+/** Makes each later read of a part fail LAC_IO if its bytes differ from those of the first read:
+ * for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
 LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err);
 
 /** Is a part, which must be inside the file, in memory at its address, and will it stay there? Any

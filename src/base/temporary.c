@@ -208,8 +208,8 @@ int laci_temporary_nameless(const char *folder) {
 
 enum entry_state { ENTRY_FREE, ENTRY_TAKEN, ENTRY_NOTED };
 
-/* The names are in memory that is never freed, since the handler may read one while its owner
- * removes it. */
+/* The registered paths. Their memory is never freed, since the signal handler may read one while
+ * its owner removes it. */
 static struct {
   atomic_int state;
   char path[PATH_MAX];

@@ -16,7 +16,7 @@ typedef struct laci_timings laci_timings;
  * none, and nothing will be written. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_timings_open(const char *path, const char *machine,
                                             laci_timings **timings, lac_error *err);
-/** NULL is fine. Unsaved times are lost. */
+/** Frees the timings; unsaved times are lost. NULL is fine. */
 void laci_timings_close(laci_timings *timings);
 
 bool laci_timings_find(const laci_timings *timings, const char *name, double *seconds);

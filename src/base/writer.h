@@ -31,8 +31,9 @@ typedef struct laci_writer laci_writer;
  * for a target that is in `keep` or is no regular file. */
 LAC_MUST_CHECK lac_status laci_writer_open(const char *path, const laci_write_options *options,
                                            laci_writer **writer, lac_error *err);
-/** As laci_writer_open, in an open folder, even if its path changes. The descriptor is borrowed
- * until the file is renamed. shown: the file's path, for texts of failures. */
+/** Opens a writer like laci_writer_open, for a file `name` in an open folder, even if the folder's
+ * path changes. The descriptor is borrowed until the file is renamed. shown: the file's path for
+ * error texts. */
 LAC_MUST_CHECK lac_status laci_writer_open_at(int folder, const char *name, const char *shown,
                                               const laci_write_options *options,
                                               laci_writer **writer, lac_error *err);
@@ -43,7 +44,8 @@ LAC_MUST_CHECK lac_status laci_writer_finish(laci_writer *writer, lac_error *err
 /** Commits the finished file. Without force, a file that was created under the name meanwhile is
  * kept (LAC_EXISTS, here or at the end of the set). */
 LAC_MUST_CHECK lac_status laci_writer_commit(laci_writer *writer, lac_error *err);
-/** laci_file_set_second_name for a finished file that is not committed yet. */
+/** Makes a second name (laci_file_set_second_name) for a finished file that is not committed
+ * yet. */
 LAC_MUST_CHECK lac_status laci_writer_second_name(laci_writer *writer, char **name, lac_error *err);
 /** Removes the temporary file where it was not committed. NULL is fine. */
 void laci_writer_destroy(laci_writer *writer);
@@ -51,7 +53,7 @@ void laci_writer_destroy(laci_writer *writer);
 /** Writes a whole file from bytes in memory. */
 LAC_MUST_CHECK lac_status laci_file_write(const char *path, const void *bytes, size_t size_bytes,
                                           bool force, lac_error *err);
-/** As laci_file_write, in an open folder; an existing file is replaced. */
+/** Writes a whole file like laci_file_write, in an open folder; an existing file is replaced. */
 LAC_MUST_CHECK lac_status laci_file_write_at(int folder, const char *name, const char *shown,
                                              const void *bytes, size_t size_bytes, lac_error *err);
 
