@@ -50,9 +50,9 @@ LAC_MUST_CHECK lac_status laci_comm_open(const laci_comm_options *options, laci_
 LAC_MUST_CHECK lac_status laci_comm_open_over(const lac_transport *transport,
                                               const laci_comm_options *options, laci_comm **comm,
                                               lac_error *err);
-/** After this process has lost another one: waits for process 0, which may have to report and save,
- * to end all processes, this one included. It waits while process 0 lives, and for `timeout`
- * seconds at most. Does nothing at process 0, or in a second call. */
+/** Called after this process has lost another one: waits for process 0, which may have to report
+ * and save, to end all processes, this one included. It waits while process 0 lives, and for
+ * `timeout` seconds at most. Does nothing at process 0, or in a second call. */
 void laci_comm_leave_to_first(laci_comm *comm);
 /** Closes the comm; ended: the status of this process's work. After a failure that the others do
  * not know (laci_comm_agreed), it ends all processes at once, this one included, and does not
@@ -76,8 +76,9 @@ void laci_comm_set_timeout(laci_comm *comm, double seconds);
 /** Copies n bytes from process 0 to all. */
 LAC_MUST_CHECK lac_status laci_comm_broadcast(laci_comm *comm, void *bytes, size_t n,
                                               lac_error *err);
-/** Gathers n bytes of each process at all: all [size * n] has those of process k from k * n on.
- * `mine` may already be in its place there. */
+/** Gathers n bytes of each process at all processes: the bytes of process k begin at all[k * n],
+ * and `all` has size * n bytes. `mine`, the bytes of this process, may already be in its place
+ * there. */
 LAC_MUST_CHECK lac_status laci_comm_gather(laci_comm *comm, const void *mine, size_t n, void *all,
                                            lac_error *err);
 /** Gathers parts of different sizes: part k is at [begin[k], begin[k + 1]) of `all`, and each
@@ -88,8 +89,8 @@ LAC_MUST_CHECK lac_status laci_comm_gather_parts(laci_comm *comm, void *all, con
 /** Agrees on a status: LAC_OK where all processes pass it, else the failure of the first process
  * that has one, with "process K: " before its text where that is not process 0. */
 LAC_MUST_CHECK lac_status laci_comm_agree(laci_comm *comm, lac_status mine, lac_error *err);
-/** As laci_comm_agree, after work that takes some processes much longer than others: waits as long
- * as they live. */
+/** Does the same as laci_comm_agree, but waits as long as the other processes live: after work that
+ * takes some of them much longer than others. */
 LAC_MUST_CHECK lac_status laci_comm_agree_late(laci_comm *comm, lac_status mine, lac_error *err);
 /** Do all processes know of the last failure, because laci_comm_agree reported it? */
 bool laci_comm_agreed(const laci_comm *comm);

@@ -16,7 +16,7 @@ typedef struct laci_peer {
 
 enum { CHANNEL_MEETING, CHANNEL_EXCHANGE, CHANNEL_GATHER };
 
-/** A failure in the form in which it is sent. */
+/** The status of a process, in the form in which it is sent. */
 typedef struct laci_ending {
   int status, hint;
   char text[sizeof((lac_error *)0)->text];
@@ -100,14 +100,16 @@ int64_t laci_comm_chunk(int64_t n, int size);
 
 /* ---- launch.c ---- */
 
-/** *transport is NULL where this process was started alone. Fails LAC_UNSUPPORTED. */
+/** Finds the transport to the processes with which a launcher started this one; *transport is NULL
+ * if it was started alone. Fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_comm_launched(const lac_transport **transport, lac_error *err);
 
 /* ---- add.c ---- */
 
-/** sum [n] = the n numbers of part 0 + those of part 1 ..., in this order; parts [n_parts * n]. */
+/** Adds parts: sum [n] = numbers of part 0 + numbers of part 1 ..., in this order. parts: [n_parts,
+ * n]. */
 void laci_comm_add(const float *parts, int n_parts, int64_t n, float *sum);
-/** As laci_comm_add, for bf16 numbers, which are added in f32 and rounded once. */
+/** Does the same as laci_comm_add for bf16 numbers, which are added in f32 and rounded once. */
 void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum);
 void laci_comm_to_bf16(const float *from, int64_t n, uint16_t *to);
 void laci_comm_from_bf16(const uint16_t *from, int64_t n, float *to);
