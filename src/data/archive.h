@@ -11,7 +11,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** A whole archive: bytes [offset, offset + n) of a file. */
+/** An archive: bytes [offset, offset + n) of a file that the reader has open. */
 typedef struct laci_archive {
   const char *name; /* for messages */
   laci_reader *reader;

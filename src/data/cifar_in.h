@@ -7,7 +7,7 @@
 
 typedef struct laci_reader laci_reader;
 
-/** The position of the images in a file. */
+/** The positions of the images in a file, and their labels. */
 typedef struct laci_cifar_images {
   size_t offset, stride; /* image k begins at offset + k stride: three channels */
   int64_t n;

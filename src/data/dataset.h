@@ -124,7 +124,8 @@ typedef struct laci_sample_change {
   laci_augment augment;
   uint64_t seed, sample; /* random seed and number of the sample in the training: augment.h */
 } laci_sample_change;
-/** As laci_dataset_sample, with a random change before the preparation. scratch: [2]. */
+/** Reads and prepares an image like laci_dataset_sample, but changes it at random before the
+ * preparation. scratch: two images. */
 LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set,
                                                       const laci_sample_change *change,
                                                       laci_preparer *preparer, laci_image *scratch,

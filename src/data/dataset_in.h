@@ -49,7 +49,7 @@ LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset
                                            lac_error *err);
 LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
-/** As laci_digits_open, from the bytes of digits.csv.gz. */
+/** Opens digits like laci_digits_open, but from the bytes of a digits.csv.gz. */
 LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
                                            const uint8_t *bytes, size_t size_bytes,
                                            laci_dataset_part part, lac_error *err);

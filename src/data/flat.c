@@ -161,7 +161,7 @@ static int compare_labels(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Numbers class names like those of class folders. */
+/** Numbers the class names in labels as class folders are numbered (laci_number_classes). */
 static lac_status number_by_name(laci_dataset *set, const char **labels,
                                  const laci_dataset_options *options, lac_error *err) {
   const size_t n = (size_t)set->count;

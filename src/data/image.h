@@ -14,7 +14,8 @@
 #include "data/region.h"
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty. The memory grows as needed and is reused for the next image. */
+/** An image; zero-initialised, it is empty. The memory grows as needed and is reused for the next
+ * image. */
 typedef struct laci_image {
   int width, height;     /* pixels */
   uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes more */
@@ -54,7 +55,7 @@ LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *byt
 LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
                                                  size_t size_bytes, const laci_image_part *part,
                                                  laci_image *image, lac_error *err);
-/** As laci_image_decode, for a file. */
+/** Reads a file and decodes it like laci_image_decode. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
 /** Is it a JPEG of three colours or grey, which every reader supports? False for CMYK and for other
@@ -72,9 +73,9 @@ bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes);
  * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);
-/** As laci_jpeg_decode, for a part only (NULL: all of it). A part that is many times larger than
- * needed is decoded at 1/2, 1/4 or 1/8 of its size, without pixels at its edges that would be
- * incomplete. Data below the part are not read, and damage there is not detected. */
+/** Decodes like laci_jpeg_decode, but only a part (NULL: the whole image). A part that is many
+ * times larger than needed is decoded at 1/2, 1/4 or 1/8 of its size, without pixels at its edges
+ * that would be incomplete. Data below the part are not read, and damage there is not detected. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes,
                                                 size_t size_bytes, const laci_image_part *part,
                                                 laci_image *image, lac_error *err);

@@ -6,7 +6,7 @@
 #include "data/dataset_in.h"
 #include "data/listing_in.h"
 
-/** laci_dataset.own of such a set. */
+/** The private data (laci_dataset.own) of a set of image files. */
 typedef struct laci_image_files {
   laci_name_list images; /* paths below the set's folder, in the set's order */
   size_t n_left_out;     /* files without the name of an image */

@@ -32,7 +32,7 @@ typedef struct laci_journal laci_journal;
  * where it belongs to another conversion, LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_journal_open(const char *folder, uint64_t fingerprint,
                                             laci_journal **journal, lac_error *err);
-/** NULL is fine. */
+/** Closes the journal and its file; NULL is fine. */
 void laci_journal_close(laci_journal *journal);
 
 /** Returns the finished shard of that name; NULL: it is not finished. A view until the journal is

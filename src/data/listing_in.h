@@ -11,7 +11,8 @@
 
 typedef struct laci_arena laci_arena;
 
-/** Names in an arena. Zero-initialised is empty; free `at`. */
+/** A list of names, whose texts are in an arena. Zero-initialised, it is empty; free `at` with
+ * laci_free. */
 typedef struct laci_name_list {
   const char **at;
   size_t n, capacity;

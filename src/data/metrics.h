@@ -21,7 +21,7 @@ typedef struct laci_image_score {
   int64_t before; /* classes that come before its label */
 } laci_image_score;
 
-/** Zero-initialised is empty. */
+/** The metrics of the images added so far; zero-initialised, there are none. */
 typedef struct laci_metrics {
   int64_t first;      /* number of the first image to be added */
   int64_t images;     /* number of images added */
@@ -49,7 +49,7 @@ void laci_metrics_add_score(laci_metrics *metrics, const laci_image_score *score
  * images whose logits were not. */
 LAC_MUST_CHECK lac_status laci_metrics_check(const laci_metrics *metrics, lac_error *err);
 
-/** Top-1 and top-5 in percent of the images, and the mean loss; 0 where there are no images. */
+/** Return top-1 and top-5 in percent of the images, and the mean loss; 0 if there are no images. */
 double laci_metrics_top1(const laci_metrics *metrics);
 double laci_metrics_top5(const laci_metrics *metrics);
 double laci_metrics_loss(const laci_metrics *metrics);

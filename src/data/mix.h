@@ -9,9 +9,9 @@
 
 #include "lacuna/status.h"
 
-/** rows[i][c] = (1 - smoothing) [c is label i] + smoothing / n_classes.
- *  labels in [n], 0 <= label < n_classes (else LAC_BAD_VALUE, rows undefined); rows out [n,
- * classes]. Fails LAC_BAD_ARGUMENT for a smoothing outside 0..1. */
+/** Computes smoothed labels: rows[i][c] = (1 - smoothing) [c is label i] + smoothing / n_classes.
+ * labels: [n], 0 <= label < n_classes. rows: [n, n_classes]. Fails LAC_BAD_VALUE for other labels
+ * (rows are then undefined), and LAC_BAD_ARGUMENT for a smoothing outside 0..1. */
 LAC_MUST_CHECK lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes,
                                              double smoothing, float *rows, lac_error *err);
 

@@ -26,13 +26,13 @@ typedef struct laci_npy {
  * holds. */
 LAC_MUST_CHECK lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err);
 
-/** As laci_npy_read, for a network's input of type dtype, which NumPy may not know: it stores int4
- * and float8_e4m3fn of the package ml_dtypes as untyped bytes ('V1'), and these are then read as
- * dtype. laci_npy_read and laci_npy_parse fail LAC_UNSUPPORTED for such a file. */
+/** Reads like laci_npy_read, for a network's input of type dtype. NumPy stores types that it does
+ * not know, int4 and float8_e4m3fn of the package ml_dtypes, as untyped bytes ('V1'); these are
+ * then read as dtype. laci_npy_read and laci_npy_parse fail LAC_UNSUPPORTED for such a file. */
 LAC_MUST_CHECK lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array,
                                            lac_error *err);
 
-/** As laci_npy_read, from bytes in memory; `name` is used in the error texts. */
+/** Reads like laci_npy_read, from bytes in memory; `name` is used in error texts. */
 LAC_MUST_CHECK lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
                                          laci_npy *array, lac_error *err);
 

@@ -12,7 +12,8 @@ typedef struct laci_npz laci_npz;
 /** Opens an archive and lists its arrays. Fails LAC_BAD_FILE for anything but a complete archive of
  * .npy files, LAC_UNSUPPORTED, LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err);
-/** As laci_npz_open, from bytes in memory, which are copied; `name` is used in texts. */
+/** Opens an archive like laci_npz_open, from bytes in memory, which are copied; `name` is used in
+ * error texts. */
 LAC_MUST_CHECK lac_status laci_npz_open_memory(const char *name, const void *bytes,
                                                size_t size_bytes, laci_npz **npz, lac_error *err);
 void laci_npz_close(laci_npz *npz); /* NULL is fine */

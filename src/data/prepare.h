@@ -40,8 +40,8 @@ enum { LACI_PREPROCESSING_MAX = 16384 };
  * 58.395 57.12 57.375. */
 laci_preprocessing laci_preprocessing_default(void);
 
-/** laci_preprocessing_channels: 3, or 1 for grey. laci_preprocessing_sample: number of floats of a
- * prepared image. */
+/** Return the number of channels (3, or 1 for grey), and the number of floats of a prepared
+ * image. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing);
 
@@ -50,7 +50,7 @@ size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing);
 LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing,
                                                    lac_error *err);
 
-/** Preprocessing with tables and scratch memory; one for each thread. */
+/** A preparer: preprocessing with its tables and scratch memory. Each thread needs its own. */
 typedef struct laci_preparer laci_preparer;
 
 LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preprocessing,

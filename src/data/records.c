@@ -127,8 +127,8 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
   return st;
 }
 
-/** After a failure LAC_BAD_FILE in a record, compares the record's checksum: if it is wrong, the
- * record is damaged, and *err says so instead. */
+/** Called after a failure with a record: if the status is LAC_BAD_FILE and the record's checksum is
+ * wrong, too, replaces *err by this, since the record is damaged. Returns the status. */
 static lac_status blame_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
                                  lac_error *err) {
   uint8_t *bytes = NULL;

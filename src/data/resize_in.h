@@ -10,7 +10,8 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty; the memory is reused by the next laci_taps_set. */
+/** The weights of one axis. Zero-initialised, there are none; the next laci_taps_set reuses the
+ * memory. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */
   laci_tap_span *spans; /* [n] */

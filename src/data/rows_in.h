@@ -10,8 +10,8 @@ typedef struct laci_reader laci_reader;
 
 enum { LACI_ROWS_HEADER_BYTES = 1 << 16 }; /* more than any .npy header that NumPy writes takes */
 
-/** The bytes [offset, offset + size_bytes) of a file are a .npy file, which begins with the n_first
- * bytes `first`. The reader must outlive the rows; `first` need not. */
+/** Where a .npy file is: the bytes [offset, offset + size_bytes) of a file. `first` has its first
+ * n_first bytes. The reader must outlive the rows; `first` need not. */
 typedef struct laci_rows_source {
   const char *name;
   laci_reader *reader;

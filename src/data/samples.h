@@ -59,8 +59,8 @@ LAC_MUST_CHECK lac_status laci_samples_open(const char *path, const laci_samples
                                             laci_samples **samples, lac_error *err);
 void laci_samples_close(laci_samples *samples); /* NULL is fine */
 
-/** laci_samples_count: number of samples, copies included. laci_samples_held_back: how many of
- * them, the last ones, are held back. */
+/** Return the number of samples, copies included; and how many of them, the last ones, are held
+ * back. */
 int64_t laci_samples_count(const laci_samples *samples);
 int64_t laci_samples_held_back(const laci_samples *samples);
 /** Returns the number of judging samples, at places [count, count + judging); none is among the

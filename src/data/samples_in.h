@@ -32,8 +32,8 @@ struct laci_samples {
  * unchanged, from 1 on the number of a random change. */
 int64_t laci_samples_place(const laci_samples *samples, int64_t place, int *copy);
 
-/** Each kind's open function sets kind, own, types and available. The label functions are called
- * when the number of samples is known. */
+/** Open samples of one kind each: set kind, own, types and available. The functions for labels are
+ * called later, when the number of samples is known. */
 LAC_MUST_CHECK lac_status laci_samples_open_images(laci_samples *samples, lac_error *err);
 LAC_MUST_CHECK lac_status laci_samples_open_arrays(laci_samples *samples, lac_error *err);
 LAC_MUST_CHECK lac_status laci_samples_label_images(laci_samples *samples, lac_error *err);
