@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_picture_of(const char *path, laci_picture *pictur
 LAC_MUST_CHECK lac_status laci_render(const laci_label *graph, laci_picture picture, char **bytes,
                                       size_t *size_bytes, lac_error *err);
 
-/** laci_render with a time limit of `seconds`. */
+/** Does the same as laci_render, with a time limit of `seconds`. */
 LAC_MUST_CHECK lac_status laci_render_within(const laci_label *graph, laci_picture picture,
                                              double seconds, char **bytes, size_t *size_bytes,
                                              lac_error *err);
