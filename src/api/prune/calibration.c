@@ -33,7 +33,8 @@ static bool has_answers(const laci_graph *graph) {
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
 }
 
-/* mean and std that are the defaults count as not set, since grey images have a fixed scale. */
+/* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
+ * have a fixed scale. */
 lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
                                          const laci_job *job, int copies, laci_samples **samples,
                                          lac_error *err) {

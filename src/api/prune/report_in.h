@@ -80,8 +80,8 @@ LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *
 LAC_MUST_CHECK lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job,
                                                        const lac_options *options, lac_error *err);
 
-/** laci_report_look_at_computed after the network was changed: a failure is only a warning, since
- * the change cannot be undone. (report_computed.c) */
+/** Does laci_report_look_at_computed after the network was changed: a failure is only a warning,
+ * since the change cannot be undone. (report_computed.c) */
 void laci_report_look_again(laci_report *report, const laci_job *job, const lac_options *options);
 
 /** Computes the summary's sums over the layers: pruned, permuted, kept_before, kept_after. */

@@ -13,7 +13,7 @@ laci_mask_rule laci_rule_of(const lac_options *options);
 /** Checks the options about masks. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_rule(const lac_options *options, lac_error *err);
 
-/** "2:4", "64:2:8". */
+/** Bytes of a pattern's text, such as "2:4" or "64:2:8". */
 enum { LACI_PATTERN_TEXT = 48 };
 const char *laci_pattern_text(const lac_options *options, char text[LACI_PATTERN_TEXT]);
 

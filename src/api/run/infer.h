@@ -26,7 +26,8 @@ const char *laci_engine_wanted(const char *name);
 /** Returns the type in which the engine (NULL: the fast one) computes if `wanted` is requested: f32
  * instead of bf16 if this processor has no bf16 instructions. */
 lac_dtype laci_dtype_here(const char *engine, lac_dtype wanted);
-/** laci_dtype_here with a warning if the types differ; call it once, before the work begins. */
+/** Returns the same as laci_dtype_here, and warns if the types differ; call it once, before the
+ * work begins. */
 lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted);
 
 /** Returns laci_engine_result of the engine inside. */

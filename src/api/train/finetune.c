@@ -78,8 +78,8 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   return st == LAC_OK;
 }
 
-/* replay_order for all processes: process 0 decides whether the orders are known; if they are, all
- * processes must be able to read them. */
+/* Does replay_order for all processes: process 0 decides whether the orders are known; if they are,
+ * all processes must be able to read them. */
 static lac_status replay_together(const tuning *t, const lac_options *pruning, lac_error *err) {
   lac_process_group *group = t->options->training.group;
   lac_finetune_result *r = t->result;

@@ -78,7 +78,7 @@ LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *
 /** Makes all processes return the same status (laci_comm_agree). */
 LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
                                               lac_error *err);
-/** laci_training_agree after work on files, which may take much longer in one process
+/** Does laci_training_agree after work on files, which may take much longer in one process
  * (laci_comm_agree_late). */
 LAC_MUST_CHECK lac_status laci_training_agree_late(const laci_training *t, lac_status mine,
                                                    lac_error *err);
