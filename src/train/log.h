@@ -34,7 +34,8 @@ LAC_MUST_CHECK lac_status laci_train_log_write(laci_train_log *log, const laci_l
                                                lac_error *err);
 /** Returns all lines so far, those of earlier runs included; a view, until the next write. */
 const laci_log_line *laci_train_log_lines(const laci_train_log *log, int64_t *n);
-/** NULL is fine. */
+/** Closes the file. Fails LAC_IO if the system reports that it could not be written. NULL is
+ * fine. */
 LAC_MUST_CHECK lac_status laci_train_log_close(laci_train_log *log, lac_error *err);
 
 #endif

@@ -99,12 +99,12 @@ typedef struct laci_loop_result {
   double step_seconds;      /* of all steps of this run, without evaluations and checkpoints */
 } laci_loop_result;
 
-/** Trains. Fails LAC_BAD_VALUE where the loss or weights are no longer finite, naming the step;
+/** Trains. Fails LAC_BAD_VALUE if the loss or weights are no longer finite, and names the step;
  * earlier checkpoints are kept. Fails LAC_INTERRUPTED after saving a checkpoint, if there is a
- * folder. Fails as batches and evaluations do, also after saving, and LAC_PEER, where process 0
- * saves the state after the last complete step. Also fails as checkpoints, the plan, hooks and
- * comparisons do. After a failure the trainer has the weights of the last step; after success their
- * averages, if it keeps them. */
+ * folder. If a batch cannot be read or an evaluation fails, saves a checkpoint and fails likewise.
+ * Fails LAC_PEER if a process was lost; process 0 then saves the state after the last complete
+ * step. Also fails as checkpoints, the plan, hooks and comparisons do. After a failure the trainer
+ * has the weights of the last step; after success their averages, if it keeps them. */
 LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                                         const laci_loop_options *options,
                                         const laci_loop_hooks *hooks, laci_loop_result *result,

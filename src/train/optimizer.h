@@ -84,9 +84,9 @@ float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
 void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
 
-/** From now on, elements of the parameter with mask 0 are kept zero; those of `weights` and of the
- * state become zero here. mask: [count] bytes, which must live as long as the optimizer; NULL:
- * none. weights may be NULL if they are masked already. */
+/** Sets the mask of a parameter: elements with mask 0 become zero in `weights` and in the state
+ * now, and are kept zero by later steps. mask: [count] bytes, which must live as long as the
+ * optimizer; NULL: no mask. weights may be NULL if they are masked already. */
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);
 

@@ -67,8 +67,8 @@ size_t laci_trainer_memory(const laci_trainer *trainer);
 int laci_trainer_threads(const laci_trainer *trainer);
 /** Returns the engine, for information about the steps of its plan. */
 const laci_engine *laci_trainer_engine(const laci_trainer *trainer);
-/** From now on, every batch writes the duration of each step of the plan to seconds
- * [laci_engine_step_count], which is borrowed; NULL: no longer. */
+/** Makes every later batch write the duration of each step of the plan to seconds
+ * [laci_engine_step_count], which is borrowed; NULL: ends this. */
 void laci_trainer_watch(laci_trainer *trainer, double *seconds);
 
 /** Computes one batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its
