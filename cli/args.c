@@ -44,7 +44,7 @@ const option_row option_table[] = {
 };
 const int n_options = sizeof option_table / sizeof option_table[0];
 
-/* Different help texts of an option for some verbs. */
+/* Help texts of options that differ for some verbs. */
 static const struct {
   const char *name;
   unsigned verbs;
@@ -360,7 +360,7 @@ static lac_status take_value(cursor *at, const option_row *option, verb_id verb,
   return LAC_OK;
 }
 
-/* --name, --name=value, --name value, --no-name */
+/* Parses a long option: --name, --name=value, --name value or --no-name. */
 static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_error *err) {
   const char *name = word + 2;
   size_t n_name = strcspn(name, "=");
@@ -389,7 +389,7 @@ static lac_status check_dashes(const char *word, const arguments *args, lac_erro
                    verb_table[args->verb].name, text_dashed(option->name));
 }
 
-/* -q, -vv, -qv, -o FILE, -oFILE, -o=FILE */
+/* Parses short options: -q, -vv, -qv, -o FILE, -oFILE or -o=FILE. */
 static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
   lac_status st = check_dashes(word, args, err);
   for (const char *letter = word + 1; !st && *letter; letter++) {

@@ -50,8 +50,8 @@ static bool any_dense_is_storable(const lac_report *report) {
   return false;
 }
 
-/* judge_pattern for the network as prune would see it, with computed weights folded into stored
- * tensors: such a weight should hold the pattern, too. */
+/* Does judge_pattern for the network as prune would see it: computed weights are folded into stored
+ * tensors first, since such a weight should hold the pattern, too. */
 static exit_code judge_folded(const arguments *args, lac_model *model, const lac_options *options,
                               lac_error *err) {
   lac_report *report = NULL;

@@ -154,7 +154,7 @@ static void on_event(const lac_train_event *event, void *context) {
   if (event->kind == LAC_TRAIN_EVALUATED) note_score(a, event->step, event->top1);
 }
 
-/* Fine-tunes the pruned network with its zeros held. */
+/* Fine-tunes the pruned network, in which zeros stay zero. */
 static lac_status tune(const demo *d, attempt *a, const char *name, lac_error *err) {
   char folder[PATH_MAX];
   lac_mask *mask = NULL;

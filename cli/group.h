@@ -25,7 +25,7 @@ int group_size(const arguments *args);
  * returned at once. */
 LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_error *err);
 
-/** group_agree after work on files, which may take one process much longer than the others: it
+/** Does group_agree after work on files, which may take one process much longer than the others: it
  * waits as long as the others live. As the last step of a verb call it only if no library call
  * failed, since after such a failure other processes may not get here. */
 LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err);

@@ -32,8 +32,8 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
   return laci_fail_memory(err, "standard input");
 }
 
-/* read_stdin for all processes of a group: process 0 reads and sends the bytes to the others, since
- * launchers connect standard input to process 0 only. */
+/* Does read_stdin for all processes of a group: process 0 reads and sends the bytes to the others,
+ * since launchers connect standard input to process 0 only. */
 static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size_t *size_bytes,
                                     lac_error *err) {
   bool reads = group_speaks(args);

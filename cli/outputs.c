@@ -69,8 +69,8 @@ static lac_status resolve(output_file *file, lac_error *err) {
   return LAC_OK;
 }
 
-/* resolve for OUTPUT_EXPORT, whose folder may be missing, but the parent of that folder must exist.
- */
+/* Does resolve for OUTPUT_EXPORT, whose folder may be missing, but the parent of that folder must
+ * exist. */
 static lac_status resolve_export(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
   char path[PATH_MAX];

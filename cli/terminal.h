@@ -21,8 +21,8 @@ void terminal_begin(bool wide);
  * change. */
 int terminal_columns(FILE *out);
 
-/** terminal_columns without regard to --wide: for the progress line, which is overwritten
- * repeatedly. */
+/** Returns the same as terminal_columns, but ignores --wide: for the progress line, which is
+ * overwritten repeatedly. */
 int terminal_real_columns(FILE *out);
 
 /** Returns the number of terminal cells that the text takes: 2 per wide character, 0 per combining

@@ -243,7 +243,8 @@ static lac_status guard_inputs(const run *r, lac_error *err) {
   return st ? st : guard_input(r, r->args->classes, err);
 }
 
-/* guard_inputs for the model's external data files, whose names are known only after loading. */
+/* Does guard_inputs for the model's external data files, whose names are known only after
+ * loading. */
 static lac_status guard_data_files(const run *r, lac_error *err) {
   const char *slash = strrchr(r->source, '/'), *name;
   int n_folder = slash ? (int)(slash + 1 - r->source) : 0;
