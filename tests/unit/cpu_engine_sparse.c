@@ -656,8 +656,8 @@ static int tuned_sparse(const laci_graph *graph, laci_timings *timings) {
   return n;
 }
 
-/* What was timed decides: kernels that took no time win, those that took very long do not. Generated
- * code is what is timed, so a processor without it has nothing to choose. */
+/* What was timed decides: kernels that took no time win, those that took very long do not. Where no
+ * code is generated, there is nothing to choose. */
 static void times_choose_where_they_are_known(void **state) {
   char path[] = "/tmp/lacuna-tune-XXXXXX";
   lac_error err;
