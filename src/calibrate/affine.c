@@ -11,12 +11,12 @@
 enum { CUTS = 128, SIGNED_MOST = 127, UNSIGNED_MOST = 255 };
 static const double left_out = 1e-4;
 
-static double middle(const laci_range *r, int bin) {
+static double bin_middle(const laci_range *r, int bin) {
   return r->low + ((double)bin + 0.5) * (r->high - r->low) / LACI_RANGE_BINS;
 }
 
 /* Scale and zero point of [low, high], which holds 0. */
-static laci_affine of_range(double low, double high, bool is_signed) {
+static laci_affine affine_of_range(double low, double high, bool is_signed) {
   laci_affine q = {.least = is_signed ? -SIGNED_MOST : 0,
                    .most = is_signed ? SIGNED_MOST : UNSIGNED_MOST};
   double reach = is_signed ? fmax(-low, high) : high - low;
@@ -27,13 +27,13 @@ static laci_affine of_range(double low, double high, bool is_signed) {
 }
 
 /* Squared error of the quantizer, relative to the sum of squares of the values. */
-static double error_of(const laci_range *r, const laci_affine *q) {
+static double quantization_error(const laci_range *r, const laci_affine *q) {
   double low = (q->least - q->zero) * (double)q->scale,
          high = (q->most - q->zero) * (double)q->scale;
   double rounding = (double)q->scale * (double)q->scale / 12, wrong = 0, energy = 0;
   for (int k = 0; k < LACI_RANGE_BINS; k++) {
     if (!r->bins[k]) continue;
-    double x = middle(r, k), n = (double)r->bins[k];
+    double x = bin_middle(r, k), n = (double)r->bins[k];
     double beyond = x < low ? low - x : x > high ? x - high : 0;
     wrong += n * (beyond > 0 ? beyond * beyond : rounding);
     energy += n * x * x;
@@ -42,13 +42,13 @@ static double error_of(const laci_range *r, const laci_affine *q) {
 }
 
 static laci_affine least_squares(const laci_range *r, double low, double high, bool is_signed) {
-  laci_affine best = of_range(low, high, is_signed);
-  best.error = error_of(r, &best);
+  laci_affine best = affine_of_range(low, high, is_signed);
+  best.error = quantization_error(r, &best);
   for (int cut = 1; cut < CUTS; cut++) {
     double part = 1 - (double)cut / CUTS;
-    laci_affine q = of_range(low * part, high * part, is_signed);
+    laci_affine q = affine_of_range(low * part, high * part, is_signed);
     if (!(q.scale > 0)) break;
-    q.error = error_of(r, &q);
+    q.error = quantization_error(r, &q);
     if (q.error < best.error) best = q;
   }
   return best;
@@ -76,7 +76,7 @@ laci_affine laci_range_affine(const laci_range *r, laci_range_rule rule, bool is
   double low = fmin(0, r->low), high = fmax(0, r->high);
   if (rule == LACI_RANGE_MSE) return least_squares(r, low, high, is_signed);
   if (rule == LACI_RANGE_PERCENTILE) cut_tails(r, &low, &high);
-  laci_affine q = of_range(low, high, is_signed);
-  q.error = error_of(r, &q);
+  laci_affine q = affine_of_range(low, high, is_signed);
+  q.error = quantization_error(r, &q);
   return q;
 }

@@ -96,7 +96,7 @@ static void scale_sums(admm *a, double damping) {
 }
 
 /* Begins with D = the largest weights, unchanged, and V = 0. */
-static void begin_rows(int64_t begin, int64_t end, void *context) {
+static void start_rows(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;
   for (int64_t row = begin; row < end; row++) {
@@ -110,7 +110,9 @@ static void begin_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void begin(admm *a) { laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, begin_rows, a); }
+static void start_all_rows(admm *a) {
+  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, start_rows, a);
+}
 
 /* ---- steps ---- */
 
@@ -183,11 +185,11 @@ static double change_of(const admm *a) {
 }
 
 /* Runs the iteration. False: it was interrupted. */
-static bool run(admm *a) {
+static bool run_iterations(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool raising = false; /* rho is large enough to be raised */
   a->rho = FIRST_RHO;
-  begin(a);
+  start_all_rows(a);
   memcpy(a->before, a->mask, count);
   for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
     if (laci_interrupted()) return false;
@@ -200,7 +202,7 @@ static bool run(admm *a) {
       a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
     } else {
       a->rho /= 5;
-      begin(a);
+      start_all_rows(a);
     }
     if (a->rho > MOST_RHO) a->rho = MOST_RHO;
   }
@@ -221,7 +223,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
   }
-  if (!run(&a)) {
+  if (!run_iterations(&a)) {
     st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
     goto out;
   }

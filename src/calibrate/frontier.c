@@ -23,7 +23,7 @@ static const char *folder_of(const laci_frontier *frontier) {
   return parent && *parent ? parent : "/tmp";
 }
 
-static lac_status open_file(const laci_frontier *frontier, laci_kept_storage *place,
+static lac_status open_file(const laci_frontier *frontier, laci_batch_storage *place,
                             lac_error *err) {
   const char *folder = folder_of(frontier);
   place->file = laci_temporary_nameless(folder);
@@ -40,14 +40,14 @@ static lac_status open_file(const laci_frontier *frontier, laci_kept_storage *pl
 
 /* ---- Spare storage ---- */
 
-static void free_place(laci_frontier *frontier, laci_kept_storage *place) {
+static void free_place(laci_frontier *frontier, laci_batch_storage *place) {
   if (place->memory) frontier->held_bytes -= place->bytes;
   else (void)close(place->file);
   laci_free(place->memory);
 }
 
-static laci_kept_storage take_spare(laci_frontier *frontier, int kind, int at) {
-  laci_kept_storage place = frontier->spares[kind][at];
+static laci_batch_storage take_spare(laci_frontier *frontier, int kind, int at) {
+  laci_batch_storage place = frontier->spares[kind][at];
   frontier->n_spares[kind]--;
   for (; at < frontier->n_spares[kind]; at++)
     frontier->spares[kind][at] = frontier->spares[kind][at + 1];
@@ -55,11 +55,11 @@ static laci_kept_storage take_spare(laci_frontier *frontier, int kind, int at) {
 }
 
 static void drop_oldest(laci_frontier *frontier, int kind) {
-  laci_kept_storage place = take_spare(frontier, kind, 0);
+  laci_batch_storage place = take_spare(frontier, kind, 0);
   free_place(frontier, &place);
 }
 
-static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_storage *place) {
+static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place) {
   for (int kind = 0; kind < 2; kind++) {
     for (int at = frontier->n_spares[kind] - 1; at >= 0; at--) {
       if (frontier->spares[kind][at].bytes != bytes) continue;
@@ -70,7 +70,7 @@ static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_kept_storag
   return false;
 }
 
-static void give_back(laci_frontier *frontier, const laci_kept_storage *place) {
+static void give_back(laci_frontier *frontier, const laci_batch_storage *place) {
   int kind = place->memory ? 0 : 1;
   if (frontier->n_spares[kind] == LACI_SPARES) drop_oldest(frontier, kind);
   frontier->spares[kind][frontier->n_spares[kind]++] = *place;
@@ -87,24 +87,25 @@ static bool fits(const laci_frontier *frontier, uint64_t bytes) {
   return bytes <= frontier->memory_limit && frontier->held_bytes <= frontier->memory_limit - bytes;
 }
 
-static lac_status find_place(laci_frontier *frontier, uint64_t bytes, laci_kept_storage *place,
-                             lac_error *err) {
+static lac_status alloc_storage(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place,
+                                lac_error *err) {
   if (find_spare(frontier, bytes, place)) return LAC_OK;
   while (!fits(frontier, bytes) && frontier->n_spares[0] > 0) drop_oldest(frontier, 0);
-  *place = (laci_kept_storage){.bytes = bytes, .file = -1};
+  *place = (laci_batch_storage){.bytes = bytes, .file = -1};
   if (fits(frontier, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
   if (!place->memory) return open_file(frontier, place, err);
   frontier->held_bytes += bytes;
   return LAC_OK;
 }
 
-lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes, int64_t first, int64_t n,
-                            laci_kept **kept, lac_error *err) {
-  laci_kept *k = laci_alloc(1, sizeof *k);
+lac_status laci_stored_batches_create(laci_frontier *frontier, size_t batch_bytes, int64_t first,
+                                      int64_t n, laci_stored_batches **kept, lac_error *err) {
+  laci_stored_batches *k = laci_alloc(1, sizeof *k);
   *kept = NULL;
   if (!k) return laci_fail_memory(err, "values between layers");
-  *k = (laci_kept){.frontier = frontier, .batch_bytes = batch_bytes, .first = first, .n = n};
-  lac_status st = find_place(frontier, (uint64_t)n * batch_bytes, &k->place, err);
+  *k = (laci_stored_batches){
+      .frontier = frontier, .batch_bytes = batch_bytes, .first = first, .n = n};
+  lac_status st = alloc_storage(frontier, (uint64_t)n * batch_bytes, &k->place, err);
   if (st) {
     laci_free(k);
     return st;
@@ -118,7 +119,7 @@ lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes, int64_t
   return LAC_OK;
 }
 
-void laci_kept_destroy(laci_kept *kept) {
+void laci_stored_batches_destroy(laci_stored_batches *kept) {
   if (!kept) return;
   laci_frontier *frontier = kept->frontier;
   *(kept->place.memory ? &frontier->memory_bytes : &frontier->file_bytes) -= kept->place.bytes;
@@ -126,16 +127,17 @@ void laci_kept_destroy(laci_kept *kept) {
   laci_free(kept);
 }
 
-void *laci_kept_place(const laci_kept *kept, int64_t batch) {
+void *laci_stored_batches_address(const laci_stored_batches *kept, int64_t batch) {
   return kept->place.memory ? kept->place.memory + (size_t)(batch - kept->first) * kept->batch_bytes
                             : NULL;
 }
 
-static off_t offset_of(const laci_kept *kept, int64_t batch) {
+static off_t offset_of(const laci_stored_batches *kept, int64_t batch) {
   return (off_t)((uint64_t)(batch - kept->first) * kept->batch_bytes);
 }
 
-lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *from, lac_error *err) {
+lac_status laci_stored_batches_write(const laci_stored_batches *kept, int64_t batch,
+                                     const void *from, lac_error *err) {
   const uint8_t *at = from;
   off_t offset = offset_of(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {
@@ -149,7 +151,8 @@ lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *fro
   return LAC_OK;
 }
 
-lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to, lac_error *err) {
+lac_status laci_stored_batches_read(const laci_stored_batches *kept, int64_t batch, void *to,
+                                    lac_error *err) {
   uint8_t *at = to;
   off_t offset = offset_of(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {

@@ -15,11 +15,11 @@
 enum { LACI_SPARES = 3 };
 
 /** Storage of a value. */
-typedef struct laci_kept_storage {
+typedef struct laci_batch_storage {
   uint64_t bytes;
   uint8_t *memory; /* NULL: in the file */
   int file;        /* -1: in memory */
-} laci_kept_storage;
+} laci_batch_storage;
 
 /** Where values may be stored, and how many bytes are stored now. */
 typedef struct laci_frontier {
@@ -30,35 +30,37 @@ typedef struct laci_frontier {
   uint64_t most_file_bytes, most_bytes; /* the peaks so far */
   int n_spares[2];                      /* of spares: [0] in memory, [1] in files; the oldest first
                                            */
-  laci_kept_storage spares[2][LACI_SPARES];
+  laci_batch_storage spares[2][LACI_SPARES];
 } laci_frontier;
 
 void laci_frontier_clear(laci_frontier *frontier); /* zeroed is fine */
 
 /** One value in one network: n batches, the first being number `first`. */
-typedef struct laci_kept {
+typedef struct laci_stored_batches {
   laci_frontier *frontier;
   size_t batch_bytes;
   int64_t first, n;
-  laci_kept_storage place;
-} laci_kept;
+  laci_batch_storage place;
+} laci_stored_batches;
 
 /** Allocates storage for n batches of batch_bytes, in memory or in a file. Fails LAC_NO_MEMORY,
  * LAC_IO (no file). */
-LAC_MUST_CHECK lac_status laci_kept_create(laci_frontier *frontier, size_t batch_bytes,
-                                           int64_t first, int64_t n, laci_kept **kept,
-                                           lac_error *err);
-void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
+LAC_MUST_CHECK lac_status laci_stored_batches_create(laci_frontier *frontier, size_t batch_bytes,
+                                                     int64_t first, int64_t n,
+                                                     laci_stored_batches **kept, lac_error *err);
+void laci_stored_batches_destroy(laci_stored_batches *kept); /* NULL is fine */
 
-static inline bool laci_kept_in_memory(const laci_kept *kept) { return kept->place.memory != NULL; }
+static inline bool laci_stored_batches_in_memory(const laci_stored_batches *kept) {
+  return kept->place.memory != NULL;
+}
 
 /** Returns the batch's address in memory, for reading and writing; NULL: it is in a file. */
-void *laci_kept_place(const laci_kept *kept, int64_t batch);
+void *laci_stored_batches_address(const laci_stored_batches *kept, int64_t batch);
 /** Write a batch to the file and read it from there. Threads may access different batches at the
  * same time. Fail LAC_IO. */
-LAC_MUST_CHECK lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *from,
-                                          lac_error *err);
-LAC_MUST_CHECK lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_stored_batches_write(const laci_stored_batches *kept, int64_t batch,
+                                                    const void *from, lac_error *err);
+LAC_MUST_CHECK lac_status laci_stored_batches_read(const laci_stored_batches *kept, int64_t batch,
+                                                   void *to, lac_error *err);
 
 #endif

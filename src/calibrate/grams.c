@@ -21,56 +21,57 @@ enum {
 static const int64_t waiting_bytes = (int64_t)32 << 20; /* limit for the collected batches of one
                                                            network */
 
-static int64_t elements_of(const laci_unfold *u) {
+static int64_t count_gram_elements(const laci_unfold *u) {
   const int64_t columns = laci_unfold_columns(u);
   return u->groups * columns * columns;
 }
 
 /* Floats of the value in one batch. */
-static int64_t value_of(const laci_unfold *u) {
+static int64_t floats_per_batch(const laci_unfold *u) {
   int64_t n = u->images * u->groups * u->channels;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++) n *= u->axis[i].in;
   return n;
 }
 
-static int waiting_of(const laci_unfold *u) {
-  const int64_t bytes = value_of(u) * (int64_t)sizeof(float), positions = laci_unfold_positions(u);
+static int batches_to_collect(const laci_unfold *u) {
+  const int64_t bytes = floats_per_batch(u) * (int64_t)sizeof(float),
+                positions = laci_unfold_positions(u);
   if (bytes == 0 || positions == 0 || laci_unfold_columns(u) < WIDE) return 1;
   int64_t n = FEW_POSITIONS / positions;
   n = laci_least(laci_least(n, waiting_bytes / bytes), MOST_WAITING);
   return n > 1 ? (int)n : 1;
 }
 
-static laci_unfold of_batches(const laci_unfold *u, int n) {
+static laci_unfold unfold_of_batches(const laci_unfold *u, int n) {
   laci_unfold all = *u;
   all.images *= n;
   return all;
 }
 
 /* The number of positions of n batches that are summed. */
-static int64_t taken_of(const laci_unfold *u, int64_t most, int n) {
+static int64_t count_positions_taken(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_positions(u);
   const int64_t cost = laci_gram_correlates(u) ? all / ALL_COST_A_PART : all;
   return (most >= cost ? all : most) * n;
 }
 
 uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric) {
-  const int n = waiting_of(u);
-  const laci_unfold all = of_batches(u, n);
+  const int n = batches_to_collect(u);
+  const laci_unfold all = unfold_of_batches(u, n);
   const size_t each = asymmetric ? 2 : 1;
-  return laci_bytes_of(elements_of(u), each * sizeof(double)) +
+  return laci_bytes_of(count_gram_elements(u), each * sizeof(double)) +
          laci_bytes_of(laci_unfold_positions(&all), sizeof(int64_t)) +
          laci_gram_scratch(&all, asymmetric) +
-         (n > 1 ? laci_bytes_of(value_of(&all), each * sizeof(float)) : 0);
+         (n > 1 ? laci_bytes_of(floats_per_batch(&all), each * sizeof(float)) : 0);
 }
 
 lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric, int64_t most,
                            lac_error *err) {
-  const size_t count = (size_t)elements_of(unfold);
-  const int n = waiting_of(unfold);
-  const laci_unfold all = of_batches(unfold, n);
-  const size_t values = (size_t)value_of(&all);
-  const int64_t taken = taken_of(unfold, most, n);
+  const size_t count = (size_t)count_gram_elements(unfold);
+  const int n = batches_to_collect(unfold);
+  const laci_unfold all = unfold_of_batches(unfold, n);
+  const size_t values = (size_t)floats_per_batch(&all);
+  const int64_t taken = count_positions_taken(unfold, most, n);
   const bool some = taken<laci_unfold_positions(&all), wait = n> 1;
   *g = (laci_grams){.unfold = *unfold, .most = most, .most_waiting = n};
   g->h = laci_alloc(count, sizeof *g->h);
@@ -104,10 +105,10 @@ static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   }
 }
 
-static void sum(laci_grams *g, const float *dense, const float *pruned, int n_batches,
-                laci_pool *pool) {
-  const laci_unfold unfold = of_batches(&g->unfold, n_batches);
-  const int64_t taken = taken_of(&g->unfold, g->most, n_batches);
+static void sum_grams(laci_grams *g, const float *dense, const float *pruned, int n_batches,
+                      laci_pool *pool) {
+  const laci_unfold unfold = unfold_of_batches(&g->unfold, n_batches);
+  const int64_t taken = count_positions_taken(&g->unfold, g->most, n_batches);
   if (g->positions) draw_positions(g, taken, laci_unfold_positions(&unfold));
   const laci_gram gram = {.unfold = &unfold,
                           .pruned = pruned,
@@ -123,16 +124,16 @@ static void sum(laci_grams *g, const float *dense, const float *pruned, int n_ba
 }
 
 static void sum_waiting(laci_grams *g, laci_pool *pool) {
-  if (g->n_waiting > 0) sum(g, g->dense, g->pruned, g->n_waiting, pool);
+  if (g->n_waiting > 0) sum_grams(g, g->dense, g->pruned, g->n_waiting, pool);
   g->n_waiting = 0;
 }
 
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool) {
   if (g->most_waiting == 1) {
-    sum(g, dense, pruned, 1, pool);
+    sum_grams(g, dense, pruned, 1, pool);
     return;
   }
-  const size_t n = (size_t)value_of(&g->unfold), at = (size_t)g->n_waiting * n;
+  const size_t n = (size_t)floats_per_batch(&g->unfold), at = (size_t)g->n_waiting * n;
   memcpy(g->pruned + at, pruned, n * sizeof *pruned);
   if (g->k) memcpy(g->dense + at, dense, n * sizeof *dense);
   if (++g->n_waiting == g->most_waiting) sum_waiting(g, pool);

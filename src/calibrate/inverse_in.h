@@ -10,8 +10,8 @@ LAC_MUST_CHECK lac_status laci_fit_inverse(const laci_sums *sums, double *invers
 
 /** Computes the dense weights that pruning begins with, those with the least damped error without a
  *  mask: start [rows, columns] = G (H + d I)^-1, which is W_d in the symmetric form. */
-LAC_MUST_CHECK lac_status laci_fit_start(const laci_sums *sums, const double *inverse,
-                                         double *start, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_start_weights(const laci_sums *sums, const double *inverse,
+                                                 double *start, lac_error *err);
 
 /** |start| / sqrt((H + d I)^-1_jj): the root of the error that removing this weight alone adds,
  * where the other weights are updated for it. A saliency of laci_score. */

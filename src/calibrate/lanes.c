@@ -9,7 +9,7 @@ lac_status laci_lanes_create(const laci_network *network, const laci_part *part,
                              const uint8_t *const *weights, laci_lanes *lanes, lac_error *err) {
   lanes->engines = laci_alloc((size_t)lanes->n, sizeof(laci_engine *));
   lac_status st = lanes->engines ? LAC_OK : laci_fail_memory(err, "a part of the network");
-  if (!st) st = laci_part_graph(network, part, weights, &lanes->graph, err);
+  if (!st) st = laci_part_build_graph(network, part, weights, &lanes->graph, err);
   for (int lane = 0; lane < lanes->n && !st; lane++) {
     laci_engine_options options = {.threads = 1, .dense_only = true, .budget = lanes->budget};
     st = laci_engine_create(lanes->graph, &options, &lanes->engines[lane], err);

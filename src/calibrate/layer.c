@@ -115,8 +115,8 @@ static const char *judge_weight(const laci_analysis *analysis, const laci_layer 
   return NULL;
 }
 
-const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_network *n,
-                                 laci_matrix_layer *out) {
+const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, laci_network *n,
+                                   laci_matrix_layer *out) {
   const laci_layer *from = &analysis->layers[layer];
   const laci_node *node = &n->graph.nodes[from->node];
   const laci_stored *stored = &n->graph.stored[from->stored];
@@ -159,7 +159,8 @@ const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_
 
 /* Returns the index of an element of the matrix in the stored tensor. Taps are the axes after the
  * first two, innermost and in the same order. */
-static int64_t place(const laci_matrix_layer *l, int64_t group, int64_t row, int64_t column) {
+static int64_t element_index(const laci_matrix_layer *l, int64_t group, int64_t row,
+                             int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;
   int64_t k = l->groups_along_c ? row : group * l->rows + row;
   int64_t c = l->groups_along_c ? group * l->channels + channel : channel;
@@ -176,7 +177,7 @@ lac_status laci_matrix_layer_gather(const laci_matrix_layer *l, const laci_netwo
   laci_read_f(stored->dtype, bytes, 0, count, all);
   for (int64_t row = 0; row < l->rows; row++)
     for (int64_t j = 0; j < l->columns; j++)
-      to->elements[row * l->columns + j] = all[place(l, to->group, row, j)];
+      to->elements[row * l->columns + j] = all[element_index(l, to->group, row, j)];
   laci_free(all);
   return LAC_OK;
 }
@@ -187,7 +188,7 @@ void laci_matrix_layer_scatter(const laci_matrix_layer *l, const laci_network *n
   size_t size = lac_dtype_size(dtype);
   for (int64_t row = 0; row < l->rows; row++) {
     for (int64_t j = 0; j < l->columns; j++) {
-      int64_t at = place(l, from->group, row, j), element = row * l->columns + j;
+      int64_t at = element_index(l, from->group, row, j), element = row * l->columns + j;
       double kept = from->mask[element] ? from->elements[element] : 0;
       laci_write_f(dtype, &kept, 1, bytes + (size_t)at * size);
       mask[at] = from->mask[element];

@@ -63,8 +63,9 @@ static lac_status open_buffers(trial *t, lac_error *err) {
   bool ok = t->in && t->out && t->sums && t->status && t->errors;
   for (size_t i = 0; ok && i < lanes * WEIGHTS; i++) ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
   for (size_t i = 0; ok && i < lanes * LACI_STREAMS; i++) {
-    const laci_kept *kept = laci_walk_kept(w, (int)(i % LACI_STREAMS), t->layer->value);
-    if (!laci_kept_in_memory(kept)) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
+    const laci_stored_batches *kept =
+        laci_walk_stored_batches(w, (int)(i % LACI_STREAMS), t->layer->value);
+    if (!laci_stored_batches_in_memory(kept)) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
 }
@@ -85,10 +86,10 @@ static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *e
   const void *x[LACI_STREAMS];
   lac_status st = LAC_OK;
   for (int which = 0; which < LACI_STREAMS && !st; which++) {
-    const laci_kept *kept = laci_walk_kept(t->w, which, t->layer->value);
+    const laci_stored_batches *kept = laci_walk_stored_batches(t->w, which, t->layer->value);
     void *buffer = t->in[lane * LACI_STREAMS + which];
-    x[which] = buffer ? buffer : laci_kept_place(kept, batch);
-    if (buffer) st = laci_kept_read(kept, batch, buffer, err);
+    x[which] = buffer ? buffer : laci_stored_batches_address(kept, batch);
+    if (buffer) st = laci_stored_batches_read(kept, batch, buffer, err);
   }
   float **y = t->out + lane * WEIGHTS;
   for (int i = 0; i < WEIGHTS && !st; i++) {
@@ -114,10 +115,10 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
     t->status[lane] = run_lane(t, (int)lane, t->first + lane, &t->errors[lane]);
 }
 
-static lac_status judge(trial *t, laci_judgement *judged, lac_error *err) {
+static lac_status judge_layer(trial *t, laci_judgement *judged, lac_error *err) {
   const laci_walk_state *w = t->w;
   int64_t end = w->cut.n_batches;
-  for (t->first = laci_walk_judge_first(w); t->first < end; t->first += w->n_lanes) {
+  for (t->first = laci_walk_first_judging(w); t->first < end; t->first += w->n_lanes) {
     int64_t n = end - t->first < w->n_lanes ? end - t->first : w->n_lanes;
     memset(t->errors, 0, (size_t)n * sizeof *t->errors);
     laci_pool_for(w->options->pool, n, 1, run_lanes, t);
@@ -131,13 +132,14 @@ static lac_status judge(trial *t, laci_judgement *judged, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_walk_judge(laci_walk_state *w, const laci_matrix_layer *layer,
-                           const uint8_t *const others[2], laci_judgement *judged, lac_error *err) {
+lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
+                                 const uint8_t *const others[2], laci_judgement *judged,
+                                 lac_error *err) {
   trial t = {.w = w, .layer = layer};
   *judged = (laci_judgement){0};
   lac_status st = open_lanes(&t, others, err);
   if (!st) st = open_buffers(&t, err);
-  if (!st) st = judge(&t, judged, err);
+  if (!st) st = judge_layer(&t, judged, err);
   close_trial(&t);
   return st;
 }

@@ -30,8 +30,8 @@ typedef struct laci_matrix_layer {
 
 /** Describes the layer in *out and returns NULL, or returns why it cannot be calibrated: a static
  * text, or one in the network's arena. Lack of memory is reported as such a text, too. */
-const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_network *network,
-                                 laci_matrix_layer *out);
+const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, laci_network *network,
+                                   laci_matrix_layer *out);
 
 /** The matrix of one group, [rows, columns]. */
 typedef struct laci_group_matrix {

@@ -55,9 +55,9 @@ LAC_MUST_CHECK lac_status laci_part_find(laci_network *network, const bool *ther
 
 /** Builds the part as a graph, with types inferred and inputs and outputs in the part's order.
  * weights: [n_stored], used in place of the network's; they must outlive the graph. */
-LAC_MUST_CHECK lac_status laci_part_graph(const laci_network *network, const laci_part *part,
-                                          const uint8_t *const *weights, laci_graph **graph,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_part_build_graph(const laci_network *network, const laci_part *part,
+                                                const uint8_t *const *weights, laci_graph **graph,
+                                                lac_error *err);
 
 /** Estimates the peak bytes of a run of the part without its inputs and outputs: values that are
  * live at the same time, and the stored tensors that it reads. */

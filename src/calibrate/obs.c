@@ -211,7 +211,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   double *inverse = laci_alloc(n * n, sizeof *inverse);
   if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
   lac_status st = laci_fit_inverse(sums, inverse, err);
-  if (!st) st = laci_fit_start(sums, inverse, weight, err);
+  if (!st) st = laci_fit_start_weights(sums, inverse, weight, err);
   if (!st) {
     pruning job = {.fit = fit, .inverse = inverse, .mask = mask, .weight = weight};
     double trace = 0;

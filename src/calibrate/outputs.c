@@ -98,7 +98,7 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
 
 /* Returns the units of a batch: its samples where all float outputs have them along their first
  * axis, else 1. */
-static int64_t units_of(const comparison *c) {
+static int64_t count_units(const comparison *c) {
   const laci_graph *graph = &c->networks[0]->graph;
   for (int i = 0; i < graph->n_outputs; i++) {
     const laci_type *type = &graph->values[graph->outputs[i]].type;
@@ -146,7 +146,7 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
 }
 
 /* Is the first network not to be run at all? */
-static bool knows_all(const comparison *c) {
+static bool are_all_known(const comparison *c) {
   const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
   bool all = c->how->kept != NULL;
   for (int64_t at = c->how->first; all && at + batch <= end; at += batch)
@@ -161,11 +161,11 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
   laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_of(UINT64_MAX);
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
-  c->n_units = units_of(c);
+  c->n_units = count_units(c);
   c->n_lanes = lanes_for(c, &budget);
   st = open_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
-    if (i == 0 && knows_all(c)) continue;
+    if (i == 0 && are_all_known(c)) continue;
     c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget};
     st =
         laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
@@ -207,7 +207,8 @@ static size_t sample_bytes(const comparison *c, int value) {
 
 /* Does any sample of the batch differ from the first sample of all, *first? If *first is NULL, the
  * batch's first sample is copied there. */
-static bool differs(void **first, const uint8_t *batch, size_t bytes, size_t sample, bool *ok) {
+static bool differs_from_first(void **first, const uint8_t *batch, size_t bytes, size_t sample,
+                               bool *ok) {
   if (!*first) {
     *first = laci_alloc(sample + 1, 1);
     if (!*first) {
@@ -238,7 +239,7 @@ static bool note_inputs(comparison *c, int64_t lane) {
     const uint8_t *batch = c->in[lane * c->n_inputs + i];
     size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
     c->seen.inputs_vary =
-        c->seen.inputs_vary || differs(&c->seen.first_in[i], batch, bytes, sample, &ok);
+        c->seen.inputs_vary || differs_from_first(&c->seen.first_in[i], batch, bytes, sample, &ok);
     for (size_t at = 0; at + sample <= bytes && sample > 0 && !c->seen.inside_varies; at += sample)
       c->seen.inside_varies = varies_inside(batch + at, sample, element);
   }
@@ -251,8 +252,8 @@ static bool note_outputs(comparison *c, int64_t lane) {
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
     c->seen.outputs_vary =
-        differs(&c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
-                (size_t)laci_network_bytes(n, value), sample_bytes(c, value), &ok);
+        differs_from_first(&c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
+                           (size_t)laci_network_bytes(n, value), sample_bytes(c, value), &ok);
   }
   return ok;
 }
@@ -264,7 +265,7 @@ static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-static const char *doubt_of(const comparison *c, const sums *all) {
+static const char *why_doubtful(const comparison *c, const sums *all) {
   const bool several = c->how->n > 1;
   if (!isfinite(all->errors.e) || !isfinite(all->errors.s)) return "outputs are not finite";
   if (several && !c->seen.inputs_vary) return "the samples are all the same";
@@ -300,7 +301,7 @@ static size_t output_bytes(const comparison *c, int output) {
 }
 
 /* Copies the first network's kept outputs into the lane's buffers. */
-static void take_known(const comparison *c, int lane) {
+static void copy_known(const comparison *c, int lane) {
   const uint8_t *from = c->known[lane];
   for (int i = 0; i < c->n_outputs; i++) {
     memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, output_bytes(c, i));
@@ -394,7 +395,7 @@ static void compare_lanes(int64_t begin, int64_t end, void *context) {
   const comparison *c = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
-    if (c->known[lane]) take_known(c, (int)lane);
+    if (c->known[lane]) copy_known(c, (int)lane);
     for (int i = c->known[lane] ? 1 : 0; i < NETWORKS && !st; i++)
       st = run_network(c, i, (int)lane, &c->errors[lane]);
     c->sums[lane] = (sums){0};
@@ -450,7 +451,7 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   *difference = (laci_output_difference){0};
   lac_status st = open_comparison(&c, from, err);
   if (!st) st = compare_all(&c, &all, err);
-  const char *doubt = st ? NULL : doubt_of(&c, &all);
+  const char *doubt = st ? NULL : why_doubtful(&c, &all);
   close_comparison(&c);
   if (st) return st;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {

@@ -9,7 +9,7 @@
 #include "tensor/buf.h"
 
 /* Is the value's content known without computing it? Mostly sizes are. */
-static bool stands(const laci_network *n, int value) {
+static bool is_content_known(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
   return v->stored < 0 && n->constant[value] && v->known && v->known->i;
 }
@@ -40,7 +40,7 @@ lac_status laci_part_find(laci_network *n, const bool *there, int n_wanted, cons
     bool runs = false;
     for (int i = 0; i < node->n_outputs && !runs; i++) {
       int v = node->outputs[i];
-      runs = v >= 0 && need[v] && !there[v] && !stands(n, v);
+      runs = v >= 0 && need[v] && !there[v] && !is_content_known(n, v);
     }
     if (!runs) continue;
     nodes[--first] = at;
@@ -108,7 +108,7 @@ static lac_status add_node(const laci_network *n, laci_graph *graph, const laci_
     if (v < 0) continue;
     int stored = from->values[v].stored;
     if (stored >= 0) st = add_stored(n, graph, v, weights[stored], err);
-    else if (stands(n, v)) st = add_known(n, graph, v, err);
+    else if (is_content_known(n, v)) st = add_known(n, graph, v, err);
     if (!st) ids[i] = laci_graph_intern_value(graph, from->values[v].name);
   }
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -126,8 +126,8 @@ static lac_status add_node(const laci_network *n, laci_graph *graph, const laci_
   return st;
 }
 
-lac_status laci_part_graph(const laci_network *n, const laci_part *part,
-                           const uint8_t *const *weights, laci_graph **out, lac_error *err) {
+lac_status laci_part_build_graph(const laci_network *n, const laci_part *part,
+                                 const uint8_t *const *weights, laci_graph **out, lac_error *err) {
   laci_graph *graph;
   *out = NULL;
   lac_status st = laci_graph_create(&graph, err);
@@ -149,7 +149,7 @@ lac_status laci_part_graph(const laci_network *n, const laci_part *part,
 
 /* ---- Memory ---- */
 
-static bool is_of(const int *list, int n, int value) {
+static bool is_in_list(const int *list, int n, int value) {
   for (int i = 0; i < n; i++)
     if (list[i] == value) return true;
   return false;
@@ -159,7 +159,7 @@ static bool is_of(const int *list, int n, int value) {
 static int last_reader(const laci_network *n, const laci_part *part, int value) {
   for (int at = part->n_nodes - 1; at >= 0; at--) {
     const laci_node *node = &n->graph.nodes[part->nodes[at]];
-    if (is_of(node->inputs, node->n_inputs, value)) return at;
+    if (is_in_list(node->inputs, node->n_inputs, value)) return at;
   }
   return -1;
 }
@@ -170,7 +170,8 @@ uint64_t laci_part_memory(const laci_network *n, const laci_part *part) {
     const laci_node *node = &n->graph.nodes[part->nodes[at]];
     for (int i = 0; i < node->n_outputs; i++) {
       int v = node->outputs[i];
-      if (v >= 0 && !is_of(part->outputs, part->n_outputs, v)) live += laci_network_bytes(n, v);
+      if (v >= 0 && !is_in_list(part->outputs, part->n_outputs, v))
+        live += laci_network_bytes(n, v);
     }
     if (live > most) most = live;
     for (int i = 0; i < node->n_inputs; i++) {
@@ -181,8 +182,9 @@ uint64_t laci_part_memory(const laci_network *n, const laci_part *part) {
         continue;
       }
       int producer = n->graph.values[v].producer;
-      bool inside = producer >= 0 && is_of(part->nodes, part->n_nodes, producer) &&
-                    !is_of(part->outputs, part->n_outputs, v) && !is_of(node->inputs, i, v);
+      bool inside = producer >= 0 && is_in_list(part->nodes, part->n_nodes, producer) &&
+                    !is_in_list(part->outputs, part->n_outputs, v) &&
+                    !is_in_list(node->inputs, i, v);
       if (inside && last_reader(n, part, v) == at) live -= laci_network_bytes(n, v);
     }
   }

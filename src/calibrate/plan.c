@@ -79,7 +79,7 @@ static void start_from_inputs(planning *p) {
 }
 
 /* Marks the values that the part computes as available. */
-static void pass_part(planning *p, const laci_part *part) {
+static void mark_computed(planning *p, const laci_part *part) {
   const laci_graph *graph = &p->network->graph;
   for (int i = 0; i < part->n_nodes; i++) {
     const laci_node *node = &graph->nodes[part->nodes[i]];
@@ -103,7 +103,7 @@ static lac_status find_last_stops(planning *p) {
     if (st) return st;
     for (int i = 0; i < part.n_nodes; i++)
       if (p->stop_of[part.nodes[i]] < 0) p->stop_of[part.nodes[i]] = s;
-    pass_part(p, &part);
+    mark_computed(p, &part);
   }
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
@@ -119,7 +119,7 @@ static lac_status find_last_stops(planning *p) {
 /* ---- Parts ---- */
 
 /* Lists the outputs of the part before stop s: the stop's value, and values that are read later. */
-static int outputs_of(planning *p, int s, int stream) {
+static int list_outputs(planning *p, int s, int stream) {
   const laci_graph *graph = &p->network->graph;
   const laci_walk_plan *plan = p->plan;
   int n = 0;
@@ -134,7 +134,7 @@ static int outputs_of(planning *p, int s, int stream) {
 }
 
 /* Makes the parts of a stop whose value is available already: they have an input and no nodes. */
-static lac_status only_read(planning *p, laci_stop *stop) {
+static lac_status make_empty_parts(planning *p, laci_stop *stop) {
   int *input = laci_arena_alloc(&p->network->arena, 1, sizeof *input);
   if (!input) return laci_fail_memory(p->err, "the parts of the network");
   *input = stop->value;
@@ -150,17 +150,17 @@ static lac_status find_parts(planning *p) {
     laci_stop *stop = &plan->stops[s];
     lac_status st = LAC_OK;
     if (p->there[stop->value]) {
-      st = only_read(p, stop);
+      st = make_empty_parts(p, stop);
       if (st) return st;
       continue;
     }
     for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
-      int n = outputs_of(p, s, stream);
+      int n = list_outputs(p, s, stream);
       if (n == 0) continue;
       st = laci_part_find(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
     }
     if (st) return st;
-    pass_part(p, &stop->part[LACI_STREAM_DENSE]);
+    mark_computed(p, &stop->part[LACI_STREAM_DENSE]);
   }
   return LAC_OK;
 }

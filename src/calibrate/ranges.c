@@ -38,7 +38,7 @@ typedef struct looker {
 
 /* ---- Observing a value ---- */
 
-static bool reach(laci_range *r, const float *x, int64_t n) {
+static bool widen_range(laci_range *r, const float *x, int64_t n) {
   float low = (float)r->low, high = (float)r->high;
   bool finite = true;
   for (int64_t i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ static bool reach(laci_range *r, const float *x, int64_t n) {
   return finite;
 }
 
-static void count(laci_range *r, const float *x, int64_t n) {
+static void count_bins(laci_range *r, const float *x, int64_t n) {
   double per = r->high > r->low ? LACI_RANGE_BINS / (r->high - r->low) : 0;
   for (int64_t i = 0; i < n; i++) {
     if (x[i] == 0) {
@@ -63,16 +63,16 @@ static void count(laci_range *r, const float *x, int64_t n) {
   }
 }
 
-static lac_status see(void *context, int value, const laci_engine_port *port, const void *content,
-                      lac_error *err) {
+static lac_status observe_value(void *context, int value, const laci_engine_port *port,
+                                const void *content, lac_error *err) {
   watcher *w = context;
   if (value < 0 || w->place[value] < 0) return LAC_OK;
   laci_range *r = &w->ranges[w->place[value]];
   int64_t n = laci_shape_count(&port->type.shape);
   if (port->type.dtype != LAC_DTYPE_F32)
     return laci_fail(err, LAC_UNSUPPORTED, "value '%s' is not of floats", port->name);
-  if (w->counts) count(r, content, n);
-  else if (!reach(r, content, n))
+  if (w->counts) count_bins(r, content, n);
+  else if (!widen_range(r, content, n))
     return laci_fail(err, LAC_BAD_VALUE,
                      "value '%s' is NaN or infinite on the calibration data; wanted finite numbers",
                      w->network->graph.values[value].name);
@@ -85,7 +85,7 @@ static void *buffer(const laci_engine_port *port) { return laci_alloc(port->size
 
 static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_error *err) {
   const laci_engine_observer observer = {
-      .values = l->how->values, .n_values = l->n_values, .see = see, .context = w};
+      .values = l->how->values, .n_values = l->n_values, .see = observe_value, .context = w};
   laci_engine_options options = {.threads = 1,
                                  .dense_only = true,
                                  .finite = LACI_FINITE_ASSUMED, /* values are checked in this file
@@ -174,7 +174,7 @@ static lac_status run_all(looker *l, lac_error *err) {
 
 /* ---- Two passes ---- */
 
-static void join_reach(looker *l, laci_range *ranges) {
+static void join_ranges(looker *l, laci_range *ranges) {
   for (int v = 0; v < l->n_values; v++) {
     for (int lane = 0; lane < l->n_lanes; lane++) {
       const laci_range *r = &l->lanes[lane].ranges[v];
@@ -209,7 +209,7 @@ lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_range
   for (int k = 0; !st && k < options->n_values; k++) l.place[options->values[k]] = k;
   if (!st) st = open_lanes(&l, err);
   if (!st) st = run_all(&l, err);
-  if (!st) join_reach(&l, ranges);
+  if (!st) join_ranges(&l, ranges);
   if (!st) st = run_all(&l, err);
   if (!st) join_counts(&l, ranges);
   for (int lane = 0; lane < l.n_lanes; lane++) close_lane(&l.lanes[lane]);

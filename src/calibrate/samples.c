@@ -19,8 +19,8 @@ static int64_t best_batch(int64_t count, int64_t most) {
   return best;
 }
 
-lac_status laci_calibration_cut_of(int64_t count, int64_t most, int64_t fixed,
-                                   laci_calibration_cut *cut, lac_error *err) {
+lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fixed,
+                                        laci_calibration_cut *cut, lac_error *err) {
   if (count < 1 || (fixed > 0 && count < fixed)) {
     return laci_fail(err, LAC_BAD_SHAPE,
                      "%" PRId64 " calibration sample%s, the network wants at least %" PRId64, count,

@@ -42,8 +42,8 @@ typedef struct laci_calibration_cut {
 /** Cuts `count` samples into batches. most: the largest batch; fixed: the batch size that the
  * network requires, 0: any. Fails LAC_BAD_SHAPE where there are fewer samples than one batch needs.
  */
-LAC_MUST_CHECK lac_status laci_calibration_cut_of(int64_t count, int64_t most, int64_t fixed,
-                                                  laci_calibration_cut *cut, lac_error *err);
+LAC_MUST_CHECK lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fixed,
+                                                       laci_calibration_cut *cut, lac_error *err);
 
 /** A graph whose stored tensors may have other bytes. */
 typedef struct laci_weighted_graph {

@@ -42,7 +42,8 @@ double laci_fit_damping(const laci_fit *fit);
 void laci_fit_target(const laci_sums *sums, double *target);
 
 /** Computes out [rows, columns] = weight [rows, columns] times matrix [columns, columns]. */
-void laci_fit_times(const laci_sums *sums, const double *weight, const double *matrix, double *out);
+void laci_fit_multiply(const laci_sums *sums, const double *weight, const double *matrix,
+                       double *out);
 
 /** An N:M block of a row: columns [first, first + n_columns). */
 typedef struct laci_fit_block {

@@ -70,13 +70,13 @@ typedef struct lane {
 
 /* ---- groups ---- */
 
-static int by_mask(const void *a, const void *b) {
+static int compare_masks(const void *a, const void *b) {
   const sorted_row *x = a, *y = b;
   const int order = memcmp(x->mask, y->mask, (size_t)x->columns);
   return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static int support_of(const uint8_t *mask, int columns) {
+static int count_kept(const uint8_t *mask, int columns) {
   int n = 0;
   for (int c = 0; c < columns; c++) n += mask[c] != 0;
   return n;
@@ -87,11 +87,11 @@ static void find_groups(solver *s) {
   for (int row = 0; row < fit->rows; row++) {
     s->sorted[row] = (sorted_row){s->mask + (int64_t)row * fit->columns, fit->columns, row};
   }
-  qsort(s->sorted, (size_t)fit->rows, sizeof *s->sorted, by_mask);
+  qsort(s->sorted, (size_t)fit->rows, sizeof *s->sorted, compare_masks);
   for (int at = 0; at < fit->rows; at++) {
     const uint8_t *mask = s->sorted[at].mask;
     if (!at || memcmp(mask, s->sorted[at - 1].mask, (size_t)fit->columns) != 0) {
-      const int n = support_of(mask, fit->columns);
+      const int n = count_kept(mask, fit->columns);
       if (n > s->most_support) s->most_support = n;
       s->groups[s->n_groups++].begin = at;
     }

@@ -112,7 +112,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   double *factor = laci_alloc((size_t)n * (size_t)n, sizeof *factor);
   if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
   lac_status st = laci_fit_inverse(sums, factor, err);
-  if (!st) st = laci_fit_start(sums, factor, weight, err);
+  if (!st) st = laci_fit_start_weights(sums, factor, weight, err);
   if (!st && laci_linear_cholesky(sums->pool, factor, n)) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
                    fit->name);

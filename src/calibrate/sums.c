@@ -35,15 +35,15 @@ static void times(laci_pool *pool, const laci_fit *fit, const double *weight, co
                                                     .c = out});
 }
 
-void laci_fit_times(const laci_sums *sums, const double *weight, const double *matrix,
-                    double *out) {
+void laci_fit_multiply(const laci_sums *sums, const double *weight, const double *matrix,
+                       double *out) {
   times(sums->pool, sums->fit, weight, matrix, out);
 }
 
 void laci_fit_target(const laci_sums *sums, double *target) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
-  laci_fit_times(sums, fit->weight, fit->k ? fit->k : fit->h, target);
+  laci_fit_multiply(sums, fit->weight, fit->k ? fit->k : fit->h, target);
   for (int64_t at = 0; at < count; at++) target[at] += sums->damping * fit->weight[at];
 }
 

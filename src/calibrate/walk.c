@@ -42,7 +42,8 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;
   if (most < 1) most = 1;
   const int64_t count = w->samples->count, held = w->samples->held_back;
-  st = laci_calibration_cut_of(count, held > 0 && most > held ? held : most, fixed, &w->cut, err);
+  st = laci_calibration_cut_samples(count, held > 0 && most > held ? held : most, fixed, &w->cut,
+                                    err);
   if (!st && fixed <= 0) w->cut.judging_batch = most;
   if (!st && held > 0 && w->cut.n_batches > 1) { /* the samples that judge must not be copies of
                                                     fitted ones */
@@ -92,7 +93,7 @@ static lac_status sort_layers(laci_walk_state *w, bool *is_pruned, lac_error *er
     if (!is_wanted(w, l)) continue;
     is_pruned[w->analysis->layers[l].stored] = true;
     laci_matrix_layer *layer = &w->plan.layers[w->plan.n_layers];
-    const char *reason = laci_matrix_layer_of(w->analysis, l, w->network, layer);
+    const char *reason = laci_matrix_layer_init(w->analysis, l, w->network, layer);
     w->plan.n_layers += !reason;
     if (!reason) continue;
     w->out->layers[l].pruned = true;
@@ -129,7 +130,7 @@ static lac_status open_walk(laci_walk_state *w, lac_error *err) {
 static void close_walk(laci_walk_state *w) {
   for (int i = 0; i < LACI_STREAMS; i++) {
     for (int v = 0; w->network && w->kept[i] && v < w->network->graph.n_values; v++)
-      laci_kept_destroy(w->kept[i][v]);
+      laci_stored_batches_destroy(w->kept[i][v]);
     laci_free(w->kept[i]);
   }
   laci_frontier_clear(&w->frontier);
@@ -175,11 +176,11 @@ static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
   int *which = laci_alloc((size_t)stop->n_layers, sizeof *which), n = 0;
   lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
   if (!st && sums) st = open_grams(w, stop, grams, which, &n, err);
-  if (!st) st = laci_walk_part(w, s, grams, n, err);
+  if (!st) st = laci_walk_run_part(w, s, grams, n, err);
   for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m], w->options->pool);
   for (int l = 0; l < stop->n_layers && !st; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
-    st = laci_walk_fit(w, layer, sums ? &grams[which[l]] : NULL, err);
+    st = laci_walk_fit_layer(w, layer, sums ? &grams[which[l]] : NULL, err);
   }
   for (int m = 0; m < n; m++) laci_grams_clear(&grams[m]);
   laci_free(grams);
@@ -194,8 +195,8 @@ static lac_status compare(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
   const laci_weighted_graph pruned = {.graph = graph, .weights = w->pruned};
-  const laci_compare_options how = {.first = laci_walk_judge_first(w) * w->cut.batch,
-                                    .n = laci_walk_judge_count(w) * w->cut.batch,
+  const laci_compare_options how = {.first = laci_walk_first_judging(w) * w->cut.batch,
+                                    .n = laci_walk_count_judging(w) * w->cut.batch,
                                     .batch = w->cut.batch,
                                     .pool = w->options->pool,
                                     .budget = w->options->budget};
@@ -216,7 +217,7 @@ static lac_status compare(laci_walk_state *w, lac_error *err) {
 
 static lac_status walk(laci_walk_state *w, lac_error *err) {
   lac_status st = open_walk(w, err);
-  if (!st && w->plan.n_stops > 0) st = laci_walk_fetch(w, err);
+  if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
   for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to(w, s, err);
   if (!st) st = compare(w, err);
   if (!st) laci_progress("calibrating", w->total, w->total);

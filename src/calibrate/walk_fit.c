@@ -70,7 +70,7 @@ static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
 
 /* Stores the layer's result. Solved weights are dropped if, on samples held back, they do worse
  * than the mask alone. A score's own weights, without solve, are always used, as its paper says. */
-static void take(fitting *f, const laci_judgement *judged) {
+static void store_fit(fitting *f, const laci_judgement *judged) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];
   double energy = judged->energy > 0 ? judged->energy : 1;
@@ -88,8 +88,8 @@ static void take(fitting *f, const laci_judgement *judged) {
   *chosen = f->mask = NULL;
 }
 
-lac_status laci_walk_fit(laci_walk_state *w, const laci_matrix_layer *layer,
-                         const laci_grams *grams, lac_error *err) {
+lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
+                               const laci_grams *grams, lac_error *err) {
   fitting f = {.w = w, .layer = layer, .grams = grams};
   laci_judgement judged;
   double began = laci_clock_seconds();
@@ -100,8 +100,8 @@ lac_status laci_walk_fit(laci_walk_state *w, const laci_matrix_layer *layer,
   }
   w->out->fit_seconds += laci_clock_seconds() - began;
   const uint8_t *const others[2] = {f.before, f.after};
-  if (!st) st = laci_walk_judge(w, layer, others, &judged, err);
-  if (!st) take(&f, &judged);
+  if (!st) st = laci_walk_judge_layer(w, layer, others, &judged, err);
+  if (!st) store_fit(&f, &judged);
   close_fitting(&f);
   return st;
 }

@@ -19,47 +19,49 @@ typedef struct laci_walk_state {
   laci_calibration_cut cut;
   int n_lanes;
   laci_frontier frontier;
-  laci_kept **kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
+  laci_stored_batches *
+      *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
                                      dense network */
   const uint8_t *const *weights[LACI_STREAMS]; /* [n_stored] weights of the two networks */
   int64_t done, total;                         /* batches, for the progress log */
 } laci_walk_state;
 
 /** Returns the kept value of one of the networks. */
-static inline laci_kept *laci_walk_kept(const laci_walk_state *w, int stream, int value) {
+static inline laci_stored_batches *laci_walk_stored_batches(const laci_walk_state *w, int stream,
+                                                            int value) {
   return w->kept[w->plan.differs[value] ? stream : LACI_STREAM_DENSE][value];
 }
 
 /** First and number of the batches that judge. */
-static inline int64_t laci_walk_judge_first(const laci_walk_state *w) {
+static inline int64_t laci_walk_first_judging(const laci_walk_state *w) {
   return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
 }
-static inline int64_t laci_walk_judge_count(const laci_walk_state *w) {
-  return w->cut.n_batches - laci_walk_judge_first(w);
+static inline int64_t laci_walk_count_judging(const laci_walk_state *w) {
+  return w->cut.n_batches - laci_walk_first_judging(w);
 }
 
 /** Counts n batches as done and logs the progress. Fails LAC_INTERRUPTED. */
-LAC_MUST_CHECK lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_count_done(laci_walk_state *w, int64_t n, lac_error *err);
 
 /** Chooses the number of lanes, and how many bytes of the frontier stay in memory. Fails
  * LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
 /** Puts the network's inputs into the frontier (walk_part.c). */
-LAC_MUST_CHECK lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
 /** Runs the part before stop s for all batches in both networks, and adds the batches that fit to
  * grams, [n_grams], the sums of the stop's layers. The stop's value stays kept at least for the
  * batches that judge (walk_part.c). */
-LAC_MUST_CHECK lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
+                                             int n_grams, lac_error *err);
 /** Frees the kept values that are not needed after stop s. */
 void laci_walk_release(laci_walk_state *w, int s);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
  * (walk_fit.c). */
-LAC_MUST_CHECK lac_status laci_walk_fit(laci_walk_state *w, const laci_matrix_layer *layer,
-                                        const laci_grams *grams, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
+                                              const laci_grams *grams, lac_error *err);
 
 /** Errors of a layer, summed over the batches that judge. */
 typedef struct laci_judgement {
@@ -69,8 +71,8 @@ typedef struct laci_judgement {
 /** Compares the layer's outputs without bias: y_d, the dense weight on the dense network's inputs,
  * with y, each of the two other weights (bytes of the stored tensor) on the pruned network's inputs
  * (layer_error.c). */
-LAC_MUST_CHECK lac_status laci_walk_judge(laci_walk_state *w, const laci_matrix_layer *layer,
-                                          const uint8_t *const others[2], laci_judgement *judged,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
+                                                const uint8_t *const others[2],
+                                                laci_judgement *judged, lac_error *err);
 
 #endif

@@ -31,7 +31,7 @@ static uint64_t lane_bytes(const laci_walk_state *w, const laci_stop *stop) {
   return bytes;
 }
 
-static bool asymmetric_at(const laci_walk_state *w, const laci_stop *stop) {
+static bool is_asymmetric_at(const laci_walk_state *w, const laci_stop *stop) {
   return !w->options->symmetric && w->plan.differs[stop->value];
 }
 
@@ -42,7 +42,7 @@ static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
     bool shared = false;
     for (int other = 0; other < l && !shared; other++)
       shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
-    if (!shared) bytes += laci_grams_memory(&layer->unfold, asymmetric_at(w, stop));
+    if (!shared) bytes += laci_grams_memory(&layer->unfold, is_asymmetric_at(w, stop));
   }
   return bytes;
 }
@@ -86,7 +86,7 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }
 
-static laci_budget most_of(const laci_walk_state *w) {
+static laci_budget peak_budget(const laci_walk_state *w) {
   laci_budget start = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {
     const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
@@ -107,10 +107,10 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   if (threads > MOST_LANES) threads = MOST_LANES;
   if (threads > w->cut.n_batches) threads = w->cut.n_batches;
   w->n_lanes = (int)threads;
-  laci_budget most = most_of(w);
+  laci_budget most = peak_budget(w);
   while (w->n_lanes > 1 && most.needed > most.limit) {
     w->n_lanes /= 2;
-    most = most_of(w);
+    most = peak_budget(w);
   }
   lac_status st = laci_budget_check(&most, "the calibration", err);
   if (st) return st;

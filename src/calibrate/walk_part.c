@@ -29,14 +29,14 @@ typedef struct passage {
   lac_error *errors;
 } passage;
 
-static int ports_of(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
+static int count_ports(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
 
-static int value_of(const stream *s, int port) {
+static int port_value(const stream *s, int port) {
   const laci_part *part = s->part;
   return port < part->n_inputs ? part->inputs[port] : part->outputs[port - part->n_inputs];
 }
 
-lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err) {
+lac_status laci_walk_count_done(laci_walk_state *w, int64_t n, lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
   w->done += n;
   laci_progress("calibrating", w->done, w->total);
@@ -50,9 +50,9 @@ lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err) {
 static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
   size_t bytes = (size_t)laci_network_bytes(w->network, value);
   bool later = w->plan.last_stop[value] > s;
-  int64_t first = later ? 0 : laci_walk_judge_first(w);
-  int64_t n = later ? w->cut.n_batches : laci_walk_judge_count(w);
-  return laci_kept_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
+  int64_t first = later ? 0 : laci_walk_first_judging(w);
+  int64_t n = later ? w->cut.n_batches : laci_walk_count_judging(w);
+  return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
 }
 
 static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
@@ -61,7 +61,7 @@ static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
   const laci_part *part = &w->plan.stops[s].part[which];
   lac_status st = LAC_OK;
   one->part = part;
-  int n = ports_of(one);
+  int n = count_ports(one);
   if (n == 0) return LAC_OK;
   for (int i = 0; i < part->n_outputs && !st; i++)
     st = keep_output(w, s, which, part->outputs[i], err);
@@ -70,9 +70,9 @@ static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
   one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
   if (!one->buffers || !one->places) return laci_fail_memory(err, "a part of the network");
   for (int port = 0; port < n; port++) {
-    int value = value_of(one, port);
-    const laci_kept *kept = laci_walk_kept(w, which, value);
-    if (laci_kept_in_memory(kept) && kept->n == w->cut.n_batches) continue;
+    int value = port_value(one, port);
+    const laci_stored_batches *kept = laci_walk_stored_batches(w, which, value);
+    if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
       void *buffer = laci_alloc((size_t)laci_network_bytes(w->network, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
@@ -87,47 +87,47 @@ static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
 
 static void close_stream(const laci_walk_state *w, stream *one) {
   laci_lanes_clear(&one->lanes);
-  for (int i = 0; one->buffers && i < w->n_lanes * ports_of(one); i++) laci_free(one->buffers[i]);
+  for (int i = 0; one->buffers && i < w->n_lanes * count_ports(one); i++)
+    laci_free(one->buffers[i]);
   laci_free(one->buffers);
   laci_free(one->places);
 }
 
 /* ---- A batch ---- */
 
-static bool holds(const laci_kept *kept, int64_t batch) {
+static bool has_batch(const laci_stored_batches *kept, int64_t batch) {
   return batch >= kept->first && batch < kept->first + kept->n;
 }
 
-static lac_status pass_stream(const passage *p, int which, int lane, int64_t batch,
-                              lac_error *err) {
+static lac_status run_stream(const passage *p, int which, int lane, int64_t batch, lac_error *err) {
   const stream *one = &p->streams[which];
-  int n = ports_of(one), n_inputs = one->part->n_inputs;
+  int n = count_ports(one), n_inputs = one->part->n_inputs;
   void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
   lac_status st = LAC_OK;
   if (n == 0) return LAC_OK;
   for (int port = 0; port < n && !st; port++) {
-    const laci_kept *kept = laci_walk_kept(p->w, which, value_of(one, port));
-    places[port] = holds(kept, batch) ? laci_kept_place(kept, batch) : NULL;
+    const laci_stored_batches *kept = laci_walk_stored_batches(p->w, which, port_value(one, port));
+    places[port] = has_batch(kept, batch) ? laci_stored_batches_address(kept, batch) : NULL;
     if (places[port]) continue;
     places[port] = buffers[port];
-    if (port < n_inputs) st = laci_kept_read(kept, batch, places[port], err);
+    if (port < n_inputs) st = laci_stored_batches_read(kept, batch, places[port], err);
   }
   if (st || one->part->n_nodes == 0) return st;
   st = laci_lanes_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
   for (int port = n_inputs; port < n && !st; port++) {
-    const laci_kept *kept = laci_walk_kept(p->w, which, value_of(one, port));
-    bool in_file = holds(kept, batch) && !laci_kept_place(kept, batch);
-    if (in_file) st = laci_kept_write(kept, batch, places[port], err);
+    const laci_stored_batches *kept = laci_walk_stored_batches(p->w, which, port_value(one, port));
+    bool in_file = has_batch(kept, batch) && !laci_stored_batches_address(kept, batch);
+    if (in_file) st = laci_stored_batches_write(kept, batch, places[port], err);
   }
   return st;
 }
 
-static void pass_lanes(int64_t begin, int64_t end, void *context) {
+static void run_lanes(int64_t begin, int64_t end, void *context) {
   const passage *p = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
     for (int which = 0; which < LACI_STREAMS && !st; which++)
-      st = pass_stream(p, which, (int)lane, p->first + lane, &p->errors[lane]);
+      st = run_stream(p, which, (int)lane, p->first + lane, &p->errors[lane]);
     p->status[lane] = st;
   }
 }
@@ -136,18 +136,18 @@ static void pass_lanes(int64_t begin, int64_t end, void *context) {
 static const float *stop_value(const passage *p, int which, int lane) {
   if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
   const stream *one = &p->streams[which];
-  int n = ports_of(one);
+  int n = count_ports(one);
   for (int port = n - 1; port >= 0; port--) {
-    if (value_of(one, port) == p->value) return one->places[lane * n + port];
+    if (port_value(one, port) == p->value) return one->places[lane * n + port];
   }
   return NULL;
 }
 
-static lac_status pass_batches(passage *p, int64_t n, laci_grams *grams, int n_grams,
-                               lac_error *err) {
+static lac_status run_batches(passage *p, int64_t n, laci_grams *grams, int n_grams,
+                              lac_error *err) {
   laci_walk_state *w = p->w;
   memset(p->errors, 0, (size_t)n * sizeof *p->errors);
-  laci_pool_for(w->options->pool, n, 1, pass_lanes, p);
+  laci_pool_for(w->options->pool, n, 1, run_lanes, p);
   for (int lane = 0; lane < n; lane++) {
     if (p->status[lane] && err) *err = p->errors[lane];
     if (p->status[lane]) return p->status[lane];
@@ -160,8 +160,8 @@ static lac_status pass_batches(passage *p, int64_t n, laci_grams *grams, int n_g
   return LAC_OK;
 }
 
-lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
-                          lac_error *err) {
+lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
+                              lac_error *err) {
   passage p = {.w = w, .value = w->plan.stops[s].value};
   p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
   p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
@@ -171,8 +171,8 @@ lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_gr
   for (int which = 0; which < LACI_STREAMS && !st; which++) st = open_stream(&p, s, which, err);
   for (; p.first < w->cut.n_batches && !st; p.first += w->n_lanes) {
     int64_t left = w->cut.n_batches - p.first, n = left < w->n_lanes ? left : w->n_lanes;
-    st = pass_batches(&p, n, grams, n_grams, err);
-    if (!st) st = laci_walk_tick(w, n, err);
+    st = run_batches(&p, n, grams, n_grams, err);
+    if (!st) st = laci_walk_count_done(w, n, err);
   }
   for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p.streams[which]);
   laci_free(p.status);
@@ -184,7 +184,7 @@ void laci_walk_release(laci_walk_state *w, int s) {
   for (int v = 0; v < w->network->graph.n_values; v++) {
     if (w->plan.last_stop[v] > s) continue;
     for (int which = 0; which < LACI_STREAMS; which++) {
-      laci_kept_destroy(w->kept[which][v]);
+      laci_stored_batches_destroy(w->kept[which][v]);
       w->kept[which][v] = NULL;
     }
   }
@@ -193,9 +193,9 @@ void laci_walk_release(laci_walk_state *w, int s) {
 /* ---- The network's inputs ---- */
 
 typedef struct inputs {
-  laci_kept **kept; /* [n_inputs] NULL: not read */
-  void **buffers;   /* [n_inputs] for values that are in a file or not kept */
-  void **places;    /* [n_inputs] addresses of the values of the batch */
+  laci_stored_batches **kept; /* [n_inputs] NULL: not read */
+  void **buffers;             /* [n_inputs] for values that are in a file or not kept */
+  void **places;              /* [n_inputs] addresses of the values of the batch */
 } inputs;
 
 static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
@@ -207,12 +207,13 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
       return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds no numbers",
                        graph->values[value].name);
     if (w->plan.last_stop[value] >= 0) {
-      laci_kept **kept = &w->kept[LACI_STREAM_DENSE][value];
-      lac_status st = laci_kept_create(&w->frontier, bytes, 0, w->cut.n_batches, kept, err);
+      laci_stored_batches **kept = &w->kept[LACI_STREAM_DENSE][value];
+      lac_status st =
+          laci_stored_batches_create(&w->frontier, bytes, 0, w->cut.n_batches, kept, err);
       if (st) return st;
       in->kept[i] = *kept;
     }
-    if (in->kept[i] && laci_kept_in_memory(in->kept[i])) continue;
+    if (in->kept[i] && laci_stored_batches_in_memory(in->kept[i])) continue;
     in->buffers[i] = laci_alloc(bytes, 1);
     if (!in->buffers[i]) return laci_fail_memory(err, "the network's inputs");
   }
@@ -222,19 +223,19 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
 static lac_status fetch_batch(laci_walk_state *w, const inputs *in, int64_t batch, lac_error *err) {
   int n = w->network->graph.n_inputs;
   for (int i = 0; i < n; i++) {
-    void *place = in->kept[i] ? laci_kept_place(in->kept[i], batch) : NULL;
+    void *place = in->kept[i] ? laci_stored_batches_address(in->kept[i], batch) : NULL;
     in->places[i] = place ? place : in->buffers[i];
   }
   const laci_calibration_samples *s = w->samples;
   lac_status st = s->fetch(s->context, batch * w->cut.batch, w->cut.batch, in->places, err);
   for (int i = 0; i < n && !st; i++) {
-    if (in->kept[i] && !laci_kept_in_memory(in->kept[i]))
-      st = laci_kept_write(in->kept[i], batch, in->buffers[i], err);
+    if (in->kept[i] && !laci_stored_batches_in_memory(in->kept[i]))
+      st = laci_stored_batches_write(in->kept[i], batch, in->buffers[i], err);
   }
   return st;
 }
 
-lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err) {
+lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err) {
   size_t n = (size_t)w->network->graph.n_inputs;
   inputs in = {.kept = laci_alloc(n + 1, sizeof *in.kept),
                .buffers = laci_alloc(n + 1, sizeof *in.buffers),
@@ -244,7 +245,7 @@ lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err) {
   if (!st) st = open_inputs(w, &in, err);
   for (int64_t batch = 0; batch < w->cut.n_batches && !st; batch++) {
     st = fetch_batch(w, &in, batch, err);
-    if (!st) st = laci_walk_tick(w, 1, err);
+    if (!st) st = laci_walk_count_done(w, 1, err);
   }
   for (size_t i = 0; in.buffers && i < n; i++) laci_free(in.buffers[i]);
   laci_free(in.kept);

@@ -75,7 +75,7 @@ static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNor
 
 /** Follows `value` through norms (if `norms`) and one activation, each its only reader; returns the
  * value after them. */
-static int after(const finder *f, int value, bool norms) {
+static int value_after_norms(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {
     const laci_value *v = &g->values[value];
@@ -95,7 +95,7 @@ static bool is_layer(const finder *f, const laci_node *node) {
          node->outputs[0] >= 0 && f->computed[node->outputs[0]];
 }
 
-static void add(const finder *f, int value, int *blocks, int *n) {
+static void add_block(const finder *f, int value, int *blocks, int *n) {
   bool known = value == f->logits;
   for (int at = 0; at < *n; at++) known |= blocks[at] == value;
   if (!known) blocks[(*n)++] = value;
@@ -111,7 +111,7 @@ static void find_layers(const finder *f, int *blocks, int *n) {
   for (int k = 0; k < g->n_nodes; k++) {
     if (!is_layer(f, &g->nodes[k])) continue;
     if (++at % apart == 0 && at < n_layers)
-      add(f, after(f, g->nodes[k].outputs[0], true), blocks, n);
+      add_block(f, value_after_norms(f, g->nodes[k].outputs[0], true), blocks, n);
   }
 }
 
@@ -126,7 +126,8 @@ lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_e
   if (!st) st = unmark_others(&f, err);
   for (int k = 0; k < graph->n_nodes && !st; k++) {
     const laci_node *node = &graph->nodes[k];
-    if (is_residual(&f, node)) add(&f, after(&f, node->outputs[0], false), found, n);
+    if (is_residual(&f, node))
+      add_block(&f, value_after_norms(&f, node->outputs[0], false), found, n);
   }
   if (!st && *n == 0) find_layers(&f, found, n);
   laci_free(f.computed);

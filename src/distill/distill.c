@@ -35,13 +35,13 @@ typedef struct refiner {
 
 static const laci_graph *graph_of(const refiner *r) { return r->p->analysis->graph; }
 
-static int64_t worked_on(const refiner *r) {
+static int64_t count_fitting_samples(const refiner *r) {
   return r->how->samples->count - r->how->samples->held_back;
 }
 
 /* ---- The pruned network with its current weights ---- */
 
-static void mix(refiner *r) {
+static void mix_weights(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
     r->mixed[s] = r->made[s]              ? r->made[s]
                   : r->fitted->weights[s] ? r->fitted->weights[s]
@@ -64,13 +64,13 @@ static lac_status find_masks(refiner *r, lac_error *err) {
   return LAC_OK;
 }
 
-static void make(refiner *r, int stored, uint8_t *take) {
+static void set_made_weight(refiner *r, int stored, uint8_t *take) {
   laci_free(r->made[stored]);
   r->made[stored] = take;
 }
 
 /* Moves the new weights into the pruning; until then, it holds the dense network's weights. */
-static void put_in_place(refiner *r) {
+static void move_made_weights(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
     if (!r->made[s]) continue;
     uint8_t **place = r->fitted->masks[s] ? &r->fitted->weights[s] : &r->p->weights[s];
@@ -99,7 +99,8 @@ static lac_status compare(refiner *r, const laci_weighted_graph *candidate,
 
 /* Stores the error as to->reason and returns LAC_OK where it only says what the network or the
  * machine does not allow; else returns st. */
-static lac_status excuse(refiner *r, lac_status st, const char *what, lac_error *err) {
+static lac_status tolerate_unsupported(refiner *r, lac_status st, const char *what,
+                                       lac_error *err) {
   if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
     return st;
   char text[sizeof err->text + 64];
@@ -112,9 +113,9 @@ static lac_status excuse(refiner *r, lac_status st, const char *what, lac_error 
 
 /* ---- Statistics ---- */
 
-static lac_status estimate(refiner *r, laci_graph *view, lac_error *err) {
-  int64_t first = r->how->first_changed < worked_on(r) ? r->how->first_changed : 0;
-  int64_t n = worked_on(r) - first;
+static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *err) {
+  int64_t first = r->how->first_changed < count_fitting_samples(r) ? r->how->first_changed : 0;
+  int64_t n = count_fitting_samples(r) - first;
   const laci_recalibrate_options how = {.batch = AGAIN_BATCH,
                                         .first = first,
                                         .n = n < AGAIN_MOST ? n : AGAIN_MOST,
@@ -132,7 +133,7 @@ static lac_status recalibrate(refiner *r, lac_error *err) {
   laci_graph *view = NULL;
   laci_output_difference found;
   lac_status st = laci_graph_view_create(graph_of(r), r->mixed, &view, err);
-  if (!st) st = estimate(r, view, err);
+  if (!st) st = estimate_statistics(r, view, err);
   const laci_weighted_graph candidate = {.graph = view};
   if (!st) st = compare(r, &candidate, &found, err);
   if (!st) {
@@ -141,12 +142,12 @@ static lac_status recalibrate(refiner *r, lac_error *err) {
   }
   for (int s = 0; !st && r->to->recalibrated && s < view->n_stored; s++) {
     if (!view->stored[s].owned) continue;
-    make(r, s, view->stored[s].owned);
+    set_made_weight(r, s, view->stored[s].owned);
     view->stored[s].owned = NULL;
   }
   if (!st && r->to->recalibrated) r->fitted->outputs = found;
   laci_graph_view_destroy(view);
-  mix(r);
+  mix_weights(r);
   return st;
 }
 
@@ -158,8 +159,8 @@ static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
                              lac_error *err) {
   laci_refine_options how = {.seconds = r->how->steps > 0 ? 0 : r->how->seconds,
                              .steps = r->how->steps,
-                             .n_fitted = worked_on(r),
-                             .first_held = worked_on(r),
+                             .n_fitted = count_fitting_samples(r),
+                             .first_held = count_fitting_samples(r),
                              .n_held = r->how->samples->held_back,
                              .masks = r->masks,
                              .batch = AGAIN_BATCH,
@@ -186,7 +187,7 @@ static lac_status refine(refiner *r, lac_error *err) {
     if (refined.weights[s]) r->mixed[s] = refined.weights[s];
   if (refined.kept) st = compare(r, &student, &found, err);
   for (int s = 0; s < n && refined.kept && !st; s++) {
-    if (refined.weights[s]) make(r, s, refined.weights[s]);
+    if (refined.weights[s]) set_made_weight(r, s, refined.weights[s]);
     refined.weights[s] = NULL;
   }
   if (!st) {
@@ -217,7 +218,7 @@ static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_er
     r->p->calibration.drop = drop;
     return LAC_OK;
   }
-  for (int s = 0; s < graph_of(r)->n_stored; s++) make(r, s, NULL);
+  for (int s = 0; s < graph_of(r)->n_stored; s++) set_made_weight(r, s, NULL);
   r->fitted->outputs = *fitted;
   r->to->recalibrated = r->to->refined = false;
   r->to->reason =
@@ -226,13 +227,14 @@ static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_er
   return LAC_OK;
 }
 
-static lac_status run(refiner *r, lac_error *err) {
+static lac_status improve_network(refiner *r, lac_error *err) {
   lac_status st = LAC_OK;
   const laci_output_difference fitted = r->fitted->outputs;
   r->to->error_fitted = fitted.relative;
-  if (r->how->recalibrate) st = excuse(r, recalibrate(r, err), "statistics again", err);
+  if (r->how->recalibrate)
+    st = tolerate_unsupported(r, recalibrate(r, err), "statistics again", err);
   if (!st && (r->how->seconds > 0 || r->how->steps > 0))
-    st = excuse(r, refine(r, err), "no refinement", err);
+    st = tolerate_unsupported(r, refine(r, err), "no refinement", err);
   return st ? st : judge(r, &fitted, err);
 }
 
@@ -256,10 +258,10 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
       r.made && r.mixed && r.masks && r.unpacked ? LAC_OK : laci_fail_memory(&own, "the pruning");
   if (!st) st = find_masks(&r, &own);
   if (!st) {
-    mix(&r);
-    st = run(&r, &own);
+    mix_weights(&r);
+    st = improve_network(&r, &own);
   }
-  if (!st) put_in_place(&r);
+  if (!st) move_made_weights(&r);
   if (st && err) *err = own;
   for (size_t s = 0; s < n && r.made; s++) laci_free(r.made[s]);
   for (size_t s = 0; s < n && r.unpacked; s++) laci_free(r.unpacked[s]);

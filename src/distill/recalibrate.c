@@ -145,7 +145,7 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 /** Runs n batches, from number k on. */
-static lac_status run_some(job *j, int64_t k, int64_t n, lac_error *err) {
+static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at++) {
     st = j->samples->fetch(j->samples->context, j->options->first + (k + at) * j->batch, j->batch,
@@ -167,7 +167,7 @@ static lac_status run_batches(job *j, lac_error *err) {
   for (int64_t k = 0; k < j->n_batches && !st; k += j->n_lanes) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     int64_t left = j->n_batches - k, n = left < j->n_lanes ? left : j->n_lanes;
-    st = run_some(j, k, n, err);
+    st = run_batches_from(j, k, n, err);
     laci_progress(what, k + n, j->n_batches);
   }
   return st;

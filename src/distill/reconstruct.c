@@ -119,26 +119,26 @@ void laci_reconstruct_destroy(laci_reconstruct *r) {
 
 /* ---- Sizes ---- */
 
-static int64_t values_of(const laci_reconstruct *r, int value) {
+static int64_t values_per_sample(const laci_reconstruct *r, int value) {
   return laci_shape_count(&r->teacher->graph->values[value].type.shape) / r->batch;
 }
 
-int laci_reconstruct_targets(const laci_reconstruct *r) { return r->teacher->n_targets; }
+int laci_reconstruct_count_targets(const laci_reconstruct *r) { return r->teacher->n_targets; }
 
 int64_t laci_reconstruct_target_size(const laci_reconstruct *r, int k) {
-  return values_of(r, r->teacher->targets[k]);
+  return values_per_sample(r, r->teacher->targets[k]);
 }
 
 int64_t laci_reconstruct_image_size(const laci_reconstruct *r) {
-  return values_of(r, r->teacher->images);
+  return values_per_sample(r, r->teacher->images);
 }
 
 laci_trainer *laci_reconstruct_trainer(laci_reconstruct *r) { return r->trainer; }
 
 /* ---- A step ---- */
 
-lac_status laci_reconstruct_teach(laci_reconstruct *r, const float *images, float *const *targets,
-                                  lac_error *err) {
+lac_status laci_reconstruct_run_teacher(laci_reconstruct *r, const float *images,
+                                        float *const *targets, lac_error *err) {
   const laci_graph *graph = r->teacher->graph;
   for (int k = 0; k < r->teacher->n_targets; k++) {
     for (int i = 0; i < graph->n_outputs; i++)

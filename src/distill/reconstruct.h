@@ -41,15 +41,16 @@ LAC_MUST_CHECK lac_status laci_reconstruct_create(const laci_graph *student,
 void laci_reconstruct_destroy(laci_reconstruct *reconstruct); /* NULL is fine */
 
 /** The number of targets: the logits, then the blocks' outputs. */
-int laci_reconstruct_targets(const laci_reconstruct *reconstruct);
+int laci_reconstruct_count_targets(const laci_reconstruct *reconstruct);
 /** Floats of target k for one sample. */
 int64_t laci_reconstruct_target_size(const laci_reconstruct *reconstruct, int k);
 /** Floats of one sample of the input. */
 int64_t laci_reconstruct_image_size(const laci_reconstruct *reconstruct);
 /** Runs the teacher on a batch of images and writes what the student is to reproduce: targets[k] is
  * [batch, laci_reconstruct_target_size(k)]; k = 0 is the logits, k >= 1 a block's output. */
-LAC_MUST_CHECK lac_status laci_reconstruct_teach(laci_reconstruct *reconstruct, const float *images,
-                                                 float *const *targets, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reconstruct_run_teacher(laci_reconstruct *reconstruct,
+                                                       const float *images, float *const *targets,
+                                                       lac_error *err);
 /** Runs one training step at this learning rate; *loss is the loss before the step. Fails
  * LAC_BAD_VALUE where the loss is not finite: the weights are then unchanged. */
 LAC_MUST_CHECK lac_status laci_reconstruct_step(laci_reconstruct *reconstruct, const float *images,

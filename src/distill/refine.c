@@ -133,7 +133,7 @@ static void take_weights(job *j, laci_graph *from) {
   }
 }
 
-static lac_status choose(job *j, lac_error *err) {
+static lac_status keep_if_better(job *j, lac_error *err) {
   lac_status st = laci_graph_view_create(j->student->graph, j->student->weights, &j->result, err);
   if (!st) st = laci_reconstruct_store(j->reconstruct, j->result, err);
   if (!st) st = judge(j, j->result, &j->to->after, err);
@@ -167,7 +167,7 @@ static lac_status open_job(job *j, lac_error *err) {
   return st;
 }
 
-static lac_status check(const job *j, lac_error *err) {
+static lac_status check_options(const job *j, lac_error *err) {
   const laci_refine_options *o = j->o;
   if (!(o->seconds > 0) && o->steps < 1)
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -197,7 +197,7 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
            .batch = options->batch > 0 ? options->batch : BATCH};
   *refined = (laci_refined){.n_stored = student->graph->n_stored};
   if (j.batch > options->n_fitted) j.batch = options->n_fitted;
-  lac_status st = check(&j, err);
+  lac_status st = check_options(&j, err);
   if (st) return st;
   refined->weights = laci_alloc((size_t)refined->n_stored + 1, sizeof *refined->weights);
   if (!refined->weights) st = laci_fail_memory(err, "refined weights");
@@ -206,7 +206,7 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
   if (!st) st = judge(&j, j.views[0], &refined->before, err);
   if (!st) st = open_job(&j, err);
   if (!st) st = take_steps(&j, err);
-  if (!st) st = choose(&j, err);
+  if (!st) st = keep_if_better(&j, err);
   laci_distill_targets_destroy(j.batches);
   laci_reconstruct_destroy(j.reconstruct);
   for (int k = 0; k < 2; k++) laci_graph_view_destroy(j.views[k]);

@@ -28,7 +28,7 @@ struct laci_distill_targets {
 };
 
 /** Do so many more bytes fit? If so, adds them to *held. */
-static bool fits(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
+static bool reserve_bytes(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_has(t->how.budget, *held + bytes)) return false;
   *held += bytes;
@@ -50,9 +50,9 @@ static lac_status make_buffers(laci_distill_targets *t, lac_error *err) {
   const laci_distill_targets_options *o = &t->how;
   size_t n = (size_t)o->n, image = (size_t)t->image_size, all = (size_t)t->target_sizes;
   uint64_t held = (uint64_t)o->batch * (image + all) * sizeof(float);
-  if (fits(t, n * image * sizeof(float), &held)) {
+  if (reserve_bytes(t, n * image * sizeof(float), &held)) {
     t->images = laci_alloc(n * image, sizeof *t->images);
-    if (fits(t, n * all * sizeof(float), &held)) {
+    if (reserve_bytes(t, n * all * sizeof(float), &held)) {
       t->kept = laci_alloc(n * all, sizeof *t->kept);
       t->known = laci_alloc(n, sizeof *t->known);
     }
@@ -81,7 +81,7 @@ lac_status laci_distill_targets_create(laci_reconstruct *reconstruct,
   *t = (laci_distill_targets){.reconstruct = reconstruct,
                               .samples = samples,
                               .how = *options,
-                              .n_targets = laci_reconstruct_targets(reconstruct),
+                              .n_targets = laci_reconstruct_count_targets(reconstruct),
                               .image_size = laci_reconstruct_image_size(reconstruct)};
   for (int k = 0; k < t->n_targets; k++)
     t->target_sizes += laci_reconstruct_target_size(reconstruct, k);
@@ -136,7 +136,7 @@ typedef struct gathering {
   bool targets, keep;
 } gathering;
 
-static void gather(int64_t begin, int64_t end, void *context) {
+static void gather_rows(int64_t begin, int64_t end, void *context) {
   const gathering *g = context;
   laci_distill_targets *t = g->t;
   for (int64_t row = begin; row < end; row++) {
@@ -148,28 +148,29 @@ static void gather(int64_t begin, int64_t end, void *context) {
 }
 
 /** Makes a batch of the next samples of the order, from memory. */
-static lac_status take_kept(laci_distill_targets *t, lac_error *err) {
+static lac_status next_from_memory(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
   bool known = t->kept != NULL;
-  laci_pool_for(t->how.pool, batch, 1, gather, &g);
+  laci_pool_for(t->how.pool, batch, 1, gather_rows, &g);
   for (int64_t row = 0; row < batch && known; row++) known = t->known[g.order[row]];
   g.targets = true;
   g.keep = !known;
   lac_status st =
-      known ? LAC_OK : laci_reconstruct_teach(t->reconstruct, t->batch_images, t->targets, err);
-  if (!st && t->kept) laci_pool_for(t->how.pool, batch, 1, gather, &g);
+      known ? LAC_OK
+            : laci_reconstruct_run_teacher(t->reconstruct, t->batch_images, t->targets, err);
+  if (!st && t->kept) laci_pool_for(t->how.pool, batch, 1, gather_rows, &g);
   for (int64_t row = 0; row < batch && t->kept && !st; row++) t->known[g.order[row]] = true;
   t->at += batch;
   return st;
 }
 
 /** Reads the next batch of the order: neighbouring samples of the data. */
-static lac_status take_read(laci_distill_targets *t, lac_error *err) {
+static lac_status next_from_data(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
   lac_status st = t->samples->fetch(t->samples->context, first, t->how.batch, &to, err);
-  return st ? st : laci_reconstruct_teach(t->reconstruct, t->batch_images, t->targets, err);
+  return st ? st : laci_reconstruct_run_teacher(t->reconstruct, t->batch_images, t->targets, err);
 }
 
 lac_status laci_distill_targets_next(laci_distill_targets *t, const float **images,
@@ -177,5 +178,5 @@ lac_status laci_distill_targets_next(laci_distill_targets *t, const float **imag
   if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle(t);
   *images = t->batch_images;
   *targets = (const float *const *)t->targets;
-  return t->images ? take_kept(t, err) : take_read(t, err);
+  return t->images ? next_from_memory(t, err) : next_from_data(t, err);
 }

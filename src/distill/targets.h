@@ -28,7 +28,7 @@ LAC_MUST_CHECK lac_status laci_distill_targets_create(laci_reconstruct *reconstr
 void laci_distill_targets_destroy(laci_distill_targets *targets); /* NULL is fine */
 
 /** Gives the next batch: images [batch, ...] and targets[k] [batch, ...], as views that are valid
- * until the next call. Fails as samples->fetch and laci_reconstruct_teach. */
+ * until the next call. Fails as samples->fetch and laci_reconstruct_run_teacher. */
 LAC_MUST_CHECK lac_status laci_distill_targets_next(laci_distill_targets *from,
                                                     const float **images,
                                                     const float *const **targets, lac_error *err);

@@ -3,7 +3,8 @@
  * values, removes nodes.
  *
  *   laci_onnx_edit_begin(file, &edit, err)
- *   name = laci_edit_unique_name(edit, "x", "_scale"); laci_edit_add_tensor(...); laci_edit_add_node(...)
+ *   name = laci_edit_unique_name(edit, "x", "_scale")
+ *   laci_edit_add_tensor(...); laci_edit_add_node(...)
  *   laci_onnx_edit_apply(edit, &graph, err)     the file is changed, and graph is imported from it
  *   laci_onnx_edit_keep(edit) or laci_onnx_edit_undo(edit)
  *

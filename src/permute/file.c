@@ -42,7 +42,7 @@ static uint64_t structure_hash(const laci_graph *graph) {
 }
 
 /* Returns the positions of a class's channels as JSON: runs of equal step. */
-static json_t *runs_of(laci_json_writer *w, const int32_t *position, int n) {
+static json_t *runs_json(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
     int step = i + 1 < n ? position[i + 1] - position[i] : 1, count = 1;
@@ -78,7 +78,7 @@ static void add_place(int stored_id, int axis, int conv_groups, void *context) {
   laci_json_add(c->w, place, "axis", json_integer(axis));
   laci_json_add(c->w, place, "group",
                 conv_groups > 0 ? json_integer(c->position[0] / size) : json_null());
-  laci_json_add(c->w, place, "runs", runs_of(c->w, position, c->n));
+  laci_json_add(c->w, place, "runs", runs_json(c->w, position, c->n));
   laci_json_add(c->w, place, "copy", json_integer(c->copy));
   laci_json_append(c->w, c->places, place);
 }

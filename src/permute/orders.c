@@ -165,8 +165,8 @@ void laci_order_walk_clear(laci_order_walk *walk) {
 }
 
 /* Returns the combined index in this table that the outer axes contribute. */
-static int64_t item_start(const struct laci_order_walk_item *item, int inner,
-                          const int64_t *index) {
+static int64_t outer_index(const struct laci_order_walk_item *item, int inner,
+                           const int64_t *index) {
   int64_t q = 0;
   for (int axis = 0; axis < inner; axis++) q += item->step[axis] * index[axis];
   bool outer_row = item->row_axis >= 0 && item->row_axis != inner;
@@ -183,7 +183,7 @@ static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t
   int64_t step = 0;
   for (int i = 0; i < walk->n_items; i++) {
     const struct laci_order_walk_item *item = &walk->items[i];
-    int64_t q = item_start(item, inner, index);
+    int64_t q = outer_index(item, inner, index);
     if (item->step[inner]) {
       step = item->step[inner];
       offset = item->offset + q + at * step;
@@ -201,7 +201,7 @@ static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t
   for (int k = 0; k < walk->n_items; k++) {
     const struct laci_order_walk_item *item = &walk->items[k];
     if (item->row_axis != inner) continue;
-    int64_t q = item_start(item, inner, index);
+    int64_t q = outer_index(item, inner, index);
     for (int64_t i = 0; i < n; i++)
       sources[i] += item->offset[q + (at + i) / item->rows_per_group * item->size];
   }

@@ -54,7 +54,7 @@ void laci_plan_destroy(laci_plan *plan) {
   laci_free(plan);
 }
 
-bool laci_plan_moves(const laci_plan *plan, int group) {
+bool laci_plan_moves_channels(const laci_plan *plan, int group) {
   const int32_t *order = plan->found[group].order;
   for (int c = 0; c < plan->analysis->groups[group].n_channels; c++) {
     if (order[c] != c) return true;
@@ -78,12 +78,12 @@ static bool order_tracks_of(laci_plan *plan, int g) {
   return true;
 }
 
-lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err) {
-  bool ok = !laci_plan_moves(plan, group) || order_tracks_of(plan, group);
+lac_status laci_plan_fix_order(laci_plan *plan, int group, lac_error *err) {
+  bool ok = !laci_plan_moves_channels(plan, group) || order_tracks_of(plan, group);
   return ok ? LAC_OK : laci_fail_memory(err, "the orders");
 }
 
-static bool fill_value(laci_plan *plan, int value) {
+static bool set_value_orders(laci_plan *plan, int value) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_find_track_axes(plan->analysis, value, axes), n_moved = 0;
   laci_value_orders *out = &plan->orders.values[value];
@@ -111,7 +111,7 @@ static lac_status order_tracks(laci_plan *plan, lac_error *err) {
   for (;;) {
     clear_track_orders(plan);
     for (int g = 0; g < a->n_groups; g++) {
-      if (!a->groups[g].frozen && laci_plan_moves(plan, g) && !order_tracks_of(plan, g)) {
+      if (!a->groups[g].frozen && laci_plan_moves_channels(plan, g) && !order_tracks_of(plan, g)) {
         return laci_fail_memory(err, "the orders");
       }
     }
@@ -119,7 +119,7 @@ static lac_status order_tracks(laci_plan *plan, lac_error *err) {
     if (!laci_analysis_check_orders(a, plan->track_order, &bad))
       return laci_fail_memory(err, "the certificate");
     if (bad == -1) return LAC_OK;
-    if (bad < 0 || !laci_plan_moves(plan, bad)) {
+    if (bad < 0 || !laci_plan_moves_channels(plan, bad)) {
       return laci_fail(err, LAC_INTERNAL,
                        "the certificate does not hold, and no group of channels is to blame");
     }
@@ -140,7 +140,7 @@ lac_status laci_plan_complete(laci_plan *plan, lac_error *err) {
                                          sizeof *plan->orders.values);
   if (!plan->orders.values) return laci_fail_memory(err, "the orders");
   for (int v = 0; v < plan->orders.n_values; v++) {
-    if (!fill_value(plan, v)) return laci_fail_memory(err, "the orders");
+    if (!set_value_orders(plan, v)) return laci_fail_memory(err, "the orders");
   }
   return LAC_OK;
 }

@@ -39,7 +39,7 @@ LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern
 
 /** Puts found[group].order into the track orders, so that later searches treat it as fixed.
  * Complete the plan before it is used. */
-LAC_MUST_CHECK lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_fix_order(laci_plan *plan, int group, lac_error *err);
 
 /** Makes the track orders and the orders of all values from found[g].order of all groups, and
  * checks them by the certificate. A group that fails it is reset to the identity, with an error in
@@ -47,6 +47,6 @@ LAC_MUST_CHECK lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_e
 LAC_MUST_CHECK lac_status laci_plan_complete(laci_plan *plan, lac_error *err);
 
 /** Does the order of this group move any channel? False: the order is the identity. */
-bool laci_plan_moves(const laci_plan *plan, int group);
+bool laci_plan_moves_channels(const laci_plan *plan, int group);
 
 #endif

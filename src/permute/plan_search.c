@@ -35,7 +35,7 @@ static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
 
 /* Does an earlier consumer of the group read the same weight? Such a weight counts once. Within a
  * layer all columns are different. */
-static bool seen_before(const builder *b, const laci_group *group, int at) {
+static bool is_counted_before(const builder *b, const laci_group *group, int at) {
   const laci_analysis *a = b->plan->analysis;
   const laci_consumer *one = &group->consumers[at];
   if (b->n_layers_with[a->layers[one->layer].stored] < 2) return false;
@@ -61,7 +61,7 @@ static const laci_consumer *consumer_of(const builder *b, const user *u) {
   return &b->plan->analysis->groups[u->group].consumers[u->at];
 }
 
-static int by_rows(const void *x, const void *y) {
+static int compare_rows(const void *x, const void *y) {
   const user *a = x, *b = y;
   if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
   if (a->conv_group != b->conv_group) return a->conv_group < b->conv_group ? -1 : 1;
@@ -87,7 +87,7 @@ static void note_long_runs(builder *b, const user *users, int n) {
 static bool is_long_run(const builder *b, int g, int at) { return b->long_run[b->first[g] + at]; }
 
 /* Is a consumer of the group left out? Then no order can be proven the best. */
-static bool leaves_out(const builder *b, int g) {
+static bool has_long_run(const builder *b, int g) {
   for (int k = 0; k < b->plan->analysis->groups[g].n_consumers; k++) {
     if (is_long_run(b, g, k)) return true;
   }
@@ -95,7 +95,8 @@ static bool leaves_out(const builder *b, int g) {
 }
 
 /* Does a block of the group also hold channels of another searchable group? */
-static bool mixes(const builder *b, int g, const int32_t *searched_by, const laci_consumer *one) {
+static bool shares_blocks(const builder *b, int g, const int32_t *searched_by,
+                          const laci_consumer *one) {
   const laci_analysis *a = b->plan->analysis;
   const laci_weight_view *view = &a->layers[one->layer].view;
   int n = a->groups[g].n_channels;
@@ -125,7 +126,7 @@ static bool note_mixed(builder *b, const user *users, int n) {
   for (int k = 0; k < n; k++) {
     int g = users[k].group;
     if (!b->plan->held[g] && !b->mixed[g])
-      b->mixed[g] = mixes(b, g, searched_by, consumer_of(b, &users[k]));
+      b->mixed[g] = shares_blocks(b, g, searched_by, consumer_of(b, &users[k]));
   }
   laci_free(searched_by);
   return true;
@@ -166,7 +167,7 @@ static bool builder_init(builder *b) {
       users[at++] = (user){.layer = one->layer, .conv_group = one->conv_group, .group = g, .at = k};
     }
   }
-  if (ok && n_users > 1) qsort(users, (size_t)n_users, sizeof *users, by_rows);
+  if (ok && n_users > 1) qsort(users, (size_t)n_users, sizeof *users, compare_rows);
   ok = ok && note_rows(b, users, n_users);
   laci_free(users);
   return ok;
@@ -208,7 +209,7 @@ static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
-    if (is_long_run(b, g, k) || seen_before(b, group, k)) continue;
+    if (is_long_run(b, g, k) || is_counted_before(b, group, k)) continue;
     laci_slice *slice = &slices[problem->n_slices++];
     *slice = (laci_slice){.weight = views ? views[one->layer] : layer->view,
                           .outer_end = layer->view.outer,
@@ -233,7 +234,7 @@ static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *
   laci_problem problem;
   if (!b->views) return LAC_OK;
   if (!make_problem(b, g, NULL, &problem)) return laci_fail_memory(err, "the search");
-  return laci_search_measure(&problem, pool, found, err);
+  return laci_search_measure_order(&problem, pool, found, err);
 }
 
 /** The independent problems, and which process searches each. */
@@ -306,13 +307,13 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
   laci_comm *comm = options->comm;
   listed l = {0};
   lac_status st = list_independent(b, options->effort, &l, err);
-  if (!st) st = laci_plan_deal(l.cost, l.n, laci_comm_size(comm), l.owner, err);
+  if (!st) st = laci_plan_assign_owners(l.cost, l.n, laci_comm_size(comm), l.owner, err);
   if (!st) st = search_own(b, &l, options, pool, err);
-  const laci_dealt dealt = {l.n, l.found, l.n_channels, l.owner};
-  st = laci_plan_gather(comm, st, &dealt, err);
+  const laci_owned_problems dealt = {l.n, l.found, l.n_channels, l.owner};
+  st = laci_plan_exchange_results(comm, st, &dealt, err);
   for (int k = 0; k < l.n && !st; k++) {
     plan->found[l.group[k]] = l.found[k];
-    plan->found[l.group[k]].proven &= !leaves_out(b, l.group[k]);
+    plan->found[l.group[k]].proven &= !has_long_run(b, l.group[k]);
   }
   listed_clear(&l);
   return st;
@@ -320,7 +321,7 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
 
 /* Returns the seconds up to `end` that work of cost `part` gets, if `whole` is the cost of all
  * remaining work; 0: no limit. */
-static double share_of(double end, double part, double whole) {
+static double time_share(double end, double part, double whole) {
   if (!(end > 0)) return 0;
   double seconds = (end - laci_clock_seconds()) * (whole > 0 ? part / whole : 1);
   return seconds > 1e-6 ? seconds : 1e-6;
@@ -335,19 +336,20 @@ static lac_status search_in_turn(builder *b, laci_search_options options, double
     laci_problem problem;
     if (!make_problem(b, g, b->views, &problem)) return laci_fail_memory(err, "the search");
     double here = laci_search_cost(&problem, options.effort);
-    options.seconds = share_of(end, here, cost);
+    options.seconds = time_share(end, here, cost);
     cost -= here;
     st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
     if (!st) st = measure_again(b, g, pool, &b->plan->found[g], err);
-    b->plan->found[g].proven &= !leaves_out(b, g);
-    if (!st) st = laci_plan_hold_still(b->plan, g, err);
+    b->plan->found[g].proven &= !has_long_run(b, g);
+    if (!st) st = laci_plan_fix_order(b->plan, g, err);
   }
   return st;
 }
 
 /* Sends the orders of the mixed groups from process 0 to the others. Process 0 alone searches them,
  * since each search depends on the previous one. st: the status of that search. */
-static lac_status gather_mixed(const builder *b, lac_status st, laci_comm *comm, lac_error *err) {
+static lac_status broadcast_mixed(const builder *b, lac_status st, laci_comm *comm,
+                                  lac_error *err) {
   laci_plan *plan = b->plan;
   const size_t most = (size_t)plan->analysis->n_searchable;
   int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
@@ -359,7 +361,8 @@ static lac_status gather_mixed(const builder *b, lac_status st, laci_comm *comm,
     n_channels[n] = plan->analysis->groups[g].n_channels;
     found[n++] = plan->found[g];
   }
-  st = laci_plan_gather(comm, st, &(laci_dealt){n, found, n_channels, owner}, err);
+  st = laci_plan_exchange_results(comm, st, &(laci_owned_problems){n, found, n_channels, owner},
+                                  err);
   for (int g = 0, k = 0; g < (int)most && !st; g++) {
     if (b->mixed[g] && !plan->held[g]) plan->found[g] = found[k++];
   }
@@ -387,14 +390,14 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
     else cost[b.mixed[g]] += laci_search_cost(&problem, options->effort);
   }
   cost[0] /= (double)laci_pool_threads(pool) * laci_comm_size(comm);
-  how.seconds = share_of(end, cost[0], cost[0] + cost[1]);
+  how.seconds = time_share(end, cost[0], cost[0] + cost[1]);
   st = laci_comm_agree(comm, st, err);
   if (!st) st = search_independent(&b, &how, pool, err);
   if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
   if (!st) {
     bool first = laci_comm_rank(comm) == 0;
     if (first) st = search_in_turn(&b, how, end, cost[1], pool, err);
-    st = gather_mixed(&b, st, comm, err);
+    st = broadcast_mixed(&b, st, comm, err);
   }
   if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
   laci_arena_clear(&b.arena);

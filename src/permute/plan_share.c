@@ -26,7 +26,8 @@ static int most_expensive_first(const void *a, const void *b) {
   return x->problem - y->problem;
 }
 
-lac_status laci_plan_deal(const double *cost, int n, int n_processes, int *owner, lac_error *err) {
+lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes, int *owner,
+                                   lac_error *err) {
   priced *order = laci_alloc((size_t)n, sizeof *order);
   double *load = laci_alloc((size_t)n_processes, sizeof *load);
   lac_status st = order && load ? LAC_OK : laci_fail_memory(err, "the search");
@@ -88,7 +89,7 @@ typedef struct layout {
   uint8_t *bytes;
 } layout;
 
-static lac_status lay_out(layout *l, int size, const laci_dealt *d, lac_error *err) {
+static lac_status layout_init(layout *l, int size, const laci_owned_problems *d, lac_error *err) {
   l->begin = laci_alloc((size_t)size + 1, sizeof *l->begin);
   l->at = laci_alloc((size_t)d->n, sizeof *l->at);
   if (!l->begin || !l->at) return laci_fail_memory(err, "the orders of all processes");
@@ -104,11 +105,12 @@ static lac_status lay_out(layout *l, int size, const laci_dealt *d, lac_error *e
   return l->bytes ? LAC_OK : laci_fail_memory(err, "the orders of all processes");
 }
 
-lac_status laci_plan_gather(laci_comm *comm, lac_status st, const laci_dealt *d, lac_error *err) {
+lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st, const laci_owned_problems *d,
+                                      lac_error *err) {
   const int rank = laci_comm_rank(comm);
   layout l = {0};
   if (!comm) return st;
-  if (!st) st = lay_out(&l, laci_comm_size(comm), d, err);
+  if (!st) st = layout_init(&l, laci_comm_size(comm), d, err);
   st = laci_comm_agree_late(comm, st, err);
   for (int k = 0; k < d->n && !st; k++) {
     if (d->owner[k] == rank) pack(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);

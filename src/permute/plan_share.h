@@ -12,20 +12,21 @@ typedef struct laci_found laci_found;
 /** owner [n]: the process that searches each problem. Problems are dealt out from the most to the
  * least expensive, each to the process with the least cost so far; among equals, to the one with
  * the lowest number. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_plan_deal(const double *cost, int n, int n_processes, int *owner,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes,
+                                                  int *owner, lac_error *err);
 
 /** Problems with the processes that search them; views. */
-typedef struct laci_dealt {
+typedef struct laci_owned_problems {
   int n;
   laci_found *found; /* [n], like all arrays below */
   const int *n_channels, *owner;
-} laci_dealt;
+} laci_owned_problems;
 
 /** Exchanges results after the search: found[k] of all processes becomes that of process owner[k].
  * st: the status of this process's search. Waits as long as others are still searching. All
  * processes return the same status, the first failure of any, or LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_plan_gather(laci_comm *comm, lac_status st, const laci_dealt *dealt,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st,
+                                                     const laci_owned_problems *dealt,
+                                                     lac_error *err);
 
 #endif

@@ -30,7 +30,9 @@ const char *laci_search_strategy(const char *name) {
   return NULL;
 }
 
-bool laci_search_knows(const char *strategy) { return laci_search_strategy(strategy) != NULL; }
+bool laci_search_has_strategy(const char *strategy) {
+  return laci_search_strategy(strategy) != NULL;
+}
 
 const char *laci_search_strategies(void) {
 #define LACI_STRATEGY(id, name) ", " name
@@ -42,7 +44,7 @@ const char *laci_search_strategies(void) {
 
 /* Returns the strategy of this name if it is applicable, else the first that is; swap is always
  * applicable. */
-static int choose(const laci_cuts *cuts, const char *name) {
+static int choose_strategy(const laci_cuts *cuts, const char *name) {
   int first = -1;
   for (int i = 0; i < N_STRATEGIES; i++) {
     const laci_strategy *s = strategies[i].strategy;
@@ -72,7 +74,7 @@ static int by_first_channel(const void *a, const void *b) {
 /* Normalizes an order. Places within a block, and blocks of one size, are interchangeable. Of the
  * equivalent orders this makes the one in which channels ascend within blocks, and full blocks by
  * their first channel. */
-static lac_status tidy(const laci_cuts *cuts, int32_t *order, lac_error *err) {
+static lac_status normalize_order(const laci_cuts *cuts, int32_t *order, lac_error *err) {
   const laci_cut *cut = &cuts->cuts[0];
   content *blocks = laci_alloc((size_t)cut->n_blocks, sizeof *blocks);
   if (!blocks) return laci_fail_memory(err, cuts->problem->name);
@@ -103,9 +105,9 @@ static void set_identity(int32_t *order, int n) {
 
 /* Accepts the order that a strategy found if it is at least as good as the best found so far, and
  * better than the file's. */
-static lac_status confirm(const laci_cuts *cuts, const laci_task *task, const char *strategy,
-                          laci_found *found, lac_error *err) {
-  lac_status st = laci_cuts_plain(cuts) ? tidy(cuts, task->order, err) : LAC_OK;
+static lac_status accept_if_better(const laci_cuts *cuts, const laci_task *task,
+                                   const char *strategy, laci_found *found, lac_error *err) {
+  lac_status st = laci_cuts_are_plain(cuts) ? normalize_order(cuts, task->order, err) : LAC_OK;
   double kept = 0;
   if (!st) st = laci_cuts_score(cuts, task->order, task->pool, &kept, err);
   if (st) return st;
@@ -133,8 +135,8 @@ static lac_status run_at_each_effort(const laci_task *task, int chosen, laci_fou
     run.effort = effort;
     set_identity(run.order, cuts->n_channels);
     st = strategies[chosen].strategy->run(&run, err);
-    if (!st) st = confirm(cuts, &run, strategies[chosen].name, found, err);
-    if (st || run.final || run.proven || laci_task_over(&run)) break;
+    if (!st) st = accept_if_better(cuts, &run, strategies[chosen].name, found, err);
+    if (st || run.final || run.proven || laci_task_is_over(&run)) break;
   }
   return st;
 }
@@ -168,7 +170,7 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
   lac_status st = laci_cuts_measure(cuts, pool, &measure, err);
   if (st) return st;
   const double measured = laci_clock_seconds();
-  const int chosen = choose(cuts, options->strategy);
+  const int chosen = choose_strategy(cuts, options->strategy);
   laci_task task = {
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
   task.iterations_wanted = options->iterations;
@@ -187,8 +189,8 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
   return st;
 }
 
-lac_status laci_search_measure(const laci_problem *problem, laci_pool *pool, laci_found *found,
-                               lac_error *err) {
+lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *pool,
+                                     laci_found *found, lac_error *err) {
   laci_cuts cuts;
   laci_measure measure;
   lac_status st = laci_cuts_init(&cuts, problem, err);
@@ -208,7 +210,7 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
   double start = laci_clock_seconds();
   laci_cuts cuts;
   *found = (laci_found){.order = order, .strategy = "none", .proven = 1};
-  if (options->strategy && !laci_search_knows(options->strategy)) {
+  if (options->strategy && !laci_search_has_strategy(options->strategy)) {
     return laci_fail(err, LAC_NOT_FOUND, "no search strategy is called %s", options->strategy);
   }
   set_identity(order, problem->n_channels > 0 ? problem->n_channels : 0);

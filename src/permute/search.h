@@ -56,7 +56,7 @@ typedef struct laci_search_options {
 } laci_search_options;
 
 /** Is there a strategy of this name? */
-bool laci_search_knows(const char *strategy);
+bool laci_search_has_strategy(const char *strategy);
 
 /** Returns the strategy's name as a static string; NULL: there is no such strategy. */
 const char *laci_search_strategy(const char *name);
@@ -86,8 +86,8 @@ LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
 
 /** Computes kept_identity, kept and upper of found->order with the problem's weights, which may be
  * scored differently from those that were searched. Fails as laci_search. */
-LAC_MUST_CHECK lac_status laci_search_measure(const laci_problem *problem, laci_pool *pool,
-                                              laci_found *found, lac_error *err);
+LAC_MUST_CHECK lac_status laci_search_measure_order(const laci_problem *problem, laci_pool *pool,
+                                                    laci_found *found, lac_error *err);
 
 /** Estimates the time of searching a problem, in nanoseconds of one core, to rank problems and to
  * divide time among them. */

@@ -77,16 +77,16 @@ static int32_t limited_price(int64_t price) {
   return (int32_t)(price < -most ? -most : price > most ? most : price);
 }
 
-void laci_anneal_use(laci_anneal *a, const laci_matrix *x) {
+void laci_anneal_use_matrix(laci_anneal *a, const laci_matrix *x) {
   const double growth = a->values.x ? laci_matrix_growth(a->values.x, x) : 1;
   for (int c = 0; c < a->values.cuts->n_channels; c++) {
     a->price[c] = limited_price(laci_int_from_f(a->price[c] * growth));
   }
-  laci_values_use(&a->values, x, a->order, a->pool);
+  laci_values_set_matrix(&a->values, x, a->order, a->pool);
   a->total = laci_values_total(&a->values, a->order);
 }
 
-static void offer_slots(laci_anneal *a, int64_t iteration) {
+static void draw_slots(laci_anneal *a, int64_t iteration) {
   for (int g = 0; g < a->n_groups; g++) {
     uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
     uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
@@ -110,7 +110,8 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   const void *open[ROWS_A_PART], *columns[BATCH];
   laci_maxsum_job job = {.t = open, .x = columns, .nt = (int)(end - begin), .rows = x->rows};
   job.out_stride = (size_t)a->n_groups;
-  for (int i = 0; i < job.nt; i++) open[i] = laci_values_open(&a->values, a->slot[begin + i]);
+  for (int i = 0; i < job.nt; i++)
+    open[i] = laci_values_open_column(&a->values, a->slot[begin + i]);
   for (int h = 0; h < a->n_groups; h += BATCH) {
     job.nx = a->n_groups - h < BATCH ? a->n_groups - h : BATCH;
     for (int i = 0; i < job.nx; i++) columns[i] = laci_matrix_column(x, a->dealt[h + i]);
@@ -120,7 +121,7 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
 }
 
 /* Returns the value of slot k for the channel of slot h. */
-static int32_t value(const laci_anneal *a, int64_t k, int h) {
+static int32_t slot_value(const laci_anneal *a, int64_t k, int h) {
   if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];
 }
@@ -128,10 +129,10 @@ static int32_t value(const laci_anneal *a, int64_t k, int h) {
 /* Returns the constant to subtract from row k, which does not change the best assignment: the
  * slot's present value, or for a solver without a hint the row's mean, so that rows compete for
  * different columns. */
-static int32_t zero_of_row(const laci_anneal *a, int64_t k) {
-  if (a->n_groups >= LEAST_HINTED) return value(a, k, (int)k);
+static int32_t row_offset(const laci_anneal *a, int64_t k) {
+  if (a->n_groups >= LEAST_HINTED) return slot_value(a, k, (int)k);
   int64_t sum = 0;
-  for (int h = 0; h < a->n_groups; h++) sum += value(a, k, h);
+  for (int h = 0; h < a->n_groups; h++) sum += slot_value(a, k, h);
   return (int32_t)(sum / a->n_groups);
 }
 
@@ -140,7 +141,7 @@ static void cost_rows(int64_t begin, int64_t end, void *context) {
   laci_anneal *a = j->anneal;
   if (!a->caches) value_rows(a, begin, end);
   for (int64_t k = begin; k < end; k++) {
-    const int32_t zero = zero_of_row(a, k);
+    const int32_t zero = row_offset(a, k);
     int32_t *cost = laci_lap_row(&a->lap, k);
     if (a->caches) {
       const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->dealt;
@@ -181,7 +182,7 @@ static void price_newcomers(laci_anneal *a) {
 /* Solves the assignment. The prices of channels hardly change from step to step: with much
  * competition a solver that starts from the last prices is several times as fast. Each solution
  * shifts all prices by a constant, which is subtracted again. */
-static void assign(laci_anneal *a) {
+static void solve_assignment(laci_anneal *a) {
   const int n = a->n_groups;
   if (n < LEAST_HINTED) {
     laci_lap_solve(&a->lap);
@@ -195,27 +196,27 @@ static void assign(laci_anneal *a) {
   for (int h = 0; h < n; h++) a->price[a->dealt[h]] = limited_price(a->lap.price[h] - rise / n);
 }
 
-static int deal(laci_anneal *a) {
+static int apply_assignment(laci_anneal *a) {
   int n_moved = 0;
   for (int k = 0; k < a->n_groups; k++) {
     int h = a->lap.column_of[k];
     if (h == k) continue;
-    a->total += value(a, k, h) - value(a, k, k);
+    a->total += slot_value(a, k, h) - slot_value(a, k, k);
     a->order[a->slot[k]] = a->dealt[h];
     a->moved[n_moved++] = a->slot[k];
   }
-  laci_values_changed(&a->values, a->moved, n_moved, a->order, a->pool);
+  laci_values_update_open(&a->values, a->moved, n_moved, a->order, a->pool);
   return n_moved;
 }
 
-int laci_anneal_do(laci_anneal *a, laci_anneal_step step) {
+int laci_anneal_run_step(laci_anneal *a, laci_anneal_step step) {
   a->caches = step.caches && a->values.table;
-  offer_slots(a, step.iteration);
-  if (a->caches) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
+  draw_slots(a, step.iteration);
+  if (a->caches) laci_values_update_rows(&a->values, a->slot, a->n_groups, a->pool);
   row_job j = {.anneal = a, .step = step};
   laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, cost_rows, &j);
-  assign(a);
-  return deal(a);
+  solve_assignment(a);
+  return apply_assignment(a);
 }
 
 int64_t laci_anneal_spread(const laci_anneal *a) {

@@ -50,10 +50,10 @@ LAC_MUST_CHECK lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts
 void laci_anneal_clear(laci_anneal *a);
 
 /** From now on steps compute with the integers of x, which must exist as long as steps are made. */
-void laci_anneal_use(laci_anneal *a, const laci_matrix *x);
+void laci_anneal_use_matrix(laci_anneal *a, const laci_matrix *x);
 
 /** Makes one step; returns how many blocks changed. */
-int laci_anneal_do(laci_anneal *a, laci_anneal_step step);
+int laci_anneal_run_step(laci_anneal *a, laci_anneal_step step);
 
 /** Returns the mean absolute value in the last step's table after means of rows and columns are
  * subtracted: the scale for the noise. Not for a step with `caches`. */

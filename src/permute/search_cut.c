@@ -39,7 +39,7 @@ typedef struct builder {
   int64_t n_numbers;
 } builder;
 
-static void *take(builder *b, int64_t n, size_t size) {
+static void *alloc_array(builder *b, int64_t n, size_t size) {
   return laci_arena_alloc(&b->cuts->arena, (size_t)n, size);
 }
 
@@ -93,9 +93,9 @@ static bool on_same_rows(const laci_slice *a, const laci_slice *b) {
 static lac_status add_field(builder *b, const laci_slice *s, field **out) {
   field *f = &b->fields[b->n_fields];
   *f = (field){.first = s};
-  f->copies = take(b, b->problem->n_slices, sizeof(const laci_slice *));
-  f->copy_at = take(b, s->weight.columns, sizeof *f->copy_at);
-  f->place_at = take(b, s->weight.columns, sizeof *f->place_at);
+  f->copies = alloc_array(b, b->problem->n_slices, sizeof(const laci_slice *));
+  f->copy_at = alloc_array(b, s->weight.columns, sizeof *f->copy_at);
+  f->place_at = alloc_array(b, s->weight.columns, sizeof *f->place_at);
   if (!f->copies || !f->copy_at || !f->place_at) return no_memory(b);
   for (int64_t p = 0; p < s->weight.columns; p++) f->copy_at[p] = f->place_at[p] = -1;
   b->n_fields++;
@@ -160,7 +160,7 @@ static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
 
 static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) {
   const int n = b->problem->n_channels;
-  int32_t *block_of = take(b, n, sizeof *block_of);
+  int32_t *block_of = alloc_array(b, n, sizeof *block_of);
   int n_blocks = block_of ? number_blocks(b, s, block_of) : -1;
   if (n_blocks < 0) return no_memory(b);
   stack *found = NULL;
@@ -171,8 +171,8 @@ static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) 
   if (!found) {
     found = &b->stacks[b->n_stacks];
     *found = (stack){.block_of = block_of, .n_blocks = n_blocks};
-    found->members = take(b, b->problem->n_slices, sizeof(const laci_slice *));
-    found->fields = take(b, b->problem->n_slices, sizeof(const field *));
+    found->members = alloc_array(b, b->problem->n_slices, sizeof(const laci_slice *));
+    found->fields = alloc_array(b, b->problem->n_slices, sizeof(const field *));
     if (!found->members || !found->fields) return no_memory(b);
     b->n_stacks++;
   }
@@ -195,8 +195,8 @@ static int by_source(const void *a, const void *b) {
 
 static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
                             laci_cut_part *part) {
-  int64_t *source = take(b, n, sizeof *source);
-  int32_t *column = take(b, n, sizeof *column);
+  int64_t *source = alloc_array(b, n, sizeof *source);
+  int32_t *column = alloc_array(b, n, sizeof *column);
   if (!source || !column) return no_memory(b);
   qsort(links, (size_t)n, sizeof *links, by_source);
   for (int i = 0; i < n; i++) {
@@ -214,7 +214,7 @@ static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
 
 static int64_t held_at(const laci_slice *s, int64_t p) { return s->held ? s->held[p] : p; }
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* Counts, for each block of the member, the columns that are no places of the class, in held[]. If
  * links is not NULL, also writes the source of each such column (fixed_begin: the cut's first fixed
@@ -247,9 +247,9 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
 static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
                                       laci_cut *cut) {
   const int n = b->problem->n_channels;
-  int32_t *begin = take(b, k->n_blocks + 1, sizeof *begin);
-  int32_t *used = take(b, k->n_blocks, sizeof *used);
-  laci_entry *entries = take(b, n + cut->n_fixed, sizeof *entries);
+  int32_t *begin = alloc_array(b, k->n_blocks + 1, sizeof *begin);
+  int32_t *used = alloc_array(b, k->n_blocks, sizeof *used);
+  laci_entry *entries = alloc_array(b, n + cut->n_fixed, sizeof *entries);
   if (!begin || !used || !entries) return no_memory(b);
   for (int j = 0; j < n; j++) begin[k->block_of[j] + 1]++;
   for (int g = 0; g < k->n_blocks; g++) begin[g + 1] += begin[g] + n_fixed[g];
@@ -284,7 +284,7 @@ static lac_status fill_stacked_part(builder *b, const stack *k, int member,
   int n_held = held_columns(b, k, member, fixed_begin, held, links + n);
   st = fill_part(b, k->members[member], links, n + n_held, part);
   for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now all columns of the block */
-  for (int g = 0; g < k->n_blocks; g++) part->n_kept += least(b->problem->pattern.n, held[g]);
+  for (int g = 0; g < k->n_blocks; g++) part->n_kept += min_int(b->problem->pattern.n, held[g]);
 out:
   laci_free(held);
   laci_free(links);
@@ -293,10 +293,11 @@ out:
 
 static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   const int n = b->problem->n_channels;
-  int32_t *map = take(b, n, sizeof *map), *fixed_begin = take(b, k->n_blocks, sizeof *fixed_begin);
-  int32_t *n_fixed = take(b, k->n_blocks, sizeof *n_fixed),
-          *held = take(b, k->n_blocks, sizeof *held);
-  cut->parts = take(b, k->n_members, sizeof *cut->parts);
+  int32_t *map = alloc_array(b, n, sizeof *map),
+          *fixed_begin = alloc_array(b, k->n_blocks, sizeof *fixed_begin);
+  int32_t *n_fixed = alloc_array(b, k->n_blocks, sizeof *n_fixed),
+          *held = alloc_array(b, k->n_blocks, sizeof *held);
+  cut->parts = alloc_array(b, k->n_members, sizeof *cut->parts);
   if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
   for (int i = 0; i < k->n_members; i++) { /* room for the largest number that any member has */
@@ -349,10 +350,11 @@ static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_e
 static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   const int n = b->problem->n_channels, n_moving = f->n_copies * n;
   const int n_entries = field_entries(b, f, cut, NULL, NULL, NULL);
-  int32_t *map = take(b, n_moving, sizeof *map), *begin = take(b, cut->n_blocks + 1, sizeof *begin);
-  laci_entry *entries = take(b, n_entries, sizeof *entries);
-  link *links = take(b, n_moving + cut->n_fixed, sizeof *links);
-  cut->parts = take(b, 1, sizeof *cut->parts);
+  int32_t *map = alloc_array(b, n_moving, sizeof *map),
+          *begin = alloc_array(b, cut->n_blocks + 1, sizeof *begin);
+  laci_entry *entries = alloc_array(b, n_entries, sizeof *entries);
+  link *links = alloc_array(b, n_moving + cut->n_fixed, sizeof *links);
+  cut->parts = alloc_array(b, 1, sizeof *cut->parts);
   if (!map || !begin || !entries || !links || !cut->parts) return no_memory(b);
   field_entries(b, f, cut, entries, begin, links);
   for (int copy = 0; copy < f->n_copies; copy++) {
@@ -371,14 +373,14 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   lac_status st = fill_part(b, f->first, links, cut->n_columns, &cut->parts[0]);
   cut->n_rows = cut->parts[0].n_rows;
   for (int g = 0; g < cut->n_blocks; g++) {
-    cut->parts[0].n_kept += least(b->problem->pattern.n, begin[g + 1] - begin[g]);
+    cut->parts[0].n_kept += min_int(b->problem->pattern.n, begin[g + 1] - begin[g]);
   }
   return st;
 }
 
 /* Sorts the cuts by their number of elements, the largest first; equal ones stay in the order of
  * their first slices. */
-static void heaviest_first(laci_cuts *cuts) {
+static void sort_by_size(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {
     laci_cut moving = cuts->cuts[i];
     double weight = (double)moving.n_rows * moving.n_columns;
@@ -413,7 +415,7 @@ static lac_status build(builder *b) {
       st = cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
   }
   for (int i = 0; !st && i < cuts->n_cuts; i++) laci_tiles_number(&cuts->cuts[i]);
-  if (!st) heaviest_first(cuts);
+  if (!st) sort_by_size(cuts);
   return st;
 }
 
@@ -425,9 +427,9 @@ lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_erro
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %d channels in %d weights", problem->name,
                      problem->n_channels, problem->n_slices);
   }
-  b.fields = take(&b, problem->n_slices, sizeof *b.fields);
-  b.stacks = take(&b, problem->n_slices, sizeof *b.stacks);
-  cuts->cuts = take(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
+  b.fields = alloc_array(&b, problem->n_slices, sizeof *b.fields);
+  b.stacks = alloc_array(&b, problem->n_slices, sizeof *b.stacks);
+  cuts->cuts = alloc_array(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
   if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
   lac_status st = problem->n_channels ? build(&b) : LAC_OK;
   laci_free(b.number);

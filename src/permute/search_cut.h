@@ -67,14 +67,14 @@ static inline int32_t laci_entry_column(const laci_cuts *cuts, const laci_cut *c
 
 /** Returns how many of a part's next n columns, from the first on, are adjacent in the weight.
  * Sources ascend, so comparing the ends is enough; the result may be less than the longest run. */
-static inline int laci_neighbours(const int64_t *source, int n) {
+static inline int laci_count_adjacent(const int64_t *source, int n) {
   while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
   return n;
 }
 
 /** Is there only one cut, stacked and without fixed columns? Then blocks are interchangeable, and
  * so are the places of a block. */
-static inline bool laci_cuts_plain(const laci_cuts *cuts) {
+static inline bool laci_cuts_are_plain(const laci_cuts *cuts) {
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_fixed == 0;
 }
 

@@ -153,7 +153,7 @@ static int32_t excess(const offer *x, const offer *y) {
 
 /* Finds b's offers that can be exchanged for a's offer i: single columns for single columns, pairs
  * for pairs. */
-static void partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
+static void find_partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
   bool single = i < scratch->a.n_single;
   *begin = single ? 0 : scratch->b.n_single;
   *end = single ? scratch->b.n_single : scratch->b.n_offers;
@@ -162,7 +162,7 @@ static void partners(const laci_exchange_scratch *scratch, int i, int *begin, in
 static void add_excess(laci_exchange_scratch *scratch) {
   for (int i = 0; i < scratch->a.n_offers; i++) {
     int begin, end;
-    partners(scratch, i, &begin, &end);
+    find_partners(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
       scratch->excess[i][j] += excess(&scratch->a.offers[i], &scratch->b.offers[j]);
     }
@@ -174,7 +174,7 @@ static laci_exchange best_of(const laci_exchange_scratch *scratch) {
   laci_exchange best = {0};
   for (int i = 0; i < a->n_offers; i++) {
     int begin, end;
-    partners(scratch, i, &begin, &end);
+    find_partners(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
       int64_t gain = a->share[i] + b->share[j] + scratch->excess[i][j] - a->kept - b->kept;
       if (gain <= best.gain) continue;

@@ -20,8 +20,8 @@ static bool any_must_be_fetched(const laci_cut *cut) {
   return false;
 }
 
-lac_status laci_cut_each_weight(const laci_cut *cut, laci_cut_visit *visit, void *context,
-                                lac_error *err) {
+lac_status laci_cut_visit_weights(const laci_cut *cut, laci_cut_visit *visit, void *context,
+                                  lac_error *err) {
   if (cut->n_parts == 0) return LAC_OK;
   if (!any_must_be_fetched(cut)) {
     visit(cut, 0, cut->n_parts, context);

@@ -68,7 +68,7 @@ typedef struct tiling {
   int64_t n_by_outer, n_by_inner, n_by_column;
 } tiling;
 
-static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 static tiling tiling_of(const laci_cut_part *part, int64_t step) {
   const int64_t inner = part->weight->inner;
@@ -78,15 +78,15 @@ static tiling tiling_of(const laci_cut_part *part, int64_t step) {
   if (inner == 1) {
     t.first_outer = (step - part->first_row % step) % step;
     t.outer_step = step;
-    t.n_outers = t.first_outer < t.n_outers ? divided_up(t.n_outers - t.first_outer, step) : 0;
+    t.n_outers = t.first_outer < t.n_outers ? divide_up(t.n_outers - t.first_outer, step) : 0;
   }
   t.inners = inner < STRETCH ? inner : STRETCH;
   t.columns = STRETCH / t.inners;
   if (t.columns > part->n_read) t.columns = part->n_read > 0 ? part->n_read : 1;
   if (t.inners == inner) t.outers = BLOCK / (t.columns * t.inners);
-  t.n_by_outer = divided_up(t.n_outers, t.outers);
-  t.n_by_inner = divided_up(inner, t.inners);
-  t.n_by_column = divided_up(part->n_read, t.columns);
+  t.n_by_outer = divide_up(t.n_outers, t.outers);
+  t.n_by_inner = divide_up(inner, t.inners);
+  t.n_by_column = divide_up(part->n_read, t.columns);
   return t;
 }
 
@@ -102,7 +102,7 @@ typedef struct block {
   int64_t row;
 } block;
 
-static int at_most(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
+static int min_int(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
 static block block_at(const job *j, int64_t index) {
   int low = 0, high = j->cut->n_parts - 1; /* find the last part that begins at or before the block
@@ -121,9 +121,9 @@ static block block_at(const job *j, int64_t index) {
   b.outer = t.first_outer + by_outer * t.outers * t.outer_step;
   b.inner = by_inner * t.inners;
   b.column = (int)(by_column * t.columns);
-  b.n_outers = at_most(t.n_outers - by_outer * t.outers, t.outers);
-  b.n_inners = at_most(part->weight->inner - b.inner, t.inners);
-  b.n_columns = at_most(part->n_read - b.column, t.columns);
+  b.n_outers = min_int(t.n_outers - by_outer * t.outers, t.outers);
+  b.n_inners = min_int(part->weight->inner - b.inner, t.inners);
+  b.n_columns = min_int(part->n_read - b.column, t.columns);
   b.row = part->first_row + b.outer * part->weight->inner + b.inner;
   return b;
 }
@@ -171,7 +171,7 @@ static void read_block(const job *j, const block *b, uint8_t *integers) {
     int64_t outer = b->part->outer_begin + b->outer + o * b->outer_step;
     for (int at = 0, n; at < b->n_columns; at += n) {
       const int64_t *source = b->part->source + b->column + at;
-      n = b->n_inners == w->inner ? laci_neighbours(source, b->n_columns - at) : 1;
+      n = b->n_inners == w->inner ? laci_count_adjacent(source, b->n_columns - at) : 1;
       int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
       quantize(j, w, first, (int64_t)n * b->n_inners, integers);
       integers += (size_t)n * (size_t)b->n_inners * size;
@@ -184,7 +184,7 @@ static void *column_of(const job *j, const block *b, int c) {
 }
 
 /* Copies a block to its columns if each outer index is one row. */
-static void deal_rows(const job *j, const block *b, const uint8_t *integers) {
+static void scatter_rows(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
   for (int c = 0; c < b->n_columns; c++) to[c] = column_of(j, b, c);
   laci_transpose(j->matrix->number, integers, b->n_outers, b->n_columns, to,
@@ -208,8 +208,8 @@ static void write_rows(const job *j, void *column, int64_t row, int64_t n,
 /* Copies a block to its columns if each outer index has a few rows of every column. The rows of a
  * column are gathered, 16 bytes at a time (each copy overwrites the surplus bytes of the previous
  * one), and then written together. */
-static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
-                          uint8_t *gathered) {
+static void scatter_gathered(const job *j, const block *b, const uint8_t *integers,
+                             uint8_t *gathered) {
   const size_t size = laci_number_size(j->matrix->number), length = (size_t)b->n_inners * size;
   for (int c = 0; c < b->n_columns; c++) {
     const uint8_t *from = integers + (size_t)c * length;
@@ -240,8 +240,8 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   for (int64_t index = j->begin + begin; index < j->begin + end; index++) {
     block b = block_at(j, index);
     read_block(j, &b, integers);
-    if (b.part->weight->inner == 1) deal_rows(j, &b, integers);
-    else deal_gathered(j, &b, integers, integers + each);
+    if (b.part->weight->inner == 1) scatter_rows(j, &b, integers);
+    else scatter_gathered(j, &b, integers, integers + each);
   }
   laci_free(integers);
 }
@@ -257,11 +257,11 @@ static void visit_parts(const laci_cut *held, int first, int end, void *context)
   j->cut = whole;
 }
 
-static lac_status fill(job *j, const char *name, lac_error *err) {
+static lac_status fill_matrix(job *j, const char *name, lac_error *err) {
   j->first_block = laci_alloc((size_t)j->cut->n_parts + 1, sizeof *j->first_block);
   if (!j->first_block) return laci_fail_memory(err, name);
   count_blocks(j);
-  lac_status st = laci_cut_each_weight(j->cut, visit_parts, j, err);
+  lac_status st = laci_cut_visit_weights(j->cut, visit_parts, j, err);
   laci_free(j->first_block);
   return !st && atomic_load(&j->no_memory) ? laci_fail_memory(err, name) : st;
 }
@@ -290,7 +290,7 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, name);
   job j = {.cut = cut, .matrix = matrix, .pool = pool, .step = row_step(cut), .largest = largest};
-  lac_status st = fill(&j, name, err);
+  lac_status st = fill_matrix(&j, name, err);
   if (st) laci_matrix_clear(matrix);
   return st;
 }

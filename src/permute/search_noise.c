@@ -50,7 +50,7 @@ static inline uint32_t mix(uint32_t x) {
   return x ^ x >> 16;
 }
 
-static void make_all(void) {
+static void make_tables(void) {
   make_gumbel_table();
   for (uint32_t i = 0; i < N_POOL + LONGEST_RUN; i++) {
     pool[i] = table[mix(i & (N_POOL - 1)) & (N_QUANTILES - 1)];
@@ -58,13 +58,13 @@ static void make_all(void) {
 }
 
 const int16_t *laci_noise_table(void) {
-  (void)pthread_once(&once, make_all);
+  (void)pthread_once(&once, make_tables);
   return table;
 }
 
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key) {
   enum { ONE_BITS = 11 + LACI_TEMPERATURE_BITS };
-  (void)pthread_once(&once, make_all);
+  (void)pthread_once(&once, make_tables);
   const int bits = temperature > 0 ? 64 - __builtin_clzll((uint64_t)temperature) : 0;
   const int shift = bits > 15 ? bits - 15 : 0; /* a product of 16 by 15 bits fits a SIMD lane */
   const int16_t factor = (int16_t)(temperature >> shift);
@@ -75,7 +75,7 @@ void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key
   }
 }
 
-int64_t laci_cool(int64_t temperature, int64_t x) {
+int64_t laci_cool_temperature(int64_t temperature, int64_t x) {
   int64_t square = x * x >> 16, cube = square * x / (1 << 16);
   int64_t factor = (1 << 16) - x + square / 2 - cube / 6; /* of 2^16 */
   return temperature * factor >> 16;

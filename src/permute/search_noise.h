@@ -29,6 +29,6 @@ const int16_t *laci_noise_table(void);
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
 
 /** Returns temperature * e^(-x / 2^16) for |x| <= 2^14, computed with four terms of the series. */
-int64_t laci_cool(int64_t temperature, int64_t x);
+int64_t laci_cool_temperature(int64_t temperature, int64_t x);
 
 #endif

@@ -61,7 +61,7 @@ static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
 static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, double *raw) {
   const laci_weight_view *w = part->weight;
   for (int end = at + n, here; at < end; at += here) {
-    here = laci_neighbours(part->source + at, end - at);
+    here = laci_count_adjacent(part->source + at, end - at);
     laci_scores_read(w, (outer * w->columns + part->source[at]) * w->inner, here * w->inner, raw);
     raw += here * w->inner;
   }
@@ -104,7 +104,7 @@ static void read_chunk(const laci_cut_part *part, int64_t outer, int64_t inner_a
 }
 
 /* Sets the elements of the tile that are not read to zero. */
-static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
+static void clear_unread(const laci_cut *cut, const laci_tile *tile) {
   if (tile->part->n_read < cut->n_columns) {
     memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);
     return;
@@ -125,12 +125,12 @@ void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
   tile->first_row += outer * t.inner + inner_at;
   if (t.n_chunks > 1) {
     tile->n_rows = (int)(t.inner - inner_at < t.chunk ? t.inner - inner_at : t.chunk);
-    clear_rest(cut, tile);
+    clear_unread(cut, tile);
     read_chunk(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
     return;
   }
   int64_t left = part->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
   tile->n_rows = (int)(n_outers * t.inner);
-  clear_rest(cut, tile);
+  clear_unread(cut, tile);
   read_outers(part, part->outer_begin + outer, (int)n_outers, tile->score);
 }

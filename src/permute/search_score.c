@@ -183,7 +183,7 @@ static lac_status sum_cut(job *j, tile_sum *total, lac_error *err) {
   int64_t n_tiles = laci_tiles_count(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
   if (!j->sums) return laci_fail_memory(err, j->cuts->problem->name);
-  lac_status st = laci_cut_each_weight(j->cut, visit_parts, j, err);
+  lac_status st = laci_cut_visit_weights(j->cut, visit_parts, j, err);
   for (int64_t i = 0; i < n_tiles && !st; i++) {
     total->kept += j->sums[i].kept;
     total->upper += j->sums[i].upper;

@@ -47,7 +47,7 @@ void laci_values_clear(laci_values *v) {
   *v = (laci_values){0};
 }
 
-static void make_open(laci_values *v, int32_t place, const int32_t *order) {
+static void compute_open_column(laci_values *v, int32_t place, const int32_t *order) {
   const laci_cut *cut = v->cut;
   const int g = v->block_of[place];
   const void *others[64];
@@ -68,33 +68,34 @@ typedef struct open_job {
   const int32_t *order;
 } open_job;
 
-static void make_opens(int64_t begin, int64_t end, void *context) {
+static void compute_open_columns(int64_t begin, int64_t end, void *context) {
   const open_job *j = context;
-  for (int64_t i = begin; i < end; i++) make_open(j->values, (int32_t)i, j->order);
+  for (int64_t i = begin; i < end; i++) compute_open_column(j->values, (int32_t)i, j->order);
 }
 
-static void make_sibling_opens(int64_t begin, int64_t end, void *context) {
+static void compute_sibling_columns(int64_t begin, int64_t end, void *context) {
   const open_job *j = context;
   const laci_cut *cut = j->values->cut;
   for (int64_t i = begin; i < end; i++) {
     int g = j->values->block_of[j->places[i]];
     for (int e = cut->block_begin[g]; e < cut->block_begin[g + 1]; e++) {
       int32_t place = cut->entries[e].place;
-      if (place >= 0 && place != j->places[i]) make_open(j->values, place, j->order);
+      if (place >= 0 && place != j->places[i]) compute_open_column(j->values, place, j->order);
     }
   }
 }
 
-void laci_values_use(laci_values *v, const laci_matrix *x, const int32_t *order, laci_pool *pool) {
+void laci_values_set_matrix(laci_values *v, const laci_matrix *x, const int32_t *order,
+                            laci_pool *pool) {
   open_job j = {.values = v, .order = order};
   v->x = x;
-  laci_pool_for(pool, v->cuts->n_channels, 16, make_opens, &j);
+  laci_pool_for(pool, v->cuts->n_channels, 16, compute_open_columns, &j);
 }
 
-void laci_values_changed(laci_values *v, const int32_t *places, int n, const int32_t *order,
-                         laci_pool *pool) {
+void laci_values_update_open(laci_values *v, const int32_t *places, int n, const int32_t *order,
+                             laci_pool *pool) {
   open_job j = {.values = v, .places = places, .order = order};
-  laci_pool_for(pool, n, 4, make_sibling_opens, &j);
+  laci_pool_for(pool, n, 4, compute_sibling_columns, &j);
 }
 
 typedef struct row_job {
@@ -111,7 +112,7 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
   laci_maxsum_job job = {.t = open, .x = x, .nt = (int)(end - begin), .rows = v->x->rows};
   job.out_stride = (size_t)n;
   int32_t *fresh = v->fresh + begin * n;
-  for (int i = 0; i < job.nt; i++) open[i] = laci_values_open(v, j->places[begin + i]);
+  for (int i = 0; i < job.nt; i++) open[i] = laci_values_open_column(v, j->places[begin + i]);
   for (int q = 0; q < n; q += BATCH) {
     job.nx = n - q < BATCH ? n - q : BATCH;
     for (int i = 0; i < job.nx; i++) x[i] = laci_matrix_column(v->x, q + i);
@@ -125,7 +126,7 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_values_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
+void laci_values_update_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
   const int capacity = v->cuts->n_channels < MOST_FRESH ? v->cuts->n_channels : MOST_FRESH;
   for (int at = 0; at < n;) {
     int n_wanted = 0;

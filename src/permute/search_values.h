@@ -21,13 +21,13 @@
 typedef struct laci_values {
   const laci_cuts *cuts;
   const laci_cut *cut;
-  const laci_matrix *x; /* the columns given to laci_values_use */
+  const laci_matrix *x; /* the columns given to laci_values_set_matrix */
   int32_t *block_of;    /* [n_channels] block of a place */
   uint8_t *open;        /* [n_channels] columns like those of x */
   int32_t *table;       /* [n_channels][n_channels] values of every place, or NULL */
   uint8_t *valid;       /* [n_channels] which rows of the table are up to date */
-  int32_t *fresh;       /* working memory of laci_values_rows, for the rows of one batch */
-  int32_t *wanted;      /* working memory of laci_values_rows, [n_channels] */
+  int32_t *fresh;       /* working memory of laci_values_update_rows, for the rows of one batch */
+  int32_t *wanted;      /* working memory of laci_values_update_rows, [n_channels] */
 } laci_values;
 
 /** Allocates memory. largest: the largest type of integer that will be used. with_table false:
@@ -39,21 +39,21 @@ void laci_values_clear(laci_values *values);
 
 /** Uses the columns x and `order` from now on: computes all open columns, and marks all rows of the
  * table as out of date. x stays owned by the caller. */
-void laci_values_use(laci_values *values, const laci_matrix *x, const int32_t *order,
-                     laci_pool *pool);
+void laci_values_set_matrix(laci_values *values, const laci_matrix *x, const int32_t *order,
+                            laci_pool *pool);
 
 /** Updates open columns after the channels at these places, all in different blocks, have changed
  * to those of `order`. */
-void laci_values_changed(laci_values *values, const int32_t *places, int n, const int32_t *order,
-                         laci_pool *pool);
+void laci_values_update_open(laci_values *values, const int32_t *places, int n,
+                             const int32_t *order, laci_pool *pool);
 
 /** Brings these places' rows of the table up to date. */
-void laci_values_rows(laci_values *values, const int32_t *places, int n, laci_pool *pool);
+void laci_values_update_rows(laci_values *values, const int32_t *places, int n, laci_pool *pool);
 
 /** Returns the sum that the cut keeps, in x's integers. */
 int64_t laci_values_total(const laci_values *values, const int32_t *order);
 
-static inline const void *laci_values_open(const laci_values *values, int32_t place) {
+static inline const void *laci_values_open_column(const laci_values *values, int32_t place) {
   return values->open + (size_t)place * values->x->column_bytes;
 }
 

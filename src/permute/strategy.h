@@ -40,7 +40,7 @@ typedef struct laci_strategy {
 } laci_strategy;
 
 /** Should the strategy end with the best order found, because of an interrupt or the deadline? */
-static inline bool laci_task_over(const laci_task *task) {
+static inline bool laci_task_is_over(const laci_task *task) {
   return laci_interrupted() || (task->deadline > 0 && laci_clock_seconds() >= task->deadline);
 }
 

@@ -52,7 +52,7 @@ typedef struct pace {
   int64_t now, step; /* progress, and its increase in the last iteration */
 } pace;
 
-static void advance(pace *p, int64_t iterations) {
+static void advance_pace(pace *p, int64_t iterations) {
   const int64_t before = p->now;
   double share = (double)iterations / (double)p->n;
   if (p->end > 0) {
@@ -87,7 +87,7 @@ static void keep_best(search *s) {
   memcpy(s->best_order, s->anneal.order, (size_t)s->task->cuts->n_channels * sizeof *s->best_order);
 }
 
-static int64_t limited(int64_t temperature) {
+static int64_t limit_temperature(int64_t temperature) {
   const int64_t most = LACI_TEMPERATURE_LIMIT;
   return temperature < 1 ? 1 : temperature < most ? temperature : most;
 }
@@ -95,7 +95,7 @@ static int64_t limited(int64_t temperature) {
 /* Cools in proportion to the number of changed blocks in excess of the target. If on average as
  * many blocks change as the target says, the temperature stays, even if changes are rare; clamping
  * the logarithm instead would leave small problems too hot. */
-static void follow(search *s, int n_changed) {
+static void adapt_temperature(search *s, int n_changed) {
   int64_t share = ONE * n_changed / s->anneal.n_groups;
   int64_t off = share * LOG_ONE / s->wanted - LOG_ONE;
   int64_t rate = 10 * s->pace.step < ONE / 5 ? 10 * s->pace.step : ONE / 5;
@@ -104,16 +104,16 @@ static void follow(search *s, int n_changed) {
   s->carry += cooling < most ? cooling : most;
   int64_t whole = s->carry / LOG_ONE;
   s->carry -= whole * LOG_ONE;
-  s->temperature = limited(laci_cool(s->temperature, whole));
+  s->temperature = limit_temperature(laci_cool_temperature(s->temperature, whole));
 }
 
 /* Lowers the target share, evenly on a logarithmic scale while there is noise. */
-static void lower_wanted(search *s) {
+static void lower_target(search *s) {
   int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
   int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;
   while (fall > 0) {
     int64_t part = fall < MOST_COOLING ? fall : MOST_COOLING;
-    s->wanted = laci_cool(s->wanted, part);
+    s->wanted = laci_cool_temperature(s->wanted, part);
     s->fallen += part;
     fall -= part;
   }
@@ -123,7 +123,7 @@ static void lower_wanted(search *s) {
  * it. After that, each block that changes invalidates m - 1 rows, each m times as long as a row of
  * a step's table. So the table saves time if few blocks change, and enough steps remain until the
  * integers change. */
-static bool caches(search *s) {
+static bool should_cache(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
   s->caches |=
@@ -134,9 +134,9 @@ static bool caches(search *s) {
 /* Changes to fine integers, and computes the totals of the present order and of the best one again.
  */
 static void refine(search *s) {
-  s->temperature =
-      limited(laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
-  laci_anneal_use(&s->anneal, s->fine);
+  s->temperature = limit_temperature(
+      laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
+  laci_anneal_use_matrix(&s->anneal, s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);
   s->is_coarse = s->caches = false;
@@ -148,27 +148,28 @@ static bool is_noisy(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
     s->noise_begin = s->pace.now;
-    s->temperature = limited(laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10);
+    s->temperature =
+        limit_temperature(laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10);
   }
   return s->pace.now < NOISE_END && s->pace.now + 2 * s->pace.step < ONE;
 }
 
 static void iterate(search *s) {
-  laci_anneal_use(&s->anneal, s->is_coarse ? s->coarse : s->fine);
+  laci_anneal_use_matrix(&s->anneal, s->is_coarse ? s->coarse : s->fine);
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
   s->noise_begin = -1;
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
     if (s->is_coarse && s->pace.now >= COARSE_END) refine(s);
     bool noisy = is_noisy(s);
-    laci_anneal_step step = {.iteration = s->task->iterations, .caches = caches(s)};
+    laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_cache(s)};
     if (noisy) step.temperature = s->temperature;
-    int n_changed = laci_anneal_do(&s->anneal, step);
+    int n_changed = laci_anneal_run_step(&s->anneal, step);
     keep_best(s);
-    advance(&s->pace, ++s->task->iterations);
+    advance_pace(&s->pace, ++s->task->iterations);
     if (!noisy) continue;
-    follow(s, n_changed);
-    lower_wanted(s);
+    adapt_temperature(s, n_changed);
+    lower_target(s);
   }
 }
 
@@ -199,7 +200,7 @@ static bool fits(const laci_cuts *cuts, bool asked) {
 
 /* For small problems, also runs strategy stripes, which takes little time, and keeps the better
  * result, since annealing depends more on chance there. */
-static lac_status ask_stripes(laci_task *task, lac_error *err) {
+static lac_status try_stripes(laci_task *task, lac_error *err) {
   const laci_strategy *stripes = &laci_strategy_stripes;
   const size_t n = (size_t)task->cuts->n_channels;
   if (n > MOST_ASKED || task->deadline > 0 || !stripes->fits(task->cuts, false)) return LAC_OK;
@@ -223,7 +224,7 @@ static lac_status ask_stripes(laci_task *task, lac_error *err) {
 static lac_status run(laci_task *task, lac_error *err) {
   task->proven = task->cuts->cuts[0].n_blocks < 2;
   lac_status st = laci_assign_cut(task, &task->cuts->cuts[0], err);
-  return st || task->effort == LACI_EFFORT_FAST ? st : ask_stripes(task, err);
+  return st || task->effort == LACI_EFFORT_FAST ? st : try_stripes(task, err);
 }
 
 const laci_strategy laci_strategy_assign = {.fits = fits, .run = run};

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const laci_cut *leader(const laci_cuts *cuts) {
+static const laci_cut *largest_stacked_cut(const laci_cuts *cuts) {
   for (int i = 0; i < cuts->n_cuts; i++) {
     if (cuts->cuts[i].stacked) return &cuts->cuts[i]; /* cuts are sorted, the largest first */
   }
@@ -18,7 +18,7 @@ static const laci_cut *leader(const laci_cuts *cuts) {
 
 static bool fits(const laci_cuts *cuts, bool asked) {
   (void)asked;
-  return leader(cuts) != NULL;
+  return largest_stacked_cut(cuts) != NULL;
 }
 
 static lac_status run(laci_task *task, lac_error *err) {
@@ -31,7 +31,7 @@ static lac_status run(laci_task *task, lac_error *err) {
   if (end > 0)
     task->deadline = now + (end - now) / 2; /* half of the time for the assignment, half
                                                           for swaps */
-  lac_status st = laci_assign_cut(task, leader(task->cuts), err);
+  lac_status st = laci_assign_cut(task, largest_stacked_cut(task->cuts), err);
   task->deadline = end;
   if (!st) st = laci_cuts_score(task->cuts, start, task->pool, &before, err);
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);

@@ -60,7 +60,7 @@ static bool blocks_are_full(const laci_cuts *cuts) {
   return n_short == (cuts->n_channels % cuts->pattern.m != 0);
 }
 
-static double work(const laci_cuts *cuts) {
+static double estimate_work(const laci_cuts *cuts) {
   const int n = cuts->n_channels, m = cuts->pattern.m, n_blocks = n / m;
   double all = binomial(n, m < n ? m : n) * (double)cuts->cuts[0].n_rows * cuts->pattern.n;
   for (int j = 1; j <= n_blocks; j++) {
@@ -70,15 +70,15 @@ static double work(const laci_cuts *cuts) {
 }
 
 static bool fits(const laci_cuts *cuts, bool asked) {
-  return laci_cuts_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
+  return laci_cuts_are_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
          cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
-         work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
+         estimate_work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
 
 /* Should the work go on? After it returned false once, it always does. */
-static bool goes_on(tables *t) {
+static bool should_continue(tables *t) {
   if (atomic_load_explicit(&t->gave_up, memory_order_relaxed)) return false;
-  if (!laci_task_over(t->task)) return true;
+  if (!laci_task_is_over(t->task)) return true;
   atomic_store_explicit(&t->gave_up, true, memory_order_relaxed);
   return false;
 }
@@ -107,7 +107,7 @@ typedef double top_rows[MOST_BLOCK][LACI_TILE_ROWS];
 
 static const top_rows nothing = {{0}};
 
-static void sink(top_rows to, const top_rows from, int keep, const double *x) {
+static void insert_sorted(top_rows to, const top_rows from, int keep, const double *x) {
   double sinking[LACI_TILE_ROWS];
   memcpy(sinking, x, sizeof sinking);
   for (int place = 0; place < keep; place++) {
@@ -135,7 +135,7 @@ static void add_sets(const tables *t, const double *tile, const top_rows top, in
   }
   for (int c = more - 1; c < below; c++) {
     top_rows next;
-    sink(next, top, t->keep, tile + (int64_t)c * LACI_TILE_ROWS);
+    insert_sorted(next, top, t->keep, tile + (int64_t)c * LACI_TILE_ROWS);
     add_sets(t, tile, next, c, more - 1, score + t->choose[c][more]);
   }
 }
@@ -153,10 +153,10 @@ static void score_blocks(int64_t begin, int64_t end, void *context) {
   tables *t = b->t;
   for (int64_t i = begin; i < end; i++) {
     const int highest = t->n - 1 - (int)i;
-    for (int k = 0; k < b->n_tiles && goes_on(t); k++) {
+    for (int k = 0; k < b->n_tiles && should_continue(t); k++) {
       const double *tile = b->tiles + (int64_t)k * t->n * LACI_TILE_ROWS;
       top_rows top;
-      sink(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
+      insert_sorted(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
       add_sets(t, tile, top, highest, t->m - 1, t->block_score + t->choose[highest][t->m]);
     }
   }
@@ -166,7 +166,7 @@ static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
   const int64_t n_tiles = laci_tiles_count(cut), tile_size = (int64_t)t->n * LACI_TILE_ROWS;
   double *tiles = laci_alloc((size_t)(TILES_AT_ONCE * tile_size), sizeof *tiles);
   if (!tiles) return laci_fail_memory(err, "the scores of a search");
-  for (int64_t first = 0; first < n_tiles && goes_on(t); first += TILES_AT_ONCE) {
+  for (int64_t first = 0; first < n_tiles && should_continue(t); first += TILES_AT_ONCE) {
     batch b = {.t = t, .tiles = tiles};
     for (; b.n_tiles < TILES_AT_ONCE && first + b.n_tiles < n_tiles; b.n_tiles++) {
       laci_tile tile = {.score = tiles + b.n_tiles * tile_size};
@@ -184,7 +184,7 @@ static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
 /* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
  * returns the part of that sum for the channels base + (bits of `half`), of which the lowest is
  * c_first. */
-static uint32_t rank_part(const tables *t, uint32_t half, int base, int first) {
+static uint32_t partial_rank(const tables *t, uint32_t half, int base, int first) {
   uint32_t rank = 0;
   for (; half; half &= half - 1) rank += t->choose[base + __builtin_ctz(half)][++first];
   return rank;
@@ -221,7 +221,7 @@ typedef struct split {
 } split;
 
 /* Returns the best block that is completed by one of the first n_channels in channel[]. */
-static inline split take_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
+static inline split best_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
                               const double *score) {
   split best = {.kept = -1};
   for (int i = 0; i < n_channels; i++) {
@@ -237,15 +237,15 @@ static inline split take_last(const level *l, const int8_t *channel, int n_chann
 /* Returns the best block that consists of the channels already removed from `left` and `more` of
  * the first n_channels in channel[] (ascending). score: scores of the possible blocks, from the
  * lowest rank on. */
-static split take_more(const level *l, const int8_t *channel, int n_channels, uint32_t left,
-                       int more, const double *score) {
-  if (more == 1) return take_last(l, channel, n_channels, left, score);
+static split best_split(const level *l, const int8_t *channel, int n_channels, uint32_t left,
+                        int more, const double *score) {
+  if (more == 1) return best_last(l, channel, n_channels, left, score);
   split best = {.kept = -1};
   for (int i = n_channels - 1; i >= more - 1; i--) {
     const int c = channel[i];
     const double *from = score + l->t->choose[c][more];
-    split here = more == 2 ? take_last(l, channel, i, left ^ 1U << c, from)
-                           : take_more(l, channel, i, left ^ 1U << c, more - 1, from);
+    split here = more == 2 ? best_last(l, channel, i, left ^ 1U << c, from)
+                           : best_split(l, channel, i, left ^ 1U << c, more - 1, from);
     if (here.kept > best.kept) best = here;
   }
   return best;
@@ -257,25 +257,25 @@ static split split_set(const level *l, uint32_t set) {
   int n = 0;
   for (uint32_t bits = set; bits; bits &= bits - 1) channel[n++] = (int8_t)__builtin_ctz(bits);
   const int highest = channel[n - 1];
-  return take_more(l, channel, n - 1, set ^ 1U << highest, t->m - 1,
-                   t->block_score + t->choose[highest][t->m]);
+  return best_split(l, channel, n - 1, set ^ 1U << highest, t->m - 1,
+                    t->block_score + t->choose[highest][t->m]);
 }
 
-static void open_level(level *l, tables *t, int n_blocks) {
+static void level_init(level *l, tables *t, int n_blocks) {
   const int size = (n_blocks - 1) * t->m;
   l->t = t;
   l->n_blocks = n_blocks;
   l->below = t->best[n_blocks - 1];
   for (uint32_t half = 0; half < 1U << (t->n > HALF ? t->n - HALF : 0); half++) {
     int in_low = size - __builtin_popcount(half);
-    l->high[half] = in_low >= 0 ? rank_part(t, half, HALF, in_low) : 0;
+    l->high[half] = in_low >= 0 ? partial_rank(t, half, HALF, in_low) : 0;
   }
 }
 
 static void split_sets(int64_t begin, int64_t end, void *context) {
   const level *l = context;
   uint32_t set = set_at(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
-  if (!goes_on(l->t)) return;
+  if (!should_continue(l->t)) return;
   for (int64_t i = begin; i < end; i++, set = next_set(set)) {
     l->t->best[l->n_blocks][i] = split_set(l, set).kept;
   }
@@ -288,7 +288,7 @@ static uint32_t n_sets(const tables *t, int n_blocks) {
 static void solve(tables *t) {
   for (int j = 1; j <= t->n_blocks; j++) {
     level l;
-    open_level(&l, t, j);
+    level_init(&l, t, j);
     laci_pool_for(t->pool, n_sets(t, j), 256, split_sets, &l);
   }
 }
@@ -322,7 +322,7 @@ static void write_order(tables *t, const laci_cut *cut, int32_t *order) {
   if (t->rest > 0) write_block(cut, all ^ left, &next_short, order);
   for (int j = t->n_blocks; j > 0; j--) {
     level l;
-    open_level(&l, t, j);
+    level_init(&l, t, j);
     split s = split_set(&l, left);
     write_block(cut, left ^ s.left, &next_full, order);
     left = s.left;
@@ -334,7 +334,7 @@ static bool tables_init(tables *t) {
     t->choose[i][0] = 1;
     for (int k = 1; k <= i; k++) t->choose[i][k] = t->choose[i - 1][k - 1] + t->choose[i - 1][k];
   }
-  for (uint32_t half = 0; half < 1U << HALF; half++) t->low[half] = rank_part(t, half, 0, 0);
+  for (uint32_t half = 0; half < 1U << HALF; half++) t->low[half] = partial_rank(t, half, 0, 0);
   bool ok = true;
   for (int j = 0; j <= t->n_blocks; j++) {
     t->best[j] = laci_arena_alloc(&t->arena, n_sets(t, j), sizeof(double));
@@ -358,7 +358,8 @@ static lac_status run(laci_task *task, lac_error *err) {
   t->rest = t->n % t->m;
   t->n_blocks = t->n / t->m;
   t->task = task;
-  t->pool = work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds */
+  t->pool =
+      estimate_work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads takes microseconds */
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all(t, cut, err);

@@ -47,10 +47,10 @@ static laci_exchange_block block_at(const search *s, int g) {
   return b;
 }
 
-static void look_at_pairs(int64_t begin, int64_t end, void *context) {
+static void evaluate_pairs(int64_t begin, int64_t end, void *context) {
   search *s = context;
   laci_exchange_scratch *scratch = NULL;
-  for (int64_t i = begin; i < end && !laci_task_over(s->task); i++) {
+  for (int64_t i = begin; i < end && !laci_task_is_over(s->task); i++) {
     pair *p = &s->pairs[i];
     if (!s->changed[p->a] && !s->changed[p->b]) continue;
     if (!scratch) scratch = laci_exchange_scratch_create();
@@ -70,7 +70,7 @@ static int largest_gain_first(const void *x, const void *y) {
   return (a > b) - (a < b); /* both point into pairs[] */
 }
 
-static void apply(const search *s, const pair *p) {
+static void apply_exchange(const search *s, const pair *p) {
   const laci_entry *a = s->cut->entries + s->cut->block_begin[p->a];
   const laci_entry *b = s->cut->entries + s->cut->block_begin[p->b];
   for (int i = 0; i < p->best.n; i++) {
@@ -93,7 +93,7 @@ static bool apply_best(search *s) {
   for (int64_t i = 0; i < n; i++) {
     const pair *p = s->ranked[i];
     if (s->changed[p->a] || s->changed[p->b]) continue;
-    apply(s, p);
+    apply_exchange(s, p);
     s->changed[p->a] = s->changed[p->b] = true;
   }
   return n > 0;
@@ -117,7 +117,7 @@ static lac_status search_open(search *s, lac_error *err) {
 
 static bool fits(const laci_cuts *cuts, bool asked) {
   (void)asked;
-  return laci_cuts_plain(cuts) && cuts->pattern.m <= LACI_EXCHANGE_BLOCK &&
+  return laci_cuts_are_plain(cuts) && cuts->pattern.m <= LACI_EXCHANGE_BLOCK &&
          cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
 
@@ -127,9 +127,9 @@ static lac_status run(laci_task *task, lac_error *err) {
   if (st) return st;
   st = search_open(&s, err);
   for (bool improved = !st; improved; task->iterations++) {
-    laci_pool_for(task->pool, s.n_pairs, 64, look_at_pairs, &s);
+    laci_pool_for(task->pool, s.n_pairs, 64, evaluate_pairs, &s);
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
-    improved = !st && !laci_task_over(task) && apply_best(&s);
+    improved = !st && !laci_task_is_over(task) && apply_best(&s);
   }
   task->final = true; /* it does not depend on the effort */
   laci_free(s.changed);

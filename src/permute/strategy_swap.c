@@ -84,7 +84,7 @@ static lac_status list_blocks(search *s, side *d, lac_error *err) {
   return LAC_OK;
 }
 
-static int64_t elements(const laci_cuts *cuts) {
+static int64_t count_elements(const laci_cuts *cuts) {
   double all = 0;
   for (int i = 0; i < cuts->n_cuts; i++)
     all += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
@@ -92,13 +92,13 @@ static int64_t elements(const laci_cuts *cuts) {
 }
 
 static lac_status open_side(search *s, side *d, lac_error *err) {
-  laci_number number = elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
+  laci_number number = count_elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
   lac_status st = laci_task_matrix(s->task, d->cut, number, &d->x, err);
   if (st) return st;
   d->tabled = d->cut->stacked && s->n <= MOST_TABLED;
   if (d->tabled) {
     st = laci_values_init(&d->values, s->cuts, d->cut, number, true, err);
-    if (!st) laci_values_use(&d->values, d->x, s->order, s->task->pool);
+    if (!st) laci_values_set_matrix(&d->values, d->x, s->order, s->task->pool);
     return st;
   }
   d->kept = laci_arena_alloc(&s->arena, (size_t)d->cut->n_blocks, sizeof *d->kept);
@@ -112,7 +112,7 @@ typedef struct merged {
   const int32_t *a, *a_end, *b, *b_end;
 } merged;
 
-static merged merge(const side *d, int a, int b) {
+static merged merge_blocks(const side *d, int a, int b) {
   const int32_t *begin = d->blocks_begin;
   return (merged){d->blocks + begin[a], d->blocks + begin[a + 1], d->blocks + begin[b],
                   d->blocks + begin[b + 1]};
@@ -138,7 +138,7 @@ static int64_t tabled_gain(search *s, side *d, int a, int b) {
   for (int i = 0; i < 2; i++) {
     if (!d->values.valid[pair[i]]) s->left -= (int64_t)d->x->rows * s->n / 16;
   }
-  laci_values_rows(&d->values, pair, 2, NULL);
+  laci_values_update_rows(&d->values, pair, 2, NULL);
   const int32_t *at_a = laci_values_row(&d->values, a), *at_b = laci_values_row(&d->values, b);
   int32_t xa = s->order[a], xb = s->order[b];
   return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
@@ -147,7 +147,7 @@ static int64_t tabled_gain(search *s, side *d, int a, int b) {
 /* Returns the gain of a swap in one cut without a table. order: after the swap. */
 static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *order) {
   int64_t gain = 0;
-  merged m = merge(d, a, b);
+  merged m = merge_blocks(d, a, b);
   for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
     gain += block_kept(s, d, g, order) - d->kept[g];
     s->left -= (int64_t)d->x->rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
@@ -170,7 +170,7 @@ static int64_t gain_of(search *s, int a, int b) {
   return gain;
 }
 
-static void apply(search *s, int a, int b) {
+static void apply_swap(search *s, int a, int b) {
   const int32_t pair[2] = {a, b};
   swap_places(s->order, a, b);
   for (int i = 0; i < s->cuts->n_cuts; i++) {
@@ -178,14 +178,14 @@ static void apply(search *s, int a, int b) {
     if (d->tabled) {
       if (d->values.block_of[a] == d->values.block_of[b])
         continue; /* the block's content did not change */
-      laci_values_changed(&d->values, pair, 2, s->order, NULL);
+      laci_values_update_open(&d->values, pair, 2, s->order, NULL);
       for (int j = 0; j < s->n; j++) {
         int g = d->values.block_of[j];
         if (g == d->values.block_of[a] || g == d->values.block_of[b]) s->changed[j] = s->clock;
       }
       continue;
     }
-    merged m = merge(d, a, b);
+    merged m = merge_blocks(d, a, b);
     for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
       d->kept[g] = block_kept(s, d, g, s->order);
       for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
@@ -198,17 +198,17 @@ static void apply(search *s, int a, int b) {
 
 /* Tries all pairs once and applies each swap that improves the total. Returns whether there was
  * one. */
-static bool sweep(search *s) {
+static bool try_all_pairs(search *s) {
   bool improved = false;
   for (int a = 0; a < s->n; a++) {
     int64_t seen = s->looked[a];
     s->looked[a] = ++s->clock;
     for (int b = a + 1; b < s->n; b++) {
       if (s->changed[a] < seen && s->changed[b] < seen) continue;
-      if (s->left <= 0 || laci_task_over(s->task)) return false;
+      if (s->left <= 0 || laci_task_is_over(s->task)) return false;
       if (gain_of(s, a, b) <= 0) continue;
       s->clock++;
-      apply(s, a, b);
+      apply_swap(s, a, b);
       improved = true;
     }
   }
@@ -230,7 +230,7 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
     s.sides[i].cut = &s.cuts->cuts[i];
     st = open_side(&s, &s.sides[i], err);
   }
-  for (bool improved = !st; improved; task->iterations++) improved = sweep(&s);
+  for (bool improved = !st; improved; task->iterations++) improved = try_all_pairs(&s);
   task->final = s.left > 0; /* a larger budget would change nothing */
   for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) { laci_values_clear(&s.sides[i].values); }
   laci_arena_clear(&s.arena);

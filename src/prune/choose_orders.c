@@ -29,7 +29,7 @@ static double group_error(const laci_group *group, const laci_calibrated *fitted
 
 static bool revert_order(laci_pruning *p, int g) {
   laci_found *found = &p->plan->found[g];
-  if (!laci_plan_moves(p->plan, g)) return false;
+  if (!laci_plan_moves_channels(p->plan, g)) return false;
   for (int c = 0; c < p->analysis->groups[g].n_channels; c++) found->order[c] = c;
   found->kept = found->kept_identity;
   return true;
@@ -60,7 +60,7 @@ static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
   int n = 0;
   *n_moved = 0;
   for (int g = 0; g < a->n_groups; g++) {
-    if (!laci_plan_moves(p->plan, g)) continue;
+    if (!laci_plan_moves_channels(p->plan, g)) continue;
     laci_pruned_order *order = &p->orders[g];
     order->judged = true;
     order->error_before = group_error(&a->groups[g], file);
@@ -74,7 +74,7 @@ static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
 static void note_outcome(laci_pruning *p, const laci_calibrated *file,
                          const laci_calibrated *chosen, int n_moved) {
   int n_kept = 0;
-  for (int g = 0; g < p->analysis->n_groups; g++) n_kept += laci_plan_moves(p->plan, g);
+  for (int g = 0; g < p->analysis->n_groups; g++) n_kept += laci_plan_moves_channels(p->plan, g);
   laci_log(LAC_LOG_INFO,
            "orders judged by errors of outputs: %d of %d group%s keep%s a new one; the network's "
            "outputs differ by %.3g %%, in the file's order by %.3g %%",
@@ -118,7 +118,7 @@ lac_status laci_pruning_choose_orders(laci_pruning *p, const laci_prune_options 
                                       laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   bool moves = false;
-  for (int g = 0; g < a->n_groups; g++) moves = moves || laci_plan_moves(p->plan, g);
+  for (int g = 0; g < a->n_groups; g++) moves = moves || laci_plan_moves_channels(p->plan, g);
   if (!moves) return LAC_OK;
   bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
   p->orders = laci_alloc((size_t)a->n_groups, sizeof *p->orders);

@@ -143,7 +143,7 @@ static bool revert_losing_orders(laci_pruning *p) {
       before += p->layers[a->groups[g].layers[i]].score_kept_identity;
       after += p->layers[a->groups[g].layers[i]].score_kept;
     }
-    if (!(after < before) || !laci_plan_moves(p->plan, g)) continue;
+    if (!(after < before) || !laci_plan_moves_channels(p->plan, g)) continue;
     revert_group(p->plan, g);
     changed = true;
   }

@@ -12,7 +12,7 @@
 
 static bool moves_any_channel(const laci_plan *plan) {
   for (int g = 0; g < plan->analysis->n_groups; g++) {
-    if (laci_plan_moves(plan, g)) return true;
+    if (laci_plan_moves_channels(plan, g)) return true;
   }
   return false;
 }

@@ -40,7 +40,7 @@ const char *laci_quantize_node_name(const laci_quantizing *q, int node) {
   return q->graph->values[first_output(&q->graph->nodes[node])].name;
 }
 
-int laci_quantize_scale_of(const laci_quantizing *q, int value) {
+int laci_quantize_scale_owner(const laci_quantizing *q, int value) {
   while (q->like[value] >= 0) value = q->like[value];
   return value;
 }
@@ -55,7 +55,7 @@ static bool is_in_file(const laci_quantizing *q, int node) {
 }
 
 /* Is the value of floats, computed or an input, and can nodes be added after it? */
-static bool is_data(const laci_quantizing *q, int value) {
+static bool is_quantizable(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
   if (v->stored >= 0 || v->type.dtype != LAC_DTYPE_F32) return false;
@@ -63,7 +63,7 @@ static bool is_data(const laci_quantizing *q, int value) {
 }
 
 /* Is the value a stored tensor of floats that no input of the network overrides? */
-static bool is_fixed(const laci_quantizing *q, int value) {
+static bool is_stored_constant(const laci_quantizing *q, int value) {
   if (value < 0 || q->graph->values[value].stored < 0) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
   return stored->dtype == LAC_DTYPE_F32 && !stored->overridable &&
@@ -88,7 +88,7 @@ static int norm_after(const laci_quantizing *q, const laci_node *node) {
   const laci_node *norm = &q->graph->nodes[reader];
   bool ok = laci_node_is(norm, "BatchNormalization") && norm->n_inputs == 5 &&
             norm->inputs[0] == node->outputs[0] && laci_node_int(norm, "training_mode", 0) == 0;
-  for (int i = 1; ok && i < norm->n_inputs; i++) ok = is_fixed(q, norm->inputs[i]);
+  for (int i = 1; ok && i < norm->n_inputs; i++) ok = is_stored_constant(q, norm->inputs[i]);
   for (int i = 1; ok && i < norm->n_outputs; i++) ok = norm->outputs[i] < 0;
   return ok && norm->outputs[0] >= 0 ? reader : -1;
 }
@@ -108,7 +108,8 @@ static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer
   layer->bias = -1;
   if (value < 0) return NULL;
   const laci_shape *shape = &q->graph->values[value].type.shape;
-  bool fits = is_fixed(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
+  bool fits =
+      is_stored_constant(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
     fits = false; /* the bias is scaled, so it cannot have the scale of the products */
   if (!fits) return is_gemm ? NULL : "its bias is no stored f32 tensor";
@@ -125,13 +126,13 @@ static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
   if (stored->dtype != LAC_DTYPE_F32) return "its weight is not f32";
   if (stored->overridable) return "its weight is an input that may be replaced";
-  if (!is_fixed(q, value)) return "its weight is stored outside of the main graph";
+  if (!is_stored_constant(q, value)) return "its weight is stored outside of the main graph";
   if (stored->shape.rank < 2 || laci_shape_count(&stored->shape) <= 0)
     return "its weight has fewer than two axes, or no elements";
   return NULL;
 }
 
-static const char *judge(laci_quantizing *q, laci_quantize_layer *layer) {
+static const char *judge_layer(laci_quantizing *q, laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   laci_weight_axes axes[2];
   int n = node->op->weights(q->graph, node, axes);
@@ -147,7 +148,7 @@ static const char *judge(laci_quantizing *q, laci_quantize_layer *layer) {
     break;
   }
   if (reason) return reason;
-  if (!is_data(q, node->inputs[layer->other]))
+  if (!is_quantizable(q, node->inputs[layer->other]))
     return "its data are no f32 values of the main graph";
   return set_bias(q, layer);
 }
@@ -158,10 +159,10 @@ void laci_quantize_find_layers(laci_quantizing *q) {
     if (!is_one_of(node, products) || !node->op || !node->op->weights || node->n_inputs < 2)
       continue;
     bool has_stored = false;
-    for (int i = 0; i < 2; i++) has_stored |= !is_data(q, node->inputs[i]);
+    for (int i = 0; i < 2; i++) has_stored |= !is_quantizable(q, node->inputs[i]);
     laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
     if (!has_stored) continue; /* a product of two values: no weight */
-    layer.reason = judge(q, &layer);
+    layer.reason = judge_layer(q, &layer);
     if (!layer.reason) layer.norm = norm_after(q, node);
     q->layers[q->n_layers++] = layer;
   }
@@ -171,15 +172,16 @@ void laci_quantize_find_layers(laci_quantizing *q) {
 
 /* Returns the value after the activation that a runtime fuses into the node that computes `value`.
  */
-static int end_of(const laci_quantizing *q, int value) {
+static int value_after_activation(const laci_quantizing *q, int value) {
   int reader = only_reader(q, value);
   if (reader < 0) return value;
   const laci_node *node = &q->graph->nodes[reader];
-  bool ends_it = is_one_of(node, ends) && node->inputs[0] == value && is_data(q, node->outputs[0]);
+  bool ends_it =
+      is_one_of(node, ends) && node->inputs[0] == value && is_quantizable(q, node->outputs[0]);
   return ends_it ? node->outputs[0] : value;
 }
 
-static void want_layers(laci_quantizing *q) {
+static void mark_layer_values(laci_quantizing *q) {
   for (int l = 0; l < q->n_layers; l++) {
     const laci_quantize_layer *layer = &q->layers[l];
     const laci_node *node = &q->graph->nodes[layer->node];
@@ -188,7 +190,7 @@ static void want_layers(laci_quantizing *q) {
     q->reads[layer->node] = true;
     if (!laci_node_is(node, "Conv") && !laci_node_is(node, "ConvTranspose")) continue;
     int made = layer->norm >= 0 ? q->graph->nodes[layer->norm].outputs[0] : node->outputs[0];
-    int end = end_of(q, made);
+    int end = value_after_activation(q, made);
     if (q->graph->values[end].is_output) continue;
     q->wanted[end] = q->for_all[end] = true;
   }
@@ -201,21 +203,23 @@ static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
     return false;
   int fill = node->n_inputs > 2 ? node->inputs[2] : -1;
   if (fill < 0) return true;
-  if (!is_fixed(q, fill)) return false;
+  if (!is_stored_constant(q, fill)) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[fill].stored];
   static const uint8_t zero[4];
   return stored->size_bytes == sizeof zero && memcmp(stored->bytes, zero, sizeof zero) == 0;
 }
 
 /* Does the node only move elements, so that it can run on integers? */
-static bool is_move(const laci_quantizing *q, const laci_node *node) {
-  return (is_one_of(node, moves) || pads_zeros(q, node)) && is_data(q, node->inputs[0]) &&
-         is_data(q, node->outputs[0]);
+static bool only_moves_elements(const laci_quantizing *q, const laci_node *node) {
+  return (is_one_of(node, moves) || pads_zeros(q, node)) && is_quantizable(q, node->inputs[0]) &&
+         is_quantizable(q, node->outputs[0]);
 }
 
-static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool *can) {
+static bool are_inputs_quantizable(const laci_quantizing *q, const laci_node *node,
+                                   const bool *can) {
   for (int i = 0; i < node->n_inputs; i++) {
-    if (node->inputs[i] < 0 || !is_data(q, node->inputs[i]) || !can[node->inputs[i]]) return false;
+    if (node->inputs[i] < 0 || !is_quantizable(q, node->inputs[i]) || !can[node->inputs[i]])
+      return false;
   }
   return node->n_inputs > 0;
 }
@@ -224,23 +228,23 @@ static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool 
  * be quantized get quantized inputs, and their result is quantized. Backward: if the result of a
  * node that only moves elements is wanted, so is its input, and both share one scale, so that the
  * node runs on integers. can: scratch, [n_values]; can[v]: the value could be quantized. */
-static void want_around(laci_quantizing *q, bool *can) {
+static void mark_values_between(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!is_in_file(q, n)) continue;
-    if (is_move(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
-    if (!is_one_of(node, sums) || !can_sum(q, node, can)) continue;
+    if (only_moves_elements(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
+    if (!is_one_of(node, sums) || !are_inputs_quantizable(q, node, can)) continue;
     for (int i = 0; i < node->n_inputs; i++) q->wanted[node->inputs[i]] = true;
     q->reads[n] = true;
-    int end = end_of(q, node->outputs[0]);
-    if (!is_data(q, end) || graph->values[end].is_output) continue;
+    int end = value_after_activation(q, node->outputs[0]);
+    if (!is_quantizable(q, end) || graph->values[end].is_output) continue;
     q->wanted[end] = can[end] = q->for_all[end] = true;
   }
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    if (!is_in_file(q, n) || !is_move(q, node)) continue;
+    if (!is_in_file(q, n) || !only_moves_elements(q, node)) continue;
     int from = node->inputs[0], to = node->outputs[0];
     if (!q->wanted[to] || !can[from]) continue;
     q->wanted[from] = q->reads[n] = true;
@@ -248,13 +252,13 @@ static void want_around(laci_quantizing *q, bool *can) {
   }
 }
 
-void laci_quantize_want(laci_quantizing *q, bool *scratch) {
+void laci_quantize_mark_values(laci_quantizing *q, bool *scratch) {
   for (int v = 0; v < q->graph->n_values; v++) q->like[v] = -1;
-  want_layers(q);
-  want_around(q, scratch);
+  mark_layer_values(q);
+  mark_values_between(q, scratch);
 }
 
-const char *laci_quantize_nothing(const laci_quantizing *q) {
+const char *laci_quantize_why_nothing(const laci_quantizing *q) {
   const char *first = "it has no Conv, ConvTranspose, Gemm or MatMul with a stored weight";
   for (int l = 0; l < q->n_layers; l++) {
     if (!q->layers[l].reason) return NULL;
@@ -263,9 +267,9 @@ const char *laci_quantize_nothing(const laci_quantizing *q) {
   return first;
 }
 
-void laci_quantize_resolve(laci_quantizing *q) {
+void laci_quantize_exclude_unscaled(laci_quantizing *q) {
   for (int v = 0; v < q->graph->n_values; v++) {
-    if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_of(q, v)].scale > 0))
+    if (q->wanted[v] && !(q->quantizers[laci_quantize_scale_owner(q, v)].scale > 0))
       q->wanted[v] = false;
   }
   for (int l = 0; l < q->n_layers; l++) {

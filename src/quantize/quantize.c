@@ -55,7 +55,7 @@ static lac_status open_work(laci_quantizing *q, lac_error *err) {
   bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantizers;
   if (!ok) return laci_fail_memory(err, "the quantized network");
   laci_quantize_find_layers(q);
-  const char *why = laci_quantize_nothing(q);
+  const char *why = laci_quantize_why_nothing(q);
   if (!why) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantized: %s%s",
                    q->n_layers > 0 ? "of the first, " : "", why);
@@ -81,7 +81,8 @@ static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
                                         : 0
                                   : 0;
   int64_t held = samples->held_back, most = held > 0 && held < BATCH ? held : BATCH;
-  lac_status st = laci_calibration_cut_of(samples->count, most, fixed > 0 ? fixed : 0, cut, err);
+  lac_status st =
+      laci_calibration_cut_samples(samples->count, most, fixed > 0 ? fixed : 0, cut, err);
   if (!st && held > 0 && cut->n_batches > 1) {
     int64_t n_fitted = (samples->count - held + cut->batch - 1) / cut->batch;
     cut->n_fitted = n_fitted < cut->n_batches ? n_fitted : cut->n_batches - 1;
@@ -144,7 +145,7 @@ static lac_status report_layers(laci_quantizing *q, lac_error *err) {
     ok = to->name && to->op;
     if (from->reason || !ok) continue;
     to->weight = laci_arena_text(&out->arena, q->graph->values[node->inputs[from->port]].name);
-    int data = laci_quantize_scale_of(q, node->inputs[from->other]);
+    int data = laci_quantize_scale_owner(q, node->inputs[from->other]);
     to->input = laci_arena_text(&out->arena, q->graph->values[data].name);
     ok = to->weight && to->input;
     out->n_quantized++;
@@ -206,7 +207,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   if (!st) {
     bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
     if (!scratch) st = laci_fail_memory(err, "the quantized network");
-    else laci_quantize_want(q, scratch);
+    else laci_quantize_mark_values(q, scratch);
     laci_free(scratch);
   }
   if (!st) st = cut_samples(q, q->graph, &cut, err);
@@ -214,7 +215,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
-  laci_quantize_resolve(q);
+  laci_quantize_exclude_unscaled(q);
   st = report_layers(q, err);
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);

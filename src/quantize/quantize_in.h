@@ -41,17 +41,17 @@ typedef struct laci_quantizing {
 /** Fills q->layers. */
 void laci_quantize_find_layers(laci_quantizing *q);
 /** Fills q->wanted, for_all, like and reads; scratch: [n_values]. */
-void laci_quantize_want(laci_quantizing *q, bool *scratch);
+void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
 /** Returns the first layer's reason if no layer can be quantized, else NULL. */
-const char *laci_quantize_nothing(const laci_quantizing *q);
+const char *laci_quantize_why_nothing(const laci_quantizing *q);
 /** To be called after the ranges are measured: layers whose data has no scale get a reason to stay
  * in floats. */
-void laci_quantize_resolve(laci_quantizing *q);
+void laci_quantize_exclude_unscaled(laci_quantizing *q);
 /** Returns the name of the value by which the file finds a node: its first output, or that of the
  * norm folded into it. */
 const char *laci_quantize_node_name(const laci_quantizing *q, int node);
 /** Returns the value whose scale `value` uses. */
-int laci_quantize_scale_of(const laci_quantizing *q, int value);
+int laci_quantize_scale_owner(const laci_quantizing *q, int value);
 
 /* weight.c */
 

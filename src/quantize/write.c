@@ -75,7 +75,7 @@ static lac_status write_values(laci_quantizing *q, lac_error *err) {
   }
   for (int v = 0; v < n_values && !st; v++) {
     if (!q->wanted[v]) continue;
-    st = add_pair(q, v, &all[laci_quantize_scale_of(q, v)], &all[v], err);
+    st = add_pair(q, v, &all[laci_quantize_scale_owner(q, v)], &all[v], err);
     if (!st) st = redirect(q, v, &all[v], err);
   }
   laci_free(all);

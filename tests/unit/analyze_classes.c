@@ -26,7 +26,8 @@ static void verify_and_clear(analysed *n) {
   }
   lac_status st = laci_plan_complete(plan, &err);
   for (int g = 0; g < n->a->n_groups && !st; g++) {
-    if (!n->a->groups[g].frozen && !laci_plan_moves(plan, g)) fail_msg("group %d was set back", g);
+    if (!n->a->groups[g].frozen && !laci_plan_moves_channels(plan, g))
+      fail_msg("group %d was set back", g);
   }
   if (!st) st = laci_verify(n->graph, &plan->orders, &options, NULL, &found, &err);
   if (st) fail_msg("%s", err.text);

@@ -245,7 +245,7 @@ static void layers_are_products_of_their_weight_and_unfolded_inputs(void **state
     laci_buf **values = run_graph(graph);
     laci_matrix_layer l;
     assert_int_equal(analysis->n_layers, 1);
-    const char *reason = laci_matrix_layer_of(analysis, 0, n, &l);
+    const char *reason = laci_matrix_layer_init(analysis, 0, n, &l);
     if (reason) fail_msg("%s: %s", layers[c], reason);
     check_product(layers[c], &l, n, values);
     run_clear(graph, values);
@@ -299,7 +299,7 @@ static void sums_are_those_of_unfolded_inputs(void **state) {
     laci_analysis *analysis = analyze(graph);
     laci_network *n = network_of(graph, graph->values[graph->inputs[0]].type.shape.dims[0]);
     laci_matrix_layer l;
-    assert_null(laci_matrix_layer_of(analysis, 0, n, &l));
+    assert_null(laci_matrix_layer_init(analysis, 0, n, &l));
     int64_t count = (int64_t)laci_network_bytes(n, l.value) / 4;
     float *d = laci_alloc((size_t)count, sizeof *d), *p = laci_alloc((size_t)count, sizeof *p);
     for (int64_t i = 0; i < count; i++) {
@@ -855,7 +855,7 @@ static void too_few_samples_for_a_fixed_batch_are_refused(void **state) {
   (void)state;
   laci_calibration_cut cut;
   lac_error err = {0};
-  assert_int_equal(laci_calibration_cut_of(7, 64, 8, &cut, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_calibration_cut_samples(7, 64, 8, &cut, &err), LAC_BAD_SHAPE);
   assert_string_equal(err.text, "7 calibration samples, the network wants at least 8");
 }
 
@@ -869,7 +869,8 @@ static void batches_use_the_samples_and_hold_an_eighth_back(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     laci_calibration_cut cut;
     assert_int_equal(
-        laci_calibration_cut_of(cases[i].count, cases[i].most, cases[i].fixed, &cut, NULL), LAC_OK);
+        laci_calibration_cut_samples(cases[i].count, cases[i].most, cases[i].fixed, &cut, NULL),
+        LAC_OK);
     assert_int_equal(cut.batch, cases[i].batch);
     assert_int_equal(cut.n_batches, cases[i].n_batches);
     assert_int_equal(cut.n_fitted, cases[i].n_fitted);

@@ -190,13 +190,13 @@ static void loss_and_gradients_are_those_of_single_numbers(void **state) {
   make_pair(&p, read_net(sums));
   open_views(&p, views);
   laci_reconstruct *r = open_reconstruct(&p, views, (laci_reconstruct_options){.batch = ROWS});
-  assert_int_equal(laci_reconstruct_targets(r), 2);
+  assert_int_equal(laci_reconstruct_count_targets(r), 2);
   (void)input_of(x);
   for (int i = 0; i < ROWS * WIDTH; i++) images[i] = (float)x[i];
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < WIDTH * WIDTH; i++)
       w[k][i] = (double)((const float *)(void *)p.weights[k])[i];
-  if (laci_reconstruct_teach(r, images, (float *const[]){logits, block}, &err))
+  if (laci_reconstruct_run_teacher(r, images, (float *const[]){logits, block}, &err))
     fail_msg("%s", err.text);
   laci_trainer *t = laci_reconstruct_trainer(r);
   if (laci_trainer_match(t, images, (const float *const[]){logits, block}, &loss, &err))
@@ -243,12 +243,12 @@ static laci_graph *fit_one_batch(const pair *p, laci_reconstruct_options how) {
   for (int i = 0; i < BATCH * IMAGE; i++) images[i] = (float)net_number("images", i);
   open_views(p, views);
   laci_reconstruct *r = open_reconstruct(p, views, how);
-  const int n = laci_reconstruct_targets(r);
+  const int n = laci_reconstruct_count_targets(r);
   assert_true(n <= 32);
   assert_int_equal(laci_reconstruct_image_size(r), IMAGE);
   for (int k = 0; k < n; k++)
     targets[k] = laci_alloc((size_t)(BATCH * laci_reconstruct_target_size(r, k)), sizeof(float));
-  if (laci_reconstruct_teach(r, images, targets, &err)) fail_msg("%s", err.text);
+  if (laci_reconstruct_run_teacher(r, images, targets, &err)) fail_msg("%s", err.text);
   for (int step = 0; step < 10; step++) {
     if (laci_reconstruct_step(r, images, (const float *const *)targets, 3e-3,
                               step == 0 ? &first : &loss, &err))

@@ -65,7 +65,7 @@ static fixture *make(int n, laci_pattern pattern, int rows, int n_slices, fillin
     slice->column = f->column;
   }
   assert_int_equal(laci_cuts_init(&f->cuts, &f->problem, NULL), LAC_OK);
-  assert_true(laci_cuts_plain(&f->cuts));
+  assert_true(laci_cuts_are_plain(&f->cuts));
   return f;
 }
 

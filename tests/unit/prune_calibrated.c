@@ -194,7 +194,7 @@ static void the_order_comes_first(void **state) {
   laci_pruning *p = prune(&r), *moved = NULL;
   check_layers(p);
   int n_moved = 0;
-  for (int g = 0; g < r.n.a->n_groups; g++) n_moved += laci_plan_moves(p->plan, g);
+  for (int g = 0; g < r.n.a->n_groups; g++) n_moved += laci_plan_moves_channels(p->plan, g);
   assert_true(n_moved > 0);
   rig_init(&again, "wanda");
   laci_prune_options order = r.options;
@@ -241,10 +241,10 @@ static void orders_stay_only_where_they_help(void **state) {
     assert_null(p->fitted);
     assert_true(p->calibration.outputs.relative <= file->calibration.outputs.relative);
     bool any = false;
-    for (int g = 0; g < r.n.a->n_groups; g++) any = any || laci_plan_moves(p->plan, g);
+    for (int g = 0; g < r.n.a->n_groups; g++) any = any || laci_plan_moves_channels(p->plan, g);
     for (int g = 0; p->orders && g < r.n.a->n_groups; g++) {
       const laci_pruned_order *order = &p->orders[g];
-      bool moves = laci_plan_moves(p->plan, g);
+      bool moves = laci_plan_moves_channels(p->plan, g);
       if (moves) assert_true(order->judged && order->error_after < order->error_before);
       n_kept += moves;
       n_taken_back += order->judged && !moves;

@@ -179,7 +179,7 @@ static void any_number_of_processes_finds_the_same(void **state) {
     analysed n = analyse(text);
     laci_pruning *alone = prune_alone(&n);
     n_searched += n.a->n_searchable;
-    for (int g = 0; g < n.a->n_searchable; g++) n_moved += laci_plan_moves(alone->plan, g);
+    for (int g = 0; g < n.a->n_searchable; g++) n_moved += laci_plan_moves_channels(alone->plan, g);
     for (int i = 0; i < N_SIZES; i++) {
       crew c;
       crew_init(&c, sizes[i], text);
@@ -205,13 +205,13 @@ static void the_most_expensive_go_to_who_has_least(void **state) {
   const double cost[] = {1, 5, 3, 3, 2, 0};
   const int of_two[] = {1, 0, 1, 1, 0, 0}, of_eight[] = {4, 0, 1, 2, 3, 5};
   int owner[6];
-  assert_int_equal(laci_plan_deal(cost, 6, 1, owner, NULL), LAC_OK);
+  assert_int_equal(laci_plan_assign_owners(cost, 6, 1, owner, NULL), LAC_OK);
   for (int k = 0; k < 6; k++) assert_int_equal(owner[k], 0);
-  assert_int_equal(laci_plan_deal(cost, 6, 2, owner, NULL), LAC_OK);
+  assert_int_equal(laci_plan_assign_owners(cost, 6, 2, owner, NULL), LAC_OK);
   for (int k = 0; k < 6; k++) assert_int_equal(owner[k], of_two[k]);
-  assert_int_equal(laci_plan_deal(cost, 6, 8, owner, NULL), LAC_OK);
+  assert_int_equal(laci_plan_assign_owners(cost, 6, 8, owner, NULL), LAC_OK);
   for (int k = 0; k < 6; k++) assert_int_equal(owner[k], of_eight[k]);
-  assert_int_equal(laci_plan_deal(cost, 0, 3, owner, NULL), LAC_OK);
+  assert_int_equal(laci_plan_assign_owners(cost, 0, 3, owner, NULL), LAC_OK);
 }
 
 /* ---- All end alike ---- */

@@ -161,7 +161,8 @@ static void finds_the_order_of_what_was_pruned_from_weights_of_few_values(void *
     if (laci_pruning_explain(b.pruning, b.changed.graph, &err))
       fail_msg("network %d of %d values: %s\n%s", n, n_values, err.text, text);
     bool moved = false;
-    for (int g = 0; g < b.original.a->n_groups; g++) moved |= laci_plan_moves(b.pruning->plan, g);
+    for (int g = 0; g < b.original.a->n_groups; g++)
+      moved |= laci_plan_moves_channels(b.pruning->plan, g);
     n_moved += moved;
     both_clear(&b);
   }

@@ -50,7 +50,7 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted 0 (none) to 1e9 seconds",
                      options->time_limit);
   }
-  if (options->strategy && !laci_search_knows(options->strategy)) {
+  if (options->strategy && !laci_search_has_strategy(options->strategy)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "strategy %s: wanted %s", options->strategy,
                      laci_search_strategies());
   }
