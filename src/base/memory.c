@@ -151,8 +151,8 @@ void *laci_arena_alloc(laci_arena *arena, size_t n, size_t size) {
     if (!fresh) return NULL;
     fresh->size = capacity;
     if (chunk &&
-        capacity == bytes) { /* a big chunk becomes the second one, so that the open chunk stays in
-                                use */
+        capacity == bytes) { /* a chunk for one big block becomes the second in the list, so that
+                                the open chunk stays in use */
       fresh->next = chunk->next;
       chunk->next = fresh;
     } else {

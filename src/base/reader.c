@@ -20,7 +20,7 @@
 
 enum {
   BLOCK = 16 << 10,         /* unit in which bytes are read into pages */
-  WATCHED_BLOCK = 64 << 10, /* unit that has one checksum */
+  WATCHED_BLOCK = 64 << 10, /* unit of bytes that has one checksum */
 };
 
 struct laci_reader {

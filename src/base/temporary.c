@@ -149,7 +149,8 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
   for (int number = 0; number < NUMBERS; number++) {
     (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", key_of(name), number);
     if (!join(prefix, other, path)) return -1;
-    if (fd >= 0) { /* created; files of dead processes under the other names are removed, too */
+    if (fd >= 0) { /* the file was created; those of dead processes under the other names are
+                      removed, too */
       (void)laci_dead_remove(folder, path);
       continue;
     }
