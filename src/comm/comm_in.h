@@ -59,7 +59,7 @@ struct laci_comm_sum {
   int64_t n, most;
   int64_t first, count; /* the chunk that this process adds */
   uint16_t *packed;     /* [most], bf16 only */
-  void *chunks;         /* [processes, count] this process's chunk from all of them */
+  void *chunks;         /* [size, count]: this process's chunk of the numbers of each process */
   size_t *begin;        /* [size + 1]: where the chunk of each process begins, in bytes */
   void *request;
   laci_comm_times times;
