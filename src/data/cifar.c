@@ -35,7 +35,7 @@ enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 typedef struct cifar_file {
   laci_reader *reader;
   const char *path;
-  int64_t first; /* number of its first image in the set */
+  int64_t first; /* number, in the set, of the file's first image */
   laci_cifar_images images;
 } cifar_file;
 

@@ -35,11 +35,11 @@ LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t
  * read. */
 typedef struct laci_example_source {
   const char *name;     /* for messages */
-  size_t at;            /* position where it begins, for messages */
+  size_t at;            /* position of the Example in its file, for messages */
   size_t n;             /* its bytes */
   const uint8_t *bytes; /* NULL: in the file */
   laci_reader *reader;
-  size_t offset; /* offset of its first byte in the file */
+  size_t offset; /* offset of the Example's data in the file */
 } laci_example_source;
 
 enum { LACI_SYNSET_BYTES = 32 };

@@ -55,8 +55,8 @@ int64_t laci_training_steps(const laci_dataset *set, int batch);
 laci_loader_options laci_loader_options_default(const laci_dataset *set);
 
 typedef struct laci_batch {
-  int64_t first;   /* number of its first image in the order of loading; in training counted from
-                      the start of training, step * batch */
+  int64_t first;   /* number of the batch's first image in the order of loading; in training, step *
+                      batch */
   int n;           /* images in the batch; 0: there are no more */
   float *pixels;   /* [n, channels, height, width], the buffer given to put */
   int32_t *labels; /* [n], the buffer given to put */

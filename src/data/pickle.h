@@ -22,7 +22,8 @@ typedef enum laci_pickle_kind {
   LACI_PICKLE_TEXT,   /* bytes, n_bytes */
   LACI_PICKLE_LIST,   /* items[n]; a tuple, too */
   LACI_PICKLE_DICT,   /* items[n]: key, value, key, value ... */
-  LACI_PICKLE_ARRAY,  /* of bytes, in C order: shape in items[n], numbers; bytes, n_bytes */
+  LACI_PICKLE_ARRAY,  /* an array of bytes in C order: items[n] is the shape (numbers); bytes,
+                         n_bytes */
   LACI_PICKLE_TYPE,   /* the type of an array's elements; number: is it u1? */
   LACI_PICKLE_NAME,   /* one of NumPy's names */
 } laci_pickle_kind;
@@ -30,7 +31,7 @@ typedef enum laci_pickle_kind {
 typedef struct laci_pickle_value {
   laci_pickle_kind kind;
   int64_t number;
-  const uint8_t *bytes; /* in the pickle */
+  const uint8_t *bytes; /* a view of the pickle */
   size_t n_bytes;
   struct laci_pickle_value **items;
   size_t n, capacity;

@@ -28,10 +28,10 @@ typedef struct laci_image laci_image;
 
 typedef struct laci_preprocessing {
   int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: not resized */
-  int height, width; /* of the crop, pixels, 1..LACI_PREPROCESSING_MAX */
+  int height, width; /* size of the crop in pixels, 1..LACI_PREPROCESSING_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
-  bool is_grey;      /* one channel, the first one of the image */
+  bool is_grey;      /* the result has one channel, the image's first */
 } laci_preprocessing;
 
 enum { LACI_PREPROCESSING_MAX = 16384 };

@@ -31,8 +31,8 @@ typedef struct laci_raw_image {
 /** Training or validation images: by label, then by name. Zero-initialised is empty. */
 typedef struct laci_raw_part {
   laci_arena arena;    /* texts */
-  const char *path;    /* of the archive or folder; NULL: the part is missing */
-  laci_reader *reader; /* of the archive; NULL: a folder */
+  const char *path;    /* path of the archive or folder; NULL: the part is missing */
+  laci_reader *reader; /* reader of the archive; NULL: the part is a folder */
   laci_raw_image *images;
   size_t n, capacity;
   size_t n_left_out; /* files whose names are not those of images */

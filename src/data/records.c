@@ -27,7 +27,7 @@ typedef struct shard {
   laci_reader *reader;
   record *records;
   size_t n, capacity;
-  int64_t first;    /* number of its first image in the set */
+  int64_t first;    /* number, in the set, of the shard's first image */
   bool has_synsets; /* every Example has a synset of ImageNet */
   lac_status status;
 } shard;

@@ -24,11 +24,11 @@ typedef struct laci_zip {
 
 typedef struct laci_zip_member {
   const char *name;   /* arena; a name only, never a path to be written to */
-  size_t offset;      /* of its first byte in the archive */
+  size_t offset;      /* offset of the member's first byte in the archive */
   size_t packed_size; /* bytes in the archive */
   size_t size_bytes;  /* bytes after decompression; equal to packed_size if stored */
   bool deflated;
-  uint32_t crc; /* of the bytes after decompression */
+  uint32_t crc; /* CRC-32 of the bytes after decompression */
 } laci_zip_member;
 
 /** Lists the members: *members is [*n] in the directory's order, freed by laci_free; their names
