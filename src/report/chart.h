@@ -33,7 +33,7 @@ typedef struct laci_chart {
                                          NULL: none */
   const laci_chart_bar *bars;         /* [n_bars], drawn from top to bottom */
   int n_bars;
-  const laci_chart_kind *kinds; /* [n_kinds]; only the first ones get different colours */
+  const laci_chart_kind *kinds; /* [n_kinds]; only the first 8 kinds have colours of their own */
   int n_kinds;
 } laci_chart;
 

@@ -31,7 +31,7 @@ typedef struct laci_curve {
   const char *data;                              /* name of the training data, for a second line;
                                                     NULL: none */
   laci_curve_series loss[LACI_CURVE_MAX_SERIES]; /* training, evaluation ... */
-  laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* in percent: top-1, top-5 */
+  laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* accuracies in percent: top-1, top-5 */
   int n_loss, n_accuracy;
   const char *axis;       /* name of the horizontal axis; NULL: "step" */
   const char *loss_name;  /* name of the upper panel, whose values are then percent; NULL: "loss" */

@@ -53,7 +53,7 @@ enum { N_STYLES = sizeof styles / sizeof *styles };
 typedef struct canvas {
   const laci_graph *graph;
   const laci_plot *plot;
-  laci_label drawing; /* in graphviz' language */
+  laci_label drawing; /* the drawing in graphviz' language */
   laci_label label;   /* the rows of the box that is being written */
   bool *has_box;      /* [n_values]: the value is an input whose box was drawn */
   bool *folded;       /* [n_nodes]: the node only computes constants, and is a line in its reader's
