@@ -41,7 +41,7 @@ typedef struct bench {
                                dense kernels */
   int n_plans;
   laci_bench_ports ports;
-  laci_pool *pool; /* of the baselines */
+  laci_pool *pool; /* runs the baselines */
   laci_peak_kernel kernel;
   double peak; /* operations a second, the best sample */
   bool looked;

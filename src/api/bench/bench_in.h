@@ -40,8 +40,8 @@ double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel);
 /** A network whose batch size was changed temporarily, and what is needed to undo this. */
 typedef struct laci_rebatch {
   laci_graph *graph;
-  int64_t from, to;         /* batch size of the file, and the one used; from 0: nothing was changed
-                               */
+  int64_t from, to;         /* batch size of the file, and that of the bench; from 0: nothing was
+                               changed */
   const uint8_t **bytes;    /* [graph->n_stored] original bytes; NULL: this tensor was not changed
                                */
   laci_input_shape *shapes; /* [n_shapes] shapes of inputs for the plan */
@@ -76,8 +76,8 @@ typedef struct laci_bench_plan {
   laci_engine *engine;
   size_t n_steps;
   laci_bench_samples runs, steps;
-  double plan_seconds, first_seconds, last_seconds; /* of planning, of the first run, of the last
-                                                       run */
+  double plan_seconds, first_seconds, last_seconds; /* times of planning, of the first run, and of
+                                                       the last run */
 } laci_bench_plan;
 
 /** Buffers of the inputs and outputs of runs. */

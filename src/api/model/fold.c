@@ -190,7 +190,7 @@ typedef struct calls {
   int values[LACI_FOLD_CALLS];
   laci_edit_call_value at[LACI_FOLD_CALLS];
   laci_buf *bufs[LACI_FOLD_CALLS];
-  int same[LACI_FOLD_CALLS]; /* the first call with the same contents */
+  int same[LACI_FOLD_CALLS]; /* index of the first call with the same contents */
   uint64_t held, kept;
 } calls;
 

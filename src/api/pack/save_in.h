@@ -29,7 +29,7 @@ typedef struct laci_packer {
   bool *claimed;                 /* [n_spans] */
   int *layer_of;                 /* [n_stored] 1 + the layer as whose weight the tensor is packed;
                                     0: none */
-  laci_packfile_weight *weights; /* space for one per layer */
+  laci_packfile_weight *weights; /* [n_weights], with space for one per layer */
   size_t n_weights;
 } laci_packer;
 

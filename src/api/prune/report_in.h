@@ -26,7 +26,7 @@ typedef struct laci_report_order {
   const char *tensor;
   int axis;
   int64_t count;
-  int32_t *order; /* in the arena */
+  int32_t *order; /* in the report's arena */
 } laci_report_order;
 
 typedef struct laci_report {

@@ -51,7 +51,7 @@ typedef struct evaluation {
   laci_metrics metrics;
   const char *trained_on; /* folder of the training part next to the evaluated one; NULL: none */
   bool quiet;             /* log neither the plan nor the data */
-  double seconds;         /* of all batches */
+  double seconds;         /* time of all batches */
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {

@@ -36,7 +36,7 @@ typedef struct laci_eval_scores {
   int batch;
   laci_image_score *scores; /* [images] in their order; free with laci_free */
   int n_sparse;             /* number of steps of this process's plan that use sparse kernels */
-  double seconds;           /* of evaluating the part */
+  double seconds;           /* time of evaluating the part */
 } laci_eval_scores;
 
 /** Computes the scores of one part; the scores of other parts are set to zero. Every image is in

@@ -13,7 +13,7 @@ typedef struct laci_dataset laci_dataset;
 
 /** Options with all defaults resolved. */
 typedef struct laci_train_plan {
-  laci_training_recipe recipe; /* with the caller's changes */
+  laci_training_recipe recipe; /* recipe with the caller's changes */
   int batch, accumulate;       /* images per batch; batches per step in each process */
   int processes, process;      /* number of processes, and the rank of this one */
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;

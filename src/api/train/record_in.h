@@ -21,7 +21,7 @@ typedef struct laci_train_record laci_train_record;
 /** The texts of the curves' titles. */
 typedef struct laci_train_about {
   const char *network; /* a path, or a name */
-  const char *format;  /* of the data */
+  const char *format;  /* format of the data */
   int64_t images, steps_per_epoch;
   double dense_top1; /* top-1 before pruning, percent; 0: not known */
 } laci_train_about;
