@@ -18,7 +18,7 @@ typedef struct laci_feed_options {
   laci_preprocessing preprocessing;
   int batch;         /* images, >= 1 and not more than the set has */
   int stride;        /* step between batch numbers: first, first + stride ...; 0: 1 */
-  int64_t n_classes; /* of the network: the labels' columns */
+  int64_t n_classes; /* classes of the network: the number of columns of labels */
   uint64_t seed;
   bool shuffle, augmented;
   laci_augment augment;

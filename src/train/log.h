@@ -20,7 +20,7 @@ typedef struct laci_log_line {
   bool is_eval;
   int64_t step;  /* steps taken so far */
   int64_t epoch; /* training only */
-  double loss;   /* of the step, or of the evaluation; null in the file where not finite */
+  double loss;   /* loss of the step or of the evaluation; null in the file if it is not finite */
   double rate, images_per_second; /* training only */
   double top1, top5;              /* evaluation only, percent */
 } laci_log_line;

@@ -66,14 +66,16 @@ typedef struct laci_loop_options {
                                      repeated when a run continues */
   bool eval_only;                  /* takes no step: evaluates the given weights, or with `recover`
                                      those of the checkpoint */
-  const char *folder;              /* for checkpoints, must exist; NULL: none are written */
+  const char *folder;              /* folder for checkpoints, which must exist; NULL: none are
+                                      written */
   int keep;                        /* number of checkpoints to keep, >= 1 */
   bool recover;                    /* continue from the newest checkpoint, if there is one */
   const char *about;               /* the run's options as the members of a JSON object (without
                                      braces), for information */
   uint8_t *masks;                  /* [laci_optimizer_size] 0 or 1, as set in the optimizer; NULL:
                                      dense */
-  const laci_share_options *share; /* for several processes; NULL: a single one */
+  const laci_share_options *share; /* how several processes share the work; NULL: a single
+                                      process */
   bool trace;                      /* records the last steps; laci_loop_result.trace has the text */
   int64_t paranoid;                /* interval in steps at which processes compare their state, in
                                       addition to the first step and checkpoints, where they always
@@ -91,12 +93,13 @@ typedef struct laci_loop_result {
   double best_top5; /* NaN: an earlier run found the best score and did not record its top-5 */
   int64_t best_step;
   bool reached;             /* stop_threshold was reached */
-  double images_per_second; /* of all processes together, a running mean */
+  double images_per_second; /* running mean over all processes together */
   char *trace;              /* JSON (train/trace.h), to be freed; NULL: not asked for, or not
                                process 0 */
   double comm_seconds;      /* seconds during which sums over processes were in progress */
   double comm_waited;       /* seconds of these during which steps waited for the sums */
-  double step_seconds;      /* of all steps of this run, without evaluations and checkpoints */
+  double step_seconds;      /* duration of all steps of this run, without evaluations and
+                               checkpoints */
 } laci_loop_result;
 
 /** Trains. Fails LAC_BAD_VALUE if the loss or weights are no longer finite, and names the step;

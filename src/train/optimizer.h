@@ -32,7 +32,7 @@ bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
 typedef struct laci_optimizer_options {
   laci_optimizer_kind kind;
   float momentum;   /* momentum; for AdamW, beta 1 */
-  float decay;      /* of weights, >= 0 */
+  float decay;      /* weight decay, >= 0 */
   bool decay_all;   /* weight decay also for vectors (normalization, biases) */
   bool nesterov;    /* SGD and LARS */
   bool rate_inside; /* SGD: the rate is part of the momentum, as in Keras; LARS: always */
@@ -52,8 +52,8 @@ void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optim
 /** A parameter tensor's place in the buffers. */
 typedef struct laci_parameter {
   const char *name;
-  int64_t offset, count; /* in floats; tensors may not overlap, and gaps between them are not
-                            changed */
+  int64_t offset, count; /* place and size in floats; tensors may not overlap, and gaps between them
+                            are not changed */
   bool is_vector;        /* scale or shift of a normalization, bias: no decay, no trust ratio */
 } laci_parameter;
 

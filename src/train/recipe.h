@@ -46,16 +46,16 @@ enum { LACI_RECIPE_LARGE = 3, LACI_BATCH_F32 = 128, LACI_BATCH_BF16 = 256 };
 typedef struct laci_training_recipe {
   const char *name;
   laci_optimizer_options optimizer;
-  double rate;      /* for base_batch images in a step */
+  double rate;      /* learning rate for base_batch images in a step */
   double rate_many; /* the rate where several processes train; 0: as rate */
   int base_batch;   /* 0: the rate does not scale with the global batch */
   int batch;        /* images of a process; 0: LACI_BATCH_F32 or LACI_BATCH_BF16 */
   laci_schedule_kind schedule;
-  double end_rate, power; /* of cosine and polynomial */
+  double end_rate, power; /* of the schedules cosine and polynomial */
   double warmup_epochs, epochs;
   double warmup_of_epochs; /* a run of fewer epochs than this has a proportional part of the
                               warm-up; 0: every run has all of it */
-  double smoothing, mixup; /* of labels, 0..1; alpha of MixUp, 0: none */
+  double smoothing, mixup; /* smoothing of labels, 0..1; alpha of MixUp, 0: none */
   bool augment;            /* crop and flip */
   int n_stages;            /* of piecewise */
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
@@ -79,7 +79,7 @@ void laci_recipe_setting_text(const laci_training_recipe *recipe, laci_recipe_se
 typedef struct laci_run_size {
   int64_t global_batch;    /* images a step: batch * accumulated batches * processes */
   int64_t steps_per_epoch; /* >= 1 */
-  int64_t steps;           /* of the whole run; 0: those of the recipe's epochs */
+  int64_t steps;           /* steps of the whole run; 0: those of the recipe's epochs */
   int n_processes;
   double rate; /* an explicit rate, used as given; < 0: the recipe's */
 } laci_run_size;

@@ -36,7 +36,7 @@ typedef struct laci_schedule_stage {
 typedef struct laci_schedule {
   laci_schedule_kind kind;
   double rate, end_rate; /* end_rate: of cosine and polynomial, from the last step on */
-  double power;          /* of polynomial, > 0 */
+  double power;          /* exponent of the schedule polynomial, > 0 */
   int64_t steps;         /* T, of the whole training; only cosine and polynomial need it */
   int64_t warmup_steps;  /* W, < T where T counts */
   int n_stages;

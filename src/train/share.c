@@ -22,7 +22,7 @@ struct laci_share {
   laci_comm_sum **sums;   /* [n_buckets] */
   laci_comm_sum *of_statistics;
   double *losses; /* [size of the group] */
-  bool has_voted; /* in this step: all processes have their batches */
+  bool has_voted; /* the vote of this step has ended: all processes have their batches */
   laci_share_times times;
   laci_trace *trace; /* NULL: none */
 };

@@ -38,7 +38,7 @@ struct laci_trainer {
   void **outputs;
 };
 
-enum { ALIGN = 16 }; /* in floats: every tensor begins at a cache line */
+enum { ALIGN = 16 }; /* floats; every tensor begins at a cache line */
 
 static int port_of(const int *values, int n, int value) {
   for (int at = 0; at < n; at++) {
