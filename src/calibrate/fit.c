@@ -83,7 +83,7 @@ static lac_status choose_blocks(const laci_fit *fit, const double *saliency, lac
                                  .row_step = fit->columns,
                                  .row_run = fit->rows};
   const laci_mask_rule rule = {fit->pattern, fit->form, fit->v};
-  return laci_mask_choose_by(&view, &rule, pool, mask, err);
+  return laci_mask_choose_by_rule(&view, &rule, pool, mask, err);
 }
 
 lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score, laci_pool *pool,

@@ -68,7 +68,7 @@ static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *er
   uint8_t *bytes = laci_alloc(stored->size_bytes, 1);
   lac_status st = mask && bytes ? LAC_OK : laci_fail_memory(err, stored->name);
   const laci_mask_rule rule = {w->options->pattern, w->options->form, w->options->v};
-  if (!st) st = laci_mask_choose_by(&view, &rule, w->options->pool, mask, err);
+  if (!st) st = laci_mask_choose_by_rule(&view, &rule, w->options->pool, mask, err);
   if (st) {
     laci_free(mask);
     laci_free(bytes);

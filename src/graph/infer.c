@@ -362,7 +362,7 @@ static void infer_backwards(inference *job, const laci_node *node, const node_vi
  * other sizes may overflow. */
 static lac_status check_sizes(const inference *job, const laci_value *value) {
   char text[128];
-  if (laci_shape_countable(&value->type.shape)) return LAC_OK;
+  if (laci_shape_is_countable(&value->type.shape)) return LAC_OK;
   return laci_fail(job->err, LAC_BAD_SHAPE, "%s: sizes %s are too large to be counted", value->name,
                    laci_shape_text(&value->type.shape, text, sizeof text));
 }

@@ -95,7 +95,7 @@ const laci_op *const *laci_op_all(int *n) {
 
 static void round_range(int64_t begin, int64_t end, void *context) {
   const laci_buf *out = context;
-  for (int64_t k = begin; k < end; k++) out->f[k] = laci_float_held(out->dtype, out->f[k]);
+  for (int64_t k = begin; k < end; k++) out->f[k] = laci_float_round_finite(out->dtype, out->f[k]);
 }
 
 /* Does the node say that its outputs are not rounded? Graphs that this library makes can. */

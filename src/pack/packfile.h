@@ -23,7 +23,8 @@ typedef struct laci_packfile_part {
   size_t size_bytes;
 } laci_packfile_part;
 
-/** A weight at files[file].bytes + offset, dense_bytes long; laci_pack_look must hold for it. */
+/** A weight at files[file].bytes + offset, dense_bytes long; laci_pack_survey_weight must hold for
+ * it. */
 typedef struct laci_packfile_weight {
   laci_packing packing; /* the weight's name is stored, too */
   bool needs_signs;

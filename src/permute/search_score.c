@@ -70,10 +70,10 @@ typedef struct job {
 } job;
 
 /* Working memory of a thread's visit. */
-typedef struct bench {
+typedef struct scratch {
   laci_tile tile;
   double *row; /* [n_columns] */
-} bench;
+} scratch;
 
 /* Adds the two largest of a block's four columns row by row; 2:4 is the most important pattern. */
 static void add_two_of_four(const double *const column[4], double *sum) {
@@ -125,7 +125,7 @@ static double kept_of_tile(const job *j, const laci_tile *tile) {
   return total;
 }
 
-static void measure_rows(const job *j, bench *b, tile_sum *out) {
+static void measure_rows(const job *j, scratch *b, tile_sum *out) {
   const laci_tile *tile = &b->tile;
   const int n = j->cut->n_columns;
   for (int r = 0; r < tile->n_rows; r++) {
@@ -146,8 +146,8 @@ static void measure_rows(const job *j, bench *b, tile_sum *out) {
 static void do_tiles(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const size_t n = (size_t)j->cut->n_columns;
-  bench b = {.tile.score = laci_alloc(n * LACI_TILE_ROWS, sizeof(double)),
-             .row = laci_alloc(n, sizeof(double))};
+  scratch b = {.tile.score = laci_alloc(n * LACI_TILE_ROWS, sizeof(double)),
+               .row = laci_alloc(n, sizeof(double))};
   if (!b.tile.score || !b.row) {
     atomic_store(&j->no_memory, true);
   } else {

@@ -7,7 +7,7 @@
 #include "graph/constants.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
-#include "sparse/look.h"
+#include "sparse/measure.h"
 #include "tensor/buf.h"
 
 lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const laci_budget *budget,
@@ -45,13 +45,13 @@ lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const la
 lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_look_options *how,
                                    bool *pruned, lac_error *err) {
   laci_weight_view view;
-  laci_weight_look look;
+  laci_weight_measurement look;
   uint8_t *bytes;
   *pruned = false;
   lac_status st = laci_evaluate_computed_weight(a, l, how->budget, &view, &bytes, err);
   if (!st && bytes) {
     lac_error why = {0};
-    st = laci_weight_look_at(&view, how->rule, how->pool, &look, &why);
+    st = laci_weight_measure(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
     if (st && !laci_ends_the_run(st))
       st = LAC_OK; /* as in measure.c: bad values in it are no

@@ -28,7 +28,7 @@ uint64_t laci_match_hash(uint64_t x) {
 
 bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero) {
   if (laci_dtype_is_float(dtype)) return bits == 0 || bits == laci_negative_zero(dtype);
-  return laci_int_value(dtype, laci_int_wrap(dtype, (int64_t)bits)) == zero;
+  return laci_int_to_double(dtype, laci_int_wrap(dtype, (int64_t)bits)) == zero;
 }
 
 /* ---- Where the elements of slices are ---- */
@@ -309,7 +309,7 @@ static void fill_bags(masked *m, int old) {
 static bool is_masked(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);
-  const double value = laci_int_value(dtype, laci_int_wrap(dtype, (int64_t)bits));
+  const double value = laci_int_to_double(dtype, laci_int_wrap(dtype, (int64_t)bits));
   return bag_at(&m->zeros, zero_hash(place, value))->hash != 0;
 }
 

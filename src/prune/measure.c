@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
-#include "sparse/look.h"
+#include "sparse/measure.h"
 #include "sparse/mask.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
@@ -39,7 +39,7 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   laci_mask_scores scores;
   if (layer->eligible && p->scores) view.score = p->scores[layer->stored];
   if (!layer->eligible && rule.form != LACI_MASK_SHARED) rule.form = LACI_MASK_1D;
-  lac_status st = laci_mask_measure_by(&view, &rule, pool, &stats, &scores, err);
+  lac_status st = laci_mask_measure_by_rule(&view, &rule, pool, &stats, &scores, err);
   if (st) return st;
   out->kept_identity = out->kept = stats.kept;
   out->total = stats.total;
@@ -49,7 +49,7 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   out->n_elements = stats.n_elements;
   out->holds_pattern = stats.holds_pattern;
   out->measured = true;
-  out->was_pruned = laci_look_is_pruned(&stats, layer->channels_in, p->pattern.n);
+  out->was_pruned = laci_mask_stats_are_pruned(&stats, layer->channels_in, p->pattern.n);
   if (!out->was_pruned) return LAC_OK;
   return laci_mask_holds_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
@@ -117,7 +117,7 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     if (!laci_reordered_scales(p->plan, layer, &view, &scales))
       st = laci_fail_memory(err, "scales of a weight");
     if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
-    if (!st) st = laci_mask_measure_by(&view, &p->rule, pool, &stats, &by_score, err);
+    if (!st) st = laci_mask_measure_by_rule(&view, &p->rule, pool, &stats, &by_score, err);
     laci_free(scores);
     laci_free(scales);
     laci_free(bytes);

@@ -26,8 +26,8 @@ static lac_status draw_sample(const random_samples *s, int input, int64_t sample
   laci_buf *buf = NULL;
   laci_shape shape = s->shapes[input];
   if (shape.rank > 0) shape.dims[0] = n;
-  lac_status st = laci_verify_input(s->graph, s->graph->inputs[input], &shape,
-                                    s->seed + (uint64_t)sample, &buf, err);
+  lac_status st = laci_verify_draw_input(s->graph, s->graph->inputs[input], &shape,
+                                         s->seed + (uint64_t)sample, &buf, err);
   for (int64_t e = 0; !st && e < buf->count; e++) {
     if (buf->f) ((float *)(void *)to)[e] = (float)buf->f[e];
     else ((int64_t *)(void *)to)[e] = buf->i[e];

@@ -13,7 +13,7 @@
 #include "permute/orders.h"
 #include "permute/plan.h"
 #include "prune/prune_in.h"
-#include "sparse/look.h"
+#include "sparse/measure.h"
 #include "sparse/mask.h"
 #include "tensor/buf.h"
 #include "tensor/shape.h"
@@ -169,7 +169,7 @@ static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, in
   return st;
 }
 
-static lac_status note_layer(laci_pruning *p, int l, const laci_weight_look *found,
+static lac_status note_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
                              lac_error *err) {
   const laci_mask_stats *stats = &found->stats;
   laci_pruned_layer *out = &p->layers[l];
@@ -184,21 +184,21 @@ static lac_status note_layer(laci_pruning *p, int l, const laci_weight_look *fou
 
 /* Measures a masked weight: whether it holds the rule is checked, not assumed. */
 static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *view,
-                                 laci_pool *pool, laci_weight_look *found, lac_error *err) {
-  return laci_weight_look_at(view, &p->rule, pool, found, err);
+                                 laci_pool *pool, laci_weight_measurement *found, lac_error *err) {
+  return laci_weight_measure(view, &p->rule, pool, found, err);
 }
 
 /* Notes for every layer that uses layer l's stored tensor that it is pruned. Each layer is measured
  * with its own zero points, scales and rows, as when the file is read. `bytes` are the new weight.
  */
-static lac_status note_masked(laci_pruning *p, int l, const laci_weight_look *found,
+static lac_status note_masked(laci_pruning *p, int l, const laci_weight_measurement *found,
                               const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
   lac_status st = note_layer(p, l, found, err);
   for (int other = 0; other < p->analysis->n_layers && !st; other++) {
     const laci_layer *layer = &p->analysis->layers[other];
     if (layer->stored != stored || other == l) continue;
-    laci_weight_look seen;
+    laci_weight_measurement seen;
     double *scales;
     laci_weight_view view = layer->view;
     if (!laci_reordered_scales(p->plan, layer, &view, &scales))
@@ -261,7 +261,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   laci_weight_view view = layer->view;
   double *scales = NULL;
   float *scores = NULL;
-  laci_weight_look found;
+  laci_weight_measurement found;
   lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
   if (!st) mask = laci_alloc((size_t)n, 1);
   if (!st && (!mask || !laci_reordered_scales(p->plan, layer, &view, &scales))) {
@@ -271,7 +271,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   view.bytes_from = NULL;
   if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
   if (!st && keeps) laci_mask_of_zeros(&view, mask);
-  else if (!st) st = laci_mask_choose_by(&view, &p->rule, pool, mask, err);
+  else if (!st) st = laci_mask_choose_by_rule(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;
   if (!st) st = measure_weight(p, &view, pool, &found, err);
@@ -296,7 +296,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   uint8_t **bytes = &p->weights[layer->stored];
   laci_weight_view view = layer->view;
   laci_mask_stats kept;
-  laci_weight_look found;
+  laci_weight_measurement found;
   double *scales = NULL;
   uint8_t *masked = laci_alloc(stored->size_bytes, 1);
   lac_status st = masked && laci_reordered_scales(p->plan, layer, &view, &scales)
@@ -384,7 +384,7 @@ lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool, lac_e
       return laci_fail_memory(err, view.name);
     view.bytes = fresh;
     view.bytes_from = NULL;
-    laci_weight_look found;
+    laci_weight_measurement found;
     lac_status st = measure_weight(p, &view, pool, &found, err);
     laci_free(scales);
     if (st) return st;

@@ -87,19 +87,19 @@ static tile tile_at(const cut *c, int64_t index) {
 }
 
 /* Scratch memory for one tile: an array of lanes for each column. */
-typedef struct bench {
+typedef struct scratch {
   double raw[TILE_ELEMENTS];     /* scores in the order of the weight */
   double score[TILE_ELEMENTS];   /* [m][lanes] */
   int64_t rank[TILE_ELEMENTS];   /* [lanes] */
   int64_t filled[TILE_ELEMENTS]; /* [lanes]: elements of the block that are not zero */
   int64_t n_zeros;
-} bench;
+} scratch;
 
 /* Reads a range of elements. Columns of a block are `inner` apart in the weight: a tile that has
  * all of inner is one range, else each column is one. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-static void for_stretches(const cut *c, const tile *t, element_job *job, double *raw) {
+static void for_each_run(const cut *c, const tile *t, element_job *job, double *raw) {
   if (t->width == c->weight->inner) {
     job(c->weight, t->first, t->n_blocks * t->m * t->width, raw);
     return;
@@ -109,7 +109,7 @@ static void for_stretches(const cut *c, const tile *t, element_job *job, double 
   }
 }
 
-static void transpose(const tile *t, bench *b) {
+static void transpose(const tile *t, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   for (int64_t block = 0; block < t->n_blocks; block++) {
     for (int column = 0; column < t->m; column++) {
@@ -120,7 +120,7 @@ static void transpose(const tile *t, bench *b) {
   }
 }
 
-static void count_filled(const tile *t, bench *b) {
+static void count_filled(const tile *t, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   int64_t n_filled = 0;
   memset(b->filled, 0, (size_t)lanes * sizeof *b->filled);
@@ -132,21 +132,21 @@ static void count_filled(const tile *t, bench *b) {
   b->n_zeros = lanes * t->m - n_filled;
 }
 
-static void load(const cut *c, const tile *t, bool count, bench *b) {
+static void load(const cut *c, const tile *t, bool count, scratch *b) {
   if (c->weight->score && !count) {
-    for_stretches(c, t, laci_scores_read, b->raw);
+    for_each_run(c, t, laci_scores_read, b->raw);
     transpose(t, b);
     return;
   }
-  for_stretches(c, t, laci_distances_read, b->raw);
+  for_each_run(c, t, laci_distances_read, b->raw);
   transpose(t, b);
   if (count) count_filled(t, b);
   if (!c->weight->n_scales && !c->weight->squared && !c->weight->grid) return;
-  for_stretches(c, t, laci_distances_scale, b->raw);
+  for_each_run(c, t, laci_distances_to_scores, b->raw);
   transpose(t, b);
 }
 
-static void rank_column(const tile *t, int column, bench *b) {
+static void rank_column(const tile *t, int column, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   const double *mine = b->score + column * lanes;
   memset(b->rank, 0, (size_t)lanes * sizeof *b->rank);
@@ -167,7 +167,7 @@ typedef struct job {
   atomic_bool no_memory;
 } job;
 
-static void choose_tile(const cut *c, const tile *t, bench *b, uint8_t *mask) {
+static void choose_tile(const cut *c, const tile *t, scratch *b, uint8_t *mask) {
   load(c, t, false, b);
   for (int column = 0; column < t->m; column++) {
     rank_column(t, column, b);
@@ -179,7 +179,7 @@ static void choose_tile(const cut *c, const tile *t, bench *b, uint8_t *mask) {
   }
 }
 
-static void measure_tile(const cut *c, const tile *t, bench *b, laci_mask_stats *stats) {
+static void measure_tile(const cut *c, const tile *t, scratch *b, laci_mask_stats *stats) {
   const int64_t lanes = t->n_blocks * t->width;
   double kept = 0, total = 0;
   load(c, t, true, b);
@@ -202,7 +202,7 @@ static void measure_tile(const cut *c, const tile *t, bench *b, laci_mask_stats 
 
 static void do_parts(int64_t begin, int64_t end, void *context) {
   job *j = context;
-  bench *b = laci_alloc(1, sizeof *b);
+  scratch *b = laci_alloc(1, sizeof *b);
   if (!b) {
     atomic_store(&j->no_memory, true);
     return;

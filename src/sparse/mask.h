@@ -63,9 +63,9 @@ LAC_MUST_CHECK lac_status laci_mask_rule_check(const laci_mask_rule *rule, lac_e
 
 /** Chooses a mask by a rule. mask and failures as laci_mask_choose; also fails LAC_BAD_SHAPE where
  * the rule needs the view's rows and these are not known. */
-LAC_MUST_CHECK lac_status laci_mask_choose_by(const laci_weight_view *weight,
-                                              const laci_mask_rule *rule, laci_pool *pool,
-                                              uint8_t *mask, lac_error *err);
+LAC_MUST_CHECK lac_status laci_mask_choose_by_rule(const laci_weight_view *weight,
+                                                   const laci_mask_rule *rule, laci_pool *pool,
+                                                   uint8_t *mask, lac_error *err);
 
 /** Measures as laci_mask_measure, with
  *  holds_pattern  V:N:M where that is the rule, else N:M
@@ -74,10 +74,10 @@ LAC_MUST_CHECK lac_status laci_mask_choose_by(const laci_weight_view *weight,
 typedef struct laci_mask_scores {
   double kept, total;
 } laci_mask_scores;
-LAC_MUST_CHECK lac_status laci_mask_measure_by(const laci_weight_view *weight,
-                                               const laci_mask_rule *rule, laci_pool *pool,
-                                               laci_mask_stats *stats, laci_mask_scores *scores,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_mask_measure_by_rule(const laci_weight_view *weight,
+                                                    const laci_mask_rule *rule, laci_pool *pool,
+                                                    laci_mask_stats *stats,
+                                                    laci_mask_scores *scores, lac_error *err);
 
 /** Sets *holds to whether the weight, as it is stored, holds N:M along its output channels: at most
  * n non-zeros in every aligned block of m rows of each column. False where the view's rows are not

@@ -182,7 +182,7 @@ typedef struct look {
   laci_pack_survey survey;
 } look;
 
-static bool look_tile(const laci_packing *p, const tile *t, void *context) {
+static bool survey_tile(const laci_packing *p, const tile *t, void *context) {
   look *l = context;
   block b;
   for (int64_t row = 0; row < t->n_rows; row++) {
@@ -196,9 +196,9 @@ static bool look_tile(const laci_packing *p, const tile *t, void *context) {
   return true;
 }
 
-laci_pack_survey laci_pack_look(const laci_packing *packing, const uint8_t *dense) {
+laci_pack_survey laci_pack_survey_weight(const laci_packing *packing, const uint8_t *dense) {
   look l = {.dense = dense, .survey.holds = true};
-  (void)walk(packing, look_tile, &l);
+  (void)walk(packing, survey_tile, &l);
   return l.survey;
 }
 

@@ -53,13 +53,13 @@ typedef struct block_job {
 } block_job;
 
 /* Scratch memory of one thread. */
-typedef struct bench {
+typedef struct scratch {
   double *raw, *values, *work;
   uint8_t *mask;
   laci_square *square;
-} bench;
+} scratch;
 
-static void close_bench(bench *b) {
+static void close_scratch(scratch *b) {
   laci_free(b->raw);
   laci_free(b->values);
   laci_free(b->work);
@@ -67,14 +67,15 @@ static void close_bench(bench *b) {
   laci_square_destroy(b->square);
 }
 
-static bool open_bench(const block_job *j, bench *b) {
+static bool open_scratch(const block_job *j, scratch *b) {
   const laci_blocks_size size = j->blocks->size;
   const size_t capacity = (size_t)laci_blocks_capacity(j->blocks);
   const size_t area = (size_t)size.rows * (size_t)size.columns;
-  *b = (bench){.raw = laci_alloc(capacity, sizeof *b->raw),
-               .values = laci_alloc(capacity, sizeof *b->values),
-               .work = laci_alloc(area + (size_t)size.rows * LACI_SHARED_COLUMNS, sizeof *b->work),
-               .mask = laci_alloc(area, 1)};
+  *b =
+      (scratch){.raw = laci_alloc(capacity, sizeof *b->raw),
+                .values = laci_alloc(capacity, sizeof *b->values),
+                .work = laci_alloc(area + (size_t)size.rows * LACI_SHARED_COLUMNS, sizeof *b->work),
+                .mask = laci_alloc(area, 1)};
   bool ok = b->raw && b->values && b->work && b->mask;
   bool square = j->mask && j->rule->form != LACI_MASK_SHARED;
   return ok && (!square || laci_square_create(j->rule->pattern, &b->square, NULL) == LAC_OK);
@@ -82,16 +83,16 @@ static bool open_bench(const block_job *j, bench *b) {
 
 /* ---- Choosing ---- */
 
-static void choose_one(const block_job *j, const laci_block *k, const double *score, bench *b) {
+static void choose_one(const block_job *j, const laci_block *k, const double *score, scratch *b) {
   const int rows = k->n_rows, columns = k->n_columns, n = j->rule->pattern.n;
   switch (j->rule->form) {
     case LACI_MASK_2D_GREEDY: laci_square_greedy(b->square, score, rows, columns, b->mask); break;
     case LACI_MASK_2D_BEST: laci_square_best(b->square, score, rows, columns, b->mask); break;
-    default: laci_shared_mask(score, rows, columns, n, b->work, b->mask); break;
+    default: laci_shared_columns_mask(score, rows, columns, n, b->work, b->mask); break;
   }
 }
 
-static void choose_block(const block_job *j, const laci_block *k, bench *b) {
+static void choose_block(const block_job *j, const laci_block *k, scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
     choose_one(j, k, b->values + p * area, b);
@@ -124,7 +125,7 @@ static bool holds_columns(const double *distance, int rows, int columns, int n) 
   return true;
 }
 
-static bool check_block(const block_job *j, const laci_block *k, const bench *b) {
+static bool check_block(const block_job *j, const laci_block *k, const scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
     const double *at = b->values + p * area;
@@ -138,8 +139,8 @@ static bool check_block(const block_job *j, const laci_block *k, const bench *b)
 
 static void do_blocks(int64_t begin, int64_t end, void *context) {
   block_job *j = context;
-  bench b;
-  if (open_bench(j, &b)) {
+  scratch b;
+  if (open_scratch(j, &b)) {
     for (int64_t at = begin; at < end && !atomic_load(&j->fails); at++) {
       const laci_block k = laci_block_at(j->blocks, at);
       laci_block_read(j->blocks, &k, j->read, b.raw, b.values);
@@ -149,7 +150,7 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   } else {
     atomic_store(&j->no_memory, true);
   }
-  close_bench(&b);
+  close_scratch(&b);
 }
 
 static lac_status run(block_job *j, laci_pool *pool, lac_error *err) {
@@ -166,8 +167,8 @@ static laci_blocks_size size_of(const laci_mask_rule *rule) {
   return (laci_blocks_size){rule->form == LACI_MASK_SHARED ? rule->v : m, m};
 }
 
-lac_status laci_mask_choose_by(const laci_weight_view *weight, const laci_mask_rule *rule,
-                               laci_pool *pool, uint8_t *mask, lac_error *err) {
+lac_status laci_mask_choose_by_rule(const laci_weight_view *weight, const laci_mask_rule *rule,
+                                    laci_pool *pool, uint8_t *mask, lac_error *err) {
   if (rule->form == LACI_MASK_1D) return laci_mask_choose(weight, rule->pattern, pool, mask, err);
   laci_blocks blocks;
   lac_status st = laci_mask_rule_check(rule, err);
@@ -218,7 +219,7 @@ typedef struct sum_job {
   sums *parts;
 } sum_job;
 
-static void sum_stretch(const sum_job *j, int64_t first, int64_t n, sums *to) {
+static void sum_run(const sum_job *j, int64_t first, int64_t n, sums *to) {
   double own[SUM_AT_ONCE], score[SUM_AT_ONCE];
   laci_scores_read(j->own, first, n, own);
   laci_scores_read(j->weight, first, n, score);
@@ -236,7 +237,7 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
     int64_t last = (part + 1) * SUM_ELEMENTS;
     if (last > j->count) last = j->count;
     for (int64_t at = part * SUM_ELEMENTS; at < last; at += SUM_AT_ONCE)
-      sum_stretch(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE, &j->parts[part]);
+      sum_run(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE, &j->parts[part]);
   }
 }
 
@@ -248,7 +249,7 @@ static lac_status sum_kept(sum_job *j, const laci_mask_rule *rule, laci_pool *po
   j->parts = laci_alloc((size_t)n_parts, sizeof *j->parts);
   j->mask = mask;
   lac_status st = mask && j->parts ? LAC_OK : laci_fail_memory(err, j->weight->name);
-  if (!st) st = laci_mask_choose_by(j->weight, rule, pool, mask, err);
+  if (!st) st = laci_mask_choose_by_rule(j->weight, rule, pool, mask, err);
   if (!st) laci_pool_for(pool, n_parts, 1, sum_parts, j);
   for (int64_t part = 0; part < n_parts && !st; part++) {
     all->kept += j->parts[part].kept;
@@ -260,9 +261,9 @@ static lac_status sum_kept(sum_job *j, const laci_mask_rule *rule, laci_pool *po
   return st;
 }
 
-lac_status laci_mask_measure_by(const laci_weight_view *weight, const laci_mask_rule *rule,
-                                laci_pool *pool, laci_mask_stats *stats, laci_mask_scores *scores,
-                                lac_error *err) {
+lac_status laci_mask_measure_by_rule(const laci_weight_view *weight, const laci_mask_rule *rule,
+                                     laci_pool *pool, laci_mask_stats *stats,
+                                     laci_mask_scores *scores, lac_error *err) {
   laci_weight_view own = *weight;
   own.score = NULL;
   lac_status st = laci_mask_rule_check(rule, err);

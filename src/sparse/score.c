@@ -86,7 +86,7 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
 
 /* Returns how many elements from `first` on, at most n, share one scale, and sets *k to the scale's
  * index. */
-static int64_t stretch(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
+static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_of(w, first);
   if (w->scale_block) { /* in a row, each element has another scale, or all of the block have this
@@ -99,7 +99,7 @@ static int64_t stretch(const laci_weight_view *w, int64_t first, int64_t n, int6
 
 static void subtract_zeros(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = stretch(w, first + done, n - done, &k);
+    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
     double zero = w->zero[k];
     for (int64_t i = done; i < done + length; i++) out[i] -= zero;
     done += length;
@@ -119,7 +119,7 @@ static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, d
  * mask of channels. */
 static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = stretch(w, first + done, n - done, &k);
+    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
     for (int64_t i = done; i < done + length && w->scale[k] == 0; i++) out[i] = 0;
     done += length;
   }
@@ -139,7 +139,7 @@ void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, do
 
 static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
-    int64_t k, length = stretch(w, first + done, n - done, &k);
+    int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
     double scale = fabs(w->scale[k]);
     for (int64_t i = done; i < done + length; i++) out[i] *= scale;
     done += length;
@@ -148,7 +148,7 @@ static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t
 
 /* Returns the value x of element e as quantized and dequantized by the grid; 0 where the result is
  * NaN. */
-static double on_grid(const laci_weight_grid *grid, int64_t e, double x) {
+static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x) {
   const laci_weight_view *to = &grid->to;
   const int64_t k = laci_scale_of(to, e);
   const double zero = to->zero ? to->zero[k] : 0;
@@ -156,7 +156,7 @@ static double on_grid(const laci_weight_grid *grid, int64_t e, double x) {
       (float)laci_float_round(grid->precision, (double)((float)x / (float)to->scale[k]), 0);
   const double level = laci_dtype_is_float(to->dtype)
                            ? laci_float_round(to->dtype, (double)quotient + zero, grid->rounding)
-                           : (double)laci_int_level(to->dtype, quotient, zero);
+                           : (double)laci_int_quantize(to->dtype, quotient, zero);
   const double y = (level - zero) * to->scale[k];
   return isfinite(y) ? y : 0;
 }
@@ -168,12 +168,12 @@ static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, do
   for (int64_t i = 0; i < n; i++) {
     const double scale = scaled ? w->scale[laci_scale_of(w, first + i)] : 1;
     const double x = w->grid->after_scales ? out[i] * scale : out[i];
-    const double y = on_grid(w->grid, first + i, x);
+    const double y = quantize_to_grid(w->grid, first + i, x);
     out[i] = fabs(w->grid->after_scales ? y : y * scale);
   }
 }
 
-void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+void laci_distances_to_scores(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   if (w->grid) read_on_grid(w, first, n, out);
   else if (w->n_scales && w->scale) multiply_by_scales(w, first, n, out);
   for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
@@ -186,7 +186,7 @@ void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, doubl
     return;
   }
   laci_distances_read(w, first, n, out);
-  laci_distances_scale(w, first, n, out);
+  laci_distances_to_scores(w, first, n, out);
 }
 
 /* Infinities and NaNs have an exponent of all ones. */

@@ -28,9 +28,11 @@ void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t 
 
 /** Makes scores of distances: multiplies out[i] by |scale| of element first + i, and squares it
  * where the view says so. */
-void laci_distances_scale(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+void laci_distances_to_scores(const laci_weight_view *weight, int64_t first, int64_t n,
+                              double *out);
 
-/** Reads the scores of elements [first, first + n): laci_distances_read, then laci_distances_scale.
+/** Reads the scores of elements [first, first + n): laci_distances_read, then
+ * laci_distances_to_scores.
  */
 void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 

@@ -99,8 +99,8 @@ static void choose_greedily(const double *by_column, int rows, int columns, int 
   }
 }
 
-void laci_shared_choose(const double *score, int rows, int columns, int n, double *work,
-                        int chosen[FOUR]) {
+void laci_shared_columns_choose(const double *score, int rows, int columns, int n, double *work,
+                                int chosen[FOUR]) {
   double *rest = work + (int64_t)rows * columns; /* [4, rows] */
   for (int row = 0; row < rows; row++) {
     for (int c = 0; c < columns; c++) work[(int64_t)c * rows + row] = score[row * columns + c];
@@ -109,10 +109,10 @@ void laci_shared_choose(const double *score, int rows, int columns, int n, doubl
   else choose_greedily(work, rows, columns, n, rest, chosen);
 }
 
-void laci_shared_mask(const double *score, int rows, int columns, int n, double *work,
-                      uint8_t *mask) {
+void laci_shared_columns_mask(const double *score, int rows, int columns, int n, double *work,
+                              uint8_t *mask) {
   int chosen[FOUR] = {0, 1, 2, 3}, n_chosen = columns < FOUR ? columns : FOUR;
-  if (columns > FOUR) laci_shared_choose(score, rows, columns, n, work, chosen);
+  if (columns > FOUR) laci_shared_columns_choose(score, rows, columns, n, work, chosen);
   memset(mask, 0, (size_t)rows * (size_t)columns);
   for (int row = 0; row < rows; row++) {
     const double *of = score + row * columns;

@@ -25,12 +25,12 @@ enum {
  * adds most to the sum above (the lowest of equal ones); this reaches at least 1 - 1/e of the
  * maximum (Nemhauser, Wolsey, Fisher 1978). score [rows, columns], finite, >= 0, columns > 4; work
  * [rows * (columns + 4)]. */
-void laci_shared_choose(const double *score, int rows, int columns, int n, double *work,
-                        int chosen[LACI_SHARED_COLUMNS]);
+void laci_shared_columns_choose(const double *score, int rows, int columns, int n, double *work,
+                                int chosen[LACI_SHARED_COLUMNS]);
 
 /** Chooses mask [rows, columns], 1 = kept; of equal scores in a row the lowest column is kept. Any
- * number of columns; work as in laci_shared_choose. */
-void laci_shared_mask(const double *score, int rows, int columns, int n, double *work,
-                      uint8_t *mask);
+ * number of columns; work as in laci_shared_columns_choose. */
+void laci_shared_columns_mask(const double *score, int rows, int columns, int n, double *work,
+                              uint8_t *mask);
 
 #endif

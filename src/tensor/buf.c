@@ -50,7 +50,7 @@ lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **
                      lac_dtype_name(dtype));
   }
   int64_t count = laci_shape_count(shape);
-  if (count < 0 || !laci_shape_countable(shape)) {
+  if (count < 0 || !laci_shape_is_countable(shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "a tensor needs a known size, found %s",
                      laci_shape_text(shape, text, sizeof text));
   }
@@ -103,7 +103,7 @@ lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes, size_t 
 }
 
 double laci_buf_get_f(const laci_buf *buf, int64_t at) {
-  return buf->f ? buf->f[at] : laci_int_value(buf->dtype, buf->i[at]);
+  return buf->f ? buf->f[at] : laci_int_to_double(buf->dtype, buf->i[at]);
 }
 
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {

@@ -49,19 +49,19 @@ void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high);
 int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
 
 /** Returns the value of an element of an integer type; elements of u64 are not negative here. */
-laci_wide laci_int_wide(lac_dtype dtype, int64_t element);
+laci_wide laci_int_to_wide(lac_dtype dtype, int64_t element);
 
 /** Returns the element of the type that is nearest to an integer (clamps it). */
-int64_t laci_int_narrow(lac_dtype dtype, laci_wide x);
+int64_t laci_int_from_wide(lac_dtype dtype, laci_wide x);
 
-double laci_int_value(lac_dtype dtype, int64_t element);
+double laci_int_to_double(lac_dtype dtype, int64_t element);
 
 /** Compares elements: returns -1 (a < b), 0 or 1 (a > b). */
 int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
 
 /** Returns the result of QuantizeLinear for a quotient: rounded half to even, + zero, clipped to
  * the range of the type. NaN gives the smallest number, as in ONNX Runtime on x86. */
-int64_t laci_int_level(lac_dtype dtype, float quotient, double zero);
+int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero);
 
 /** Returns the element that is nearest to the integer part of x; NaN gives 0. */
 int64_t laci_int_nearest(lac_dtype dtype, double x);

@@ -42,18 +42,18 @@ int64_t laci_int_wrap(lac_dtype dtype, int64_t x) {
   }
 }
 
-laci_wide laci_int_wide(lac_dtype dtype, int64_t element) {
+laci_wide laci_int_to_wide(lac_dtype dtype, int64_t element) {
   return dtype == LAC_DTYPE_U64 ? (laci_wide)(uint64_t)element : (laci_wide)element;
 }
 
-int64_t laci_int_narrow(lac_dtype dtype, laci_wide x) {
+int64_t laci_int_from_wide(lac_dtype dtype, laci_wide x) {
   int64_t low, high;
   laci_int_range(dtype, &low, &high);
-  if (x < laci_int_wide(dtype, low)) return low;
-  return x > laci_int_wide(dtype, high) ? high : (int64_t)x;
+  if (x < laci_int_to_wide(dtype, low)) return low;
+  return x > laci_int_to_wide(dtype, high) ? high : (int64_t)x;
 }
 
-double laci_int_value(lac_dtype dtype, int64_t element) {
+double laci_int_to_double(lac_dtype dtype, int64_t element) {
   return dtype == LAC_DTYPE_U64 ? (double)(uint64_t)element : (double)element;
 }
 
@@ -62,7 +62,7 @@ int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b) {
   return (a > b) - (a < b);
 }
 
-int64_t laci_int_level(lac_dtype dtype, float quotient, double zero) {
+int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero) {
   int64_t low, high;
   laci_int_range(dtype, &low, &high);
   const double y = rintf(quotient) + zero;

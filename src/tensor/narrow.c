@@ -36,7 +36,7 @@ bool laci_dtype_is_narrow(lac_dtype dtype) {
 }
 
 /* Returns the f8e8m0 code of x: 2^(code - 127). */
-static uint16_t power_bits(double x, unsigned rounding) {
+static uint16_t e8m0_bits(double x, unsigned rounding) {
   double size = fabs(x);
   int exponent = -E8M0_BIAS;
   if (isnan(x)) return E8M0_NAN;
@@ -54,7 +54,7 @@ static uint16_t power_bits(double x, unsigned rounding) {
 }
 
 uint16_t laci_narrow_bits(lac_dtype dtype, double x, unsigned rounding) {
-  if (dtype == LAC_DTYPE_F8E8M0) return power_bits(x, rounding);
+  if (dtype == LAC_DTYPE_F8E8M0) return e8m0_bits(x, rounding);
   if (!laci_dtype_is_narrow(dtype)) return 0;
   const format *f = &formats[dtype];
   const bool saturates = f->saturates && !(rounding & LACI_ROUND_OVERFLOW);

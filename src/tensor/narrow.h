@@ -39,7 +39,7 @@ double laci_float_round(lac_dtype dtype, double x, unsigned rounding);
 
 /** Rounds a number that an engine stores with more digits to its element type; infinities and NaN
  * are kept. */
-static inline double laci_float_held(lac_dtype dtype, double x) {
+static inline double laci_float_round_finite(lac_dtype dtype, double x) {
   return isfinite(x) ? laci_float_round(dtype, x, 0) : x;
 }
 

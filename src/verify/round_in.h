@@ -64,6 +64,6 @@ LAC_MUST_CHECK lac_status laci_round_run(laci_round *round, lac_error *err);
 /** Runs both rounds, each with the first try whose outputs are meaningful; it tries sizes, then
  * kinds of draws. Fills round->found, including its state. sizes: [n_symbols + 1], scratch memory
  * of the caller. */
-LAC_MUST_CHECK lac_status laci_rounds_run(laci_round *round, int64_t *sizes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_rounds_run_both(laci_round *round, int64_t *sizes, lac_error *err);
 
 #endif

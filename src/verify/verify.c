@@ -47,7 +47,8 @@ static lac_status placeholder(const laci_stored *stored, laci_buf **buf) {
 static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *err) {
   const laci_round_source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
-  if (from->products && laci_products_stream(from->products, id)) return placeholder(stored, buf);
+  if (from->products && laci_products_is_streamed(from->products, id))
+    return placeholder(stored, buf);
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
   return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
 }
@@ -97,14 +98,15 @@ static laci_draw draw_for(const laci_round *r, int value) {
 
 /* Gives a value the same random content in both runs. *made: false where its shape or type does not
  * allow this. */
-static lac_status make_up(laci_round *r, int value, bool *made, lac_error *err) {
+static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
-  *made = laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol, &shape);
+  *made = laci_shape_with_sizes(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
+                                &shape);
   if (!*made) return LAC_OK;
   laci_draw draw = draw_for(r, value);
   lac_status st = laci_random_value(r->graph, value, &shape, &draw, &a, err);
-  if (!st) st = laci_reordered(a, &r->orders->values[value], &b, err);
+  if (!st) st = laci_buf_reorder(a, &r->orders->values[value], &b, err);
   if (st) {
     laci_buf_destroy(a);
     *made = false;
@@ -145,7 +147,7 @@ static lac_status skip(laci_round *r, const laci_node *node, const char *why, la
     bool made;
     if (node->outputs[i] < 0) continue;
     r->made_up[node->outputs[i]] = r->made_up[node->outputs[i]] || !is_random(node);
-    st = make_up(r, node->outputs[i], &made, err);
+    st = draw_content(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
   note_node(r->found, node, why);
@@ -154,7 +156,7 @@ static lac_status skip(laci_round *r, const laci_node *node, const char *why, la
 
 /* Returns the size that a difference is compared with: that of the value itself, or of the rounding
  * errors of its operands. */
-static double measure_for(const laci_round *r, const laci_node *node, double scale) {
+static double reference_scale(const laci_round *r, const laci_node *node, double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0) operands = fmax(operands, r->scale[node->inputs[i]]);
@@ -210,17 +212,17 @@ static lac_status fail_value(const laci_round *r, const laci_node *node, int val
 }
 
 /* Copies A's value into B, reordered, so that rounding errors do not reach its readers. */
-static lac_status begin_anew(laci_round *r, int value, lac_error *err) {
+static lac_status reset_rounding(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
-      laci_reordered(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
+      laci_buf_reorder(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
   if (!st) laci_stepper_set_value(r->b, value, b);
   return st;
 }
 
 /* May a rounding error of the value become a large difference? Say, scores that differ only in the
  * last bit, which TopK then sorts in another order. */
-static bool is_jumped_on(const laci_round *r, int value) {
+static bool is_sensitive(const laci_round *r, int value) {
   const laci_value *v = &r->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &r->graph->nodes[v->readers[i]];
@@ -237,16 +239,16 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
                      value_name(r, value), node->name);
   }
   laci_difference d;
-  lac_status st = laci_compare(a, &r->orders->values[value], b, r->pool, &d, err);
+  lac_status st = laci_compare_values(a, &r->orders->values[value], b, r->pool, &d, err);
   if (st) return laci_fail_in(err, st, "%s", value_name(r, value));
   bool is_float = a->f != NULL;
-  double measure = is_float ? measure_for(r, node, d.scale) : d.scale;
+  double measure = is_float ? reference_scale(r, node, d.scale) : d.scale;
   double ratio = d.at < 0 ? 0 : d.kind_differs || !(measure > 0) ? INFINITY : d.largest / measure;
   count_value(r, value, &d, ratio);
   bool same = is_float ? ratio <= r->tolerance : d.at < 0;
   if (!same) return fail_value(r, node, value, b, &d, err);
-  bool anew = (r->fast && r->number > 0) || (is_float && is_jumped_on(r, value));
-  return anew && d.at >= 0 ? begin_anew(r, value, err) : LAC_OK;
+  bool anew = (r->fast && r->number > 0) || (is_float && is_sensitive(r, value));
+  return anew && d.at >= 0 ? reset_rounding(r, value, err) : LAC_OK;
 }
 
 /* Does output `output` of an If come from a made-up value? Its inputs are (condition, results of
@@ -262,7 +264,7 @@ static bool if_takes_made_up(const laci_round *r, const laci_node *node, int out
 }
 
 /* Does any input of the node come from a made-up value? Then its outputs do. */
-static bool comes_of_made_up(laci_round *r, const laci_node *node) {
+static bool depends_on_made_up(laci_round *r, const laci_node *node) {
   bool made_up = false;
   for (int i = 0; i < node->n_inputs; i++)
     made_up |= node->inputs[i] >= 0 && r->made_up[node->inputs[i]];
@@ -274,12 +276,12 @@ static bool comes_of_made_up(laci_round *r, const laci_node *node) {
   return made_up;
 }
 
-static lac_status step(laci_round *r, int id, lac_error *err) {
+static lac_status run_node(laci_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* Sizes from made-up values need not agree with those of another branch. */
-  bool unfit = comes_of_made_up(r, node) && st == LAC_BAD_SHAPE;
+  bool unfit = depends_on_made_up(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_ends_the_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
@@ -307,15 +309,15 @@ static lac_status set_inputs(laci_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
     laci_shape shape;
-    if (!laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
-                         &shape)) {
+    if (!laci_shape_with_sizes(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
+                               &shape)) {
       return laci_hint(
           err, LAC_HINT_INPUT_SHAPE,
           laci_fail(err, LAC_UNSUPPORTED, "%s: the verification needs the shape of this input",
                     value_name(r, value)));
     }
     bool made;
-    lac_status st = make_up(r, value, &made, err);
+    lac_status st = draw_content(r, value, &made, err);
     if (st) return st;
     if (made) continue;
     r->found->n_skipped++; /* a string, say: its readers will be skipped */
@@ -334,7 +336,7 @@ static lac_status run_nodes(laci_round *r, lac_error *err) {
       return laci_fail(err, LAC_INTERRUPTED, "interrupted during the verification");
     r->at = (int)id;
     laci_progress("verification", r->number * n_nodes + id, LACI_N_ROUNDS * n_nodes);
-    lac_status st = step(r, id, err);
+    lac_status st = run_node(r, id, err);
     if (st) return st;
   }
   return LAC_OK;
@@ -410,15 +412,15 @@ lac_status laci_round_run(laci_round *r, lac_error *err) {
 
 /* Runs both rounds; a failure of the fast engine is checked with the plain one, since float32 may
  * round more than the tolerance allows. */
-static lac_status run_and_doubt(laci_round *r, int64_t *sizes, lac_error *err) {
+static lac_status run_and_confirm(laci_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};
-  lac_status st = laci_rounds_run(r, sizes, &why);
+  lac_status st = laci_rounds_run_both(r, sizes, &why);
   bool doubt = st == LAC_PROOF_FAILED && r->fast && r->engine == LACI_VERIFY_AUTO;
   if (doubt) {
     laci_log(LAC_LOG_INFO, "verification: the fast engine found: %s; the plain engine looks again",
              why.text);
     r->engine = LACI_VERIFY_PLAIN;
-    return laci_rounds_run(r, sizes, err);
+    return laci_rounds_run_both(r, sizes, err);
   }
   if (st && err) *err = why;
   return st;
@@ -450,7 +452,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.from_a = (laci_round_source){.parameters = parameters, .graph = graph};
   r.from_b = (laci_round_source){.parameters = parameters, .graph = graph, .orders = orders};
   r.size_of_symbol = sizes;
-  if (!st) st = run_and_doubt(&r, sizes, err);
+  if (!st) st = run_and_confirm(&r, sizes, err);
   if (!st) laci_progress("verification", 1, 1);
   laci_parameters_destroy(parameters);
   laci_free(r.scale);

@@ -95,8 +95,8 @@ LAC_MUST_CHECK lac_status laci_verify_shapes(const laci_graph *graph, laci_shape
                                              lac_error *err);
 /** Draws the content of an input: usual numbers in the range that its readers accept. The caller
  * frees *buf. */
-LAC_MUST_CHECK lac_status laci_verify_input(const laci_graph *graph, int value,
-                                            const laci_shape *shape, uint64_t seed, laci_buf **buf,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_verify_draw_input(const laci_graph *graph, int value,
+                                                 const laci_shape *shape, uint64_t seed,
+                                                 laci_buf **buf, lac_error *err);
 
 #endif

@@ -38,8 +38,8 @@ static void note(laci_difference *part, double wanted, double got, double apart,
 
 /* Do these n elements change nothing: none differs more than `largest`, exceeds `scale` or is not
  * finite? Most do; the test has no branches. */
-static inline LACI_WIDE_BODY bool is_dull_body(const double *wanted, const double *got, int64_t n,
-                                               double largest, double scale) {
+static inline LACI_WIDE_BODY bool has_no_larger_body(const double *wanted, const double *got,
+                                                     int64_t n, double largest, double scale) {
   int64_t n_news = 0;
   for (int64_t i = 0; i < n; i++) {
     n_news += !(fabs(wanted[i] - got[i]) <= largest);
@@ -48,24 +48,24 @@ static inline LACI_WIDE_BODY bool is_dull_body(const double *wanted, const doubl
   return n_news == 0;
 }
 
-static bool is_dull_any(const double *wanted, const double *got, int64_t n, double largest,
-                        double scale) {
-  return is_dull_body(wanted, got, n, largest, scale);
+static bool has_no_larger_any(const double *wanted, const double *got, int64_t n, double largest,
+                              double scale) {
+  return has_no_larger_body(wanted, got, n, largest, scale);
 }
 
-LACI_WIDE static bool is_dull_wide(const double *wanted, const double *got, int64_t n,
-                                   double largest, double scale) {
-  return is_dull_body(wanted, got, n, largest, scale);
+LACI_WIDE static bool has_no_larger_wide(const double *wanted, const double *got, int64_t n,
+                                         double largest, double scale) {
+  return has_no_larger_body(wanted, got, n, largest, scale);
 }
 
 static void compare_floats(laci_difference *part, const double *wanted, const double *got,
                            int64_t n, int64_t at) {
   double scale = part->any_finite ? part->scale : -1;
-  bool (*is_dull)(const double *, const double *, int64_t, double, double) =
-      laci_cpu() >= LACI_WIDE_LEVEL ? is_dull_wide : is_dull_any;
+  bool (*has_no_larger)(const double *, const double *, int64_t, double, double) =
+      laci_cpu() >= LACI_WIDE_LEVEL ? has_no_larger_wide : has_no_larger_any;
   for (int64_t begin = 0; begin < n; begin += GLANCE) {
     int64_t end = n - begin < GLANCE ? n : begin + GLANCE;
-    if (is_dull(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
+    if (has_no_larger(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
     for (int64_t i = begin; i < end; i++) {
       double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
       if (!(apart <= part->largest)) note(part, wanted[i], got[i], apart, at + i);
@@ -141,9 +141,9 @@ static void merge(laci_difference *to, const laci_difference *other) {
   if (other->largest > to->largest) to->largest = other->largest;
 }
 
-lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
-                        const laci_buf *got, laci_pool *pool, laci_difference *difference,
-                        lac_error *err) {
+lac_status laci_compare_values(const laci_buf *wanted, const laci_value_orders *orders,
+                               const laci_buf *got, laci_pool *pool, laci_difference *difference,
+                               lac_error *err) {
   laci_order_walk walk;
   *difference = (laci_difference){.at = -1};
   lac_status st = laci_order_walk_init(&walk, &wanted->shape, orders, err);
@@ -162,8 +162,8 @@ out:
   return st;
 }
 
-lac_status laci_reordered(const laci_buf *in, const laci_value_orders *orders, laci_buf **out,
-                          lac_error *err) {
+lac_status laci_buf_reorder(const laci_buf *in, const laci_value_orders *orders, laci_buf **out,
+                            lac_error *err) {
   *out = NULL;
   lac_status st = laci_buf_create(in->dtype, &in->shape, out, err);
   if (st) return st;

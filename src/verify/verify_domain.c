@@ -27,7 +27,7 @@ typedef struct walk {
 
 static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
 
-static laci_domain whole(double low, double high) {
+static laci_domain integer_domain(double low, double high) {
   if (high <= low) high = low + 1;
   return (laci_domain){.kind = LACI_DOMAIN_WHOLE, .low = low, .high = high};
 }
@@ -154,7 +154,7 @@ static const struct {
 
 static const char *const sequences[] = {"LSTM", "GRU", "RNN"};
 
-static bool asks_for_axes(const laci_node *node, int port) {
+static bool is_axes_port(const laci_node *node, int port) {
   static const char *const of_second[] = {"Squeeze", "Unsqueeze"};
   if (port == 3) return strcmp(node->type, "Slice") == 0 || strcmp(node->type, "Pad") == 0;
   if (port != 1) return false;
@@ -162,55 +162,56 @@ static bool asks_for_axes(const laci_node *node, int port) {
          is_one_of(node, of_second, sizeof of_second / sizeof *of_second);
 }
 
-static laci_domain looked_up(const walk *w, const laci_node *node, int port) {
+static laci_domain index_domain(const walk *w, const laci_node *node, int port) {
   for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++) {
     if (lookups[i].port != port || strcmp(node->type, lookups[i].type) != 0) continue;
     int64_t axis = lookups[i].axis;
     if (lookups[i].attribute) axis = laci_node_int(node, lookups[i].attribute, axis);
-    return whole(0, (double)size_at(w, node, lookups[i].data, axis));
+    return integer_domain(0, (double)size_at(w, node, lookups[i].data, axis));
   }
   bool of_all = strcmp(node->type, "GatherND") == 0 || strcmp(node->type, "ScatterND") == 0;
-  if (of_all && port == 1) return whole(0, (double)least_size(w, node, 0));
+  if (of_all && port == 1) return integer_domain(0, (double)least_size(w, node, 0));
   return free_domain;
 }
 
-static laci_domain class_labels(const walk *w, const laci_node *node) {
+static laci_domain class_label_domain(const walk *w, const laci_node *node) {
   double low, high;
   bool known = node->n_inputs > 1 && constant_span(w->graph, node->inputs[1], &low, &high);
-  return whole(0, known ? high : 2);
+  return integer_domain(0, known ? high : 2);
 }
 
 /* The domain of boxes in an image; boxes that end before they begin, or are outside, would give
  * only zeros. */
-static laci_domain boxes(const walk *w, const laci_node *node) {
+static laci_domain box_domain(const walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
   double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
   return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
 }
 
 /* Returns the domain that the node itself requires of its operand. */
-static laci_domain asked(const walk *w, const laci_node *node, int port) {
-  laci_domain found = looked_up(w, node, port);
+static laci_domain required_domain(const walk *w, const laci_node *node, int port) {
+  laci_domain found = index_domain(w, node, port);
   if (found.kind) return found;
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     if (counts[i].port == port && strcmp(node->type, counts[i].type) == 0)
-      return whole(counts[i].low, counts[i].high);
+      return integer_domain(counts[i].low, counts[i].high);
   }
-  if (asks_for_axes(node, port)) return (laci_domain){.kind = LACI_DOMAIN_AXES};
+  if (is_axes_port(node, port)) return (laci_domain){.kind = LACI_DOMAIN_AXES};
   if (strcmp(node->type, "Reshape") == 0 && port == 1)
     return (laci_domain){.kind = LACI_DOMAIN_SHAPE, .reader = node};
   if (port == 1 && is_one_of(node, (const char *const[]){"RoiAlign", "MaxRoiPool"}, 2))
-    return boxes(w, node);
-  if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_labels(w, node);
+    return box_domain(w, node);
+  if (strcmp(node->type, "OneHot") == 0 && port == 0) return class_label_domain(w, node);
   if (strcmp(node->type, "TopK") == 0 && port == 1)
-    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "axis", -1)) + 1);
+    return integer_domain(1, (double)size_at(w, node, 0, laci_node_int(node, "axis", -1)) + 1);
   if (strcmp(node->type, "ReverseSequence") == 0 && port == 1)
-    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
+    return integer_domain(1, (double)size_at(w, node, 0, laci_node_int(node, "time_axis", 0)) + 1);
   if (is_one_of(node, sequences, sizeof sequences / sizeof *sequences) && port == 4)
-    return whole(1, (double)size_at(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
+    return integer_domain(
+        1, (double)size_at(w, node, 0, laci_node_int(node, "layout", 0) ? 1 : 0) + 1);
   if (strcmp(node->type, "RotaryEmbedding") == 0) {
     bool ours = node->domain[0] != 0; /* in com.microsoft, positions are the second input */
-    if (port == (ours ? 1 : 3)) return whole(0, (double)size_at(w, node, ours ? 2 : 1, 0));
+    if (port == (ours ? 1 : 3)) return integer_domain(0, (double)size_at(w, node, ours ? 2 : 1, 0));
   }
   return free_domain;
 }
@@ -233,7 +234,7 @@ static const struct {
     {"SpaceToDepth", 0}, {"ReduceMax", 0}, {"ReduceMin", 0},      {"Mod", 0},
 };
 
-static bool is_passed(const laci_node *node, int port) {
+static bool passes_elements(const laci_node *node, int port) {
   for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
     bool here = passes[i].port == port || passes[i].port == ANY;
     if (here && strcmp(node->type, passes[i].type) == 0) return true;
@@ -243,72 +244,73 @@ static bool is_passed(const laci_node *node, int port) {
 
 /* Returns the domain of x such that x + c, x - c, c - x, x * c or x / c is in `out`, for all c in
  * [low, high]. */
-static laci_domain before_constant(const laci_node *node, int port, const laci_domain *out,
-                                   double low, double high) {
+static laci_domain domain_before_constant(const laci_node *node, int port, const laci_domain *out,
+                                          double low, double high) {
   const char *type = node->type;
-  if (strcmp(type, "Add") == 0) return whole(ceil(out->low - low), ceil(out->high - high));
+  if (strcmp(type, "Add") == 0) return integer_domain(ceil(out->low - low), ceil(out->high - high));
   if (strcmp(type, "Sub") == 0 && port == 0)
-    return whole(ceil(out->low + high), ceil(out->high + low));
+    return integer_domain(ceil(out->low + high), ceil(out->high + low));
   if (strcmp(type, "Sub") == 0)
-    return whole(floor(high - out->high) + 1, floor(low - out->low) + 1);
+    return integer_domain(floor(high - out->high) + 1, floor(low - out->low) + 1);
   if (strcmp(type, "Mul") == 0 && low > 0)
-    return whole(ceil(out->low / low), floor((out->high - 1) / high) + 1);
+    return integer_domain(ceil(out->low / low), floor((out->high - 1) / high) + 1);
   if (strcmp(type, "Div") == 0 && port == 0 && low > 0)
-    return whole(ceil(out->low * high), floor(out->high * low));
+    return integer_domain(ceil(out->low * high), floor(out->high * low));
   return free_domain;
 }
 
 /* Returns the domain of each of two operands that are added or multiplied, such that the result is
  * in `out`. */
-static laci_domain of_two(const laci_node *node, const laci_domain *out) {
+static laci_domain operand_domain(const laci_node *node, const laci_domain *out) {
   if (out->low > 0) return *out;
-  if (strcmp(node->type, "Add") == 0) return whole(0, floor((out->high + 1) / 2));
-  if (strcmp(node->type, "Mul") == 0) return whole(0, floor(sqrt(out->high - 1)) + 1);
+  if (strcmp(node->type, "Add") == 0) return integer_domain(0, floor((out->high + 1) / 2));
+  if (strcmp(node->type, "Mul") == 0) return integer_domain(0, floor(sqrt(out->high - 1)) + 1);
   return free_domain;
 }
 
-static laci_domain before_arithmetic(const walk *w, const laci_node *node, int port,
-                                     const laci_domain *out) {
+static laci_domain domain_before_arithmetic(const walk *w, const laci_node *node, int port,
+                                            const laci_domain *out) {
   double low = 0, high = 0;
   if (out->kind != LACI_DOMAIN_WHOLE) return free_domain;
-  if (strcmp(node->type, "Neg") == 0) return whole(1 - out->high, 1 - out->low);
+  if (strcmp(node->type, "Neg") == 0) return integer_domain(1 - out->high, 1 - out->low);
   if (node->n_inputs != 2) return free_domain;
   if (constant_span(w->graph, node->inputs[1 - port], &low, &high))
-    return before_constant(node, port, out, low, high);
-  return of_two(node, out);
+    return domain_before_constant(node, port, out, low, high);
+  return operand_domain(node, out);
 }
 
 /* Returns the domain of operands whose elements are passed on. Parts of a concatenated shape are
  * sizes. */
-static laci_domain before_passing(const laci_node *node, const laci_domain *out) {
+static laci_domain domain_before_passing(const laci_node *node, const laci_domain *out) {
   bool joins = strcmp(node->type, "Concat") == 0 && out->kind != LACI_DOMAIN_WHOLE;
-  return joins ? whole(1, 2) : *out;
+  return joins ? integer_domain(1, 2) : *out;
 }
 
 /* Intersects *to with `by`; if they exclude each other, *to stays unchanged. */
-static void narrow(laci_domain *to, const laci_domain *by) {
+static void intersect(laci_domain *to, const laci_domain *by) {
   if (by->kind == LACI_DOMAIN_FREE) return;
   if (to->kind != LACI_DOMAIN_WHOLE || by->kind != LACI_DOMAIN_WHOLE) {
     if (to->kind == LACI_DOMAIN_FREE) *to = *by;
     return;
   }
   double low = fmax(to->low, by->low), high = fmin(to->high, by->high);
-  if (low < high) *to = whole(low, high);
+  if (low < high) *to = integer_domain(low, high);
 }
 
 static laci_domain domain_of(const walk *w, int value, int depth);
 
-static laci_domain before(const walk *w, const laci_node *node, int port, int depth) {
-  laci_domain found = asked(w, node, port);
+static laci_domain domain_before(const walk *w, const laci_node *node, int port, int depth) {
+  laci_domain found = required_domain(w, node, port);
   static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Neg"};
-  bool passed = is_passed(node, port);
+  bool passed = passes_elements(node, port);
   bool reckons = is_one_of(node, arithmetic, sizeof arithmetic / sizeof *arithmetic);
   for (int o = 0; depth < MAX_WALK && (passed || reckons) && o < node->n_outputs; o++) {
     if (node->outputs[o] < 0) continue;
     laci_domain out = domain_of(w, node->outputs[o], depth + 1);
     if (out.kind == LACI_DOMAIN_FREE) continue;
-    out = passed ? before_passing(node, &out) : before_arithmetic(w, node, port, &out);
-    narrow(&found, &out);
+    out =
+        passed ? domain_before_passing(node, &out) : domain_before_arithmetic(w, node, port, &out);
+    intersect(&found, &out);
   }
   return found;
 }
@@ -321,8 +323,8 @@ static laci_domain domain_of(const walk *w, int value, int depth) {
     --*w->visits;
     for (int port = 0; port < reader->n_inputs; port++) {
       if (reader->inputs[port] != value) continue;
-      laci_domain asks = before(w, reader, port, depth);
-      narrow(&found, &asks);
+      laci_domain asks = domain_before(w, reader, port, depth);
+      intersect(&found, &asks);
     }
   }
   return found;
@@ -352,7 +354,7 @@ static int64_t columns_wanted(const walk *w, int value) {
   return 0;
 }
 
-static int64_t declared(const walk *w, const laci_shape *shape, int64_t axis, int64_t n) {
+static int64_t declared_size(const walk *w, const laci_shape *shape, int64_t axis, int64_t n) {
   if (shape->rank != n || axis >= n) return 0;
   int64_t size = shape->dims[axis];
   if (size < 0 && w->sizes && -size <= w->graph->n_symbols) size = w->sizes[-size];
@@ -372,9 +374,9 @@ void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const l
                                              elements */
   int64_t columns = first ? 0 : columns_wanted(&w, node->outputs[0]);
   int64_t rest = first || columns > 0 ? 0 : n <= rank ? n - 1 : rank - 1;
-  while (rest > 0 && declared(&w, out, rest, n)) rest--;
+  while (rest > 0 && declared_size(&w, out, rest, n)) rest--;
   for (int64_t e = 0; e < n; e++) {
-    int64_t size = declared(&w, out, e, n);
+    int64_t size = declared_size(&w, out, e, n);
     if (!size && e == n - 1 && columns > 0 && n > 1) size = columns;
     if (!size) size = e == rest ? -1 : e < rest && !laci_node_int(node, "allowzero", 0) ? 0 : 1;
     if (buf->f) buf->f[e] = (double)size;

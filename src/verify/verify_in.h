@@ -31,7 +31,7 @@ typedef struct laci_value_orders laci_value_orders;
 /** Chooses the sizes of the graph's symbols for attempt number `attempt`, from 0 on; a symbol that
  * no input uses gets 0. Batches are of 2 (1 for large networks), later of 1; other sizes go from
  * small to large. False: there are no more attempts. */
-bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol);
+bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol);
 /** Infers the types of all values, [n_values], with these sizes; the caller frees *types.
  * LAC_BAD_SHAPE: the network does not accept the sizes; LAC_UNSUPPORTED: an input has an unknown
  * size without a symbol. */
@@ -39,8 +39,8 @@ LAC_MUST_CHECK lac_status laci_verify_types(const laci_graph *graph, const int64
                                             laci_type **types);
 
 /** Replaces the symbols of a shape by their sizes; false where a symbol has no size. */
-bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
-                     const int64_t *size_of_symbol, laci_shape *real);
+bool laci_shape_with_sizes(const laci_graph *graph, const laci_shape *shape,
+                           const int64_t *size_of_symbol, laci_shape *real);
 
 /** Kinds of draws, tried one by one until the outputs are meaningful: a detector may find nothing
  * in usual numbers, a logarithm has no value below 0. */
@@ -85,8 +85,8 @@ void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const l
 /** Fills buf with uniform random numbers from low to high; integers from low to high - 1, and at
  * least low. walk, unless NULL, maps each element to its place in the reordered tensor, which buf
  * then holds. */
-void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
-                      const laci_order_walk *walk);
+void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double high,
+                       const laci_order_walk *walk);
 
 /** Draws content for a value: a graph input, or an output of an operator that cannot run. Integers
  * are below the size of the axis that they index, and shapes are valid. Fails LAC_UNSUPPORTED for
@@ -122,7 +122,7 @@ static inline int laci_drawn_integer(uint64_t key, uint64_t content, int most) {
 
 /** Returns a pseudorandom integer from -LACI_WHOLE to LACI_WHOLE for a place in a tensor. It uses
  * 32-bit arithmetic, as it is computed for every weight. */
-static inline float laci_integer_at(uint32_t key, int64_t place) {
+static inline float laci_drawn_integer_at(uint32_t key, int64_t place) {
   uint32_t x = ((uint32_t)place + (uint32_t)(place >> 32) * 0x9E3779B9u) ^ key;
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
@@ -172,11 +172,11 @@ LAC_MUST_CHECK lac_status laci_products_create(const laci_graph *graph,
                                                const laci_products_options *options,
                                                laci_products **products, lac_error *err);
 /** Does the fast engine evaluate that node? */
-bool laci_products_has(const laci_products *products, int node);
+bool laci_products_has_node(const laci_products *products, int node);
 void laci_products_destroy(laci_products *products);
 const laci_graph *laci_products_graph(const laci_products *products);
 /** Do the products read that stored tensor themselves, so that the run need not load it? */
-bool laci_products_stream(const laci_products *products, int stored);
+bool laci_products_is_streamed(const laci_products *products, int stored);
 
 /** The difference between `got` and the reordered `wanted`. */
 typedef struct laci_difference {
@@ -190,12 +190,13 @@ typedef struct laci_difference {
 
 /** Compares two values of the same shape and class, without copies. Fails LAC_NO_MEMORY,
  * LAC_INTERNAL (orders do not fit). */
-LAC_MUST_CHECK lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
-                                       const laci_buf *got, laci_pool *pool,
-                                       laci_difference *difference, lac_error *err);
+LAC_MUST_CHECK lac_status laci_compare_values(const laci_buf *wanted,
+                                              const laci_value_orders *orders, const laci_buf *got,
+                                              laci_pool *pool, laci_difference *difference,
+                                              lac_error *err);
 
 /** Makes a reordered copy of `in`; the caller frees *out. */
-LAC_MUST_CHECK lac_status laci_reordered(const laci_buf *in, const laci_value_orders *orders,
-                                         laci_buf **out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_buf_reorder(const laci_buf *in, const laci_value_orders *orders,
+                                           laci_buf **out, lac_error *err);
 
 #endif

@@ -59,7 +59,7 @@ static int64_t longest_window(const laci_graph *graph) {
 
 /* Returns the product of the strides of all one-dimensional convolutions: how many samples of audio
  * become one, if they are in series. */
-static int64_t all_strides(const laci_graph *graph) {
+static int64_t product_of_strides(const laci_graph *graph) {
   int64_t product = 1;
   for (int n = 0; n < graph->n_nodes && product < LONGEST; n++) {
     const laci_node *node = &graph->nodes[n];
@@ -74,7 +74,7 @@ static int64_t all_strides(const laci_graph *graph) {
 /* Returns the length of inputs that are no images in attempt `at`. Only audio is longer than 512:
  * in other networks, products of two lengths would be far too large. */
 static int64_t other_size(const laci_graph *graph, int at) {
-  const int64_t most = 64 * all_strides(graph);
+  const int64_t most = 64 * product_of_strides(graph);
   if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
     return other_sizes[0];
   if (at < FIRST_WINDOW || at >= FIRST_WINDOW + N_WINDOWS) return other_sizes[at];
@@ -132,7 +132,7 @@ static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   return found;
 }
 
-bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
+bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
   bool batches = false, others = false, large = is_large(graph);
   bool has_states = find_kinds(graph, false, size_of_symbol);
   int n_batches = 1;
@@ -156,8 +156,8 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
   return true;
 }
 
-bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
-                     const int64_t *size_of_symbol, laci_shape *real) {
+bool laci_shape_with_sizes(const laci_graph *graph, const laci_shape *shape,
+                           const int64_t *size_of_symbol, laci_shape *real) {
   *real = *shape;
   for (int axis = 0; axis < shape->rank; axis++) {
     int64_t symbol = -shape->dims[axis];
@@ -208,8 +208,8 @@ static void fill_runs(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
-                      const laci_order_walk *walk) {
+void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double high,
+                       const laci_order_walk *walk) {
   filling f = {.buf = buf,
                .walk = walk,
                .seed = draw->seed,
@@ -236,7 +236,7 @@ static const struct {
 };
 
 /* Fills buf with 0, 1, ..: as many axes as there are elements. */
-static void count_up(laci_buf *buf) {
+static void fill_ascending(laci_buf *buf) {
   for (int64_t e = 0; e < buf->count; e++) {
     if (buf->f) buf->f[e] = (double)e;
     else buf->i[e] = e;
@@ -244,10 +244,10 @@ static void count_up(laci_buf *buf) {
 }
 
 /* Draws integers in the domain, also where the type is a float. */
-static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
+static void draw_integers(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   double low = domain->low, high = domain->high;
   if (draw->kind == LACI_DRAW_ZEROS && high > low) high = low + 1;
-  laci_draw_evenly(buf, draw, low, high, NULL);
+  laci_draw_uniform(buf, draw, low, high, NULL);
   for (int64_t e = 0; buf->f && e < buf->count; e++) buf->f[e] = floor(buf->f[e]);
 }
 
@@ -256,14 +256,14 @@ static void draw_whole(laci_buf *buf, const laci_draw *draw, const laci_domain *
 static void draw_boxes(laci_buf *buf, const laci_draw *draw, const laci_domain *domain) {
   const laci_shape *shape = &buf->shape;
   const int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
-  laci_draw_evenly(buf, draw, 0, 0.25, NULL);
+  laci_draw_uniform(buf, draw, 0, 0.25, NULL);
   for (int64_t e = 0; e < buf->count; e++) {
     int64_t left = columns - e % columns; /* 4 and 3: the first corner; 2 and 1: the second */
     buf->f[e] = left > 4 ? 0 : (buf->f[e] + (left <= 2 ? 0.7 : 0)) * domain->high;
   }
 }
 
-static void draw_free(laci_buf *buf, const laci_draw *draw) {
+static void draw_unconstrained(laci_buf *buf, const laci_draw *draw) {
   bool bytes = buf->i && buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
   double low = buf->f ? draws[draw->kind].low : draws[draw->kind].whole_low;
   double high = buf->f ? draws[draw->kind].high : draws[draw->kind].whole_high;
@@ -276,11 +276,11 @@ static void draw_free(laci_buf *buf, const laci_draw *draw) {
     low = 0;
     high = 2;
   }
-  laci_draw_evenly(buf, draw, low, high, NULL);
+  laci_draw_uniform(buf, draw, low, high, NULL);
 }
 
-lac_status laci_verify_input(const laci_graph *graph, int value, const laci_shape *shape,
-                             uint64_t seed, laci_buf **buf, lac_error *err) {
+lac_status laci_verify_draw_input(const laci_graph *graph, int value, const laci_shape *shape,
+                                  uint64_t seed, laci_buf **buf, lac_error *err) {
   const laci_draw draw = {.seed = seed, .stream = (uint64_t)value};
   return laci_random_value(graph, value, shape, &draw, buf, err);
 }
@@ -294,11 +294,11 @@ lac_status laci_random_value(const laci_graph *graph, int value, const laci_shap
   bool no_boxes = domain.kind == LACI_DOMAIN_BOXES && !(*buf)->f;
   if (dtype == LAC_DTYPE_BOOL || no_boxes) domain.kind = LACI_DOMAIN_FREE;
   switch (domain.kind) {
-    case LACI_DOMAIN_WHOLE: draw_whole(*buf, draw, &domain); break;
-    case LACI_DOMAIN_AXES: count_up(*buf); break;
+    case LACI_DOMAIN_WHOLE: draw_integers(*buf, draw, &domain); break;
+    case LACI_DOMAIN_AXES: fill_ascending(*buf); break;
     case LACI_DOMAIN_BOXES: draw_boxes(*buf, draw, &domain); break;
     case LACI_DOMAIN_SHAPE: laci_draw_shape(graph, &domain, draw, *buf); break;
-    default: draw_free(*buf, draw); break;
+    default: draw_unconstrained(*buf, draw); break;
   }
   return LAC_OK;
 }

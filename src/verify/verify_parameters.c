@@ -115,7 +115,7 @@ static rule rule_of_integers(const laci_buf *buf) {
   return (rule){.kind = EVENLY, .low = (double)low, .high = (double)high + 1};
 }
 
-static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
+static rule choose_rule(const laci_graph *graph, int stored, const laci_buf *buf) {
   int value = graph->stored[stored].value;
   if (buf->count < 2 || (buf->count <= SMALL && decides_shapes(graph, value, 0)))
     return (rule){.kind = KEEP};
@@ -148,15 +148,15 @@ static lac_status read_stored(const laci_graph *graph, const laci_stored *from,
   return st;
 }
 
-static lac_status draw_anew(const laci_parameters *parameters, int stored,
-                            const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
+static lac_status draw_parameter(const laci_parameters *parameters, int stored,
+                                 const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
   const laci_stored *from = &parameters->graph->stored[stored];
   const rule *how = &parameters->rules[stored];
   laci_draw draw = {.seed = parameters->seed, .stream = (uint64_t)stored, .pool = parameters->pool};
   laci_order_walk walk;
   lac_status st = laci_order_walk_init(&walk, &from->shape, orders, err);
   if (!st) st = laci_buf_create(from->dtype, &from->shape, buf, err);
-  if (!st) laci_draw_evenly(*buf, &draw, how->low, how->high, &walk);
+  if (!st) laci_draw_uniform(*buf, &draw, how->low, how->high, &walk);
   laci_order_walk_clear(&walk);
   return st;
 }
@@ -171,10 +171,10 @@ lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool an
     laci_buf *real = NULL;
     lac_status st = read_stored(parameters->graph, from, NULL, &real, err);
     if (st) return st;
-    *how = decide(parameters->graph, stored, real);
+    *how = choose_rule(parameters->graph, stored, real);
     laci_buf_destroy(real);
   }
-  return anew && how->kind == EVENLY ? draw_anew(parameters, stored, orders, buf, err)
+  return anew && how->kind == EVENLY ? draw_parameter(parameters, stored, orders, buf, err)
                                      : read_stored(parameters->graph, from, orders, buf, err);
 }
 
@@ -191,28 +191,30 @@ typedef struct reading {
 
 /* Computes the integers of n places: first, first + 1, ..., or, unless NULL, sources[0],
  * sources[1], ... */
-static inline LACI_WIDE_BODY void draw_whole_body(uint32_t key, int64_t first,
-                                                  const int64_t *sources, int64_t n, float *out) {
+static inline LACI_WIDE_BODY void draw_integers_body(uint32_t key, int64_t first,
+                                                     const int64_t *sources, int64_t n,
+                                                     float *out) {
   if (sources) {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_integer_at(key, sources[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_drawn_integer_at(key, sources[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_integer_at(key, first + i);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_drawn_integer_at(key, first + i);
   }
 }
 
-static void draw_whole_any(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
-                           float *out) {
-  draw_whole_body(key, first, sources, n, out);
+static void draw_integers_any(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
+                              float *out) {
+  draw_integers_body(key, first, sources, n, out);
 }
 
-LACI_WIDE static void draw_whole_wide(uint32_t key, int64_t first, const int64_t *sources,
-                                      int64_t n, float *out) {
-  draw_whole_body(key, first, sources, n, out);
+LACI_WIDE static void draw_integers_wide(uint32_t key, int64_t first, const int64_t *sources,
+                                         int64_t n, float *out) {
+  draw_integers_body(key, first, sources, n, out);
 }
 
-static void draw_whole(uint32_t key, int64_t first, const int64_t *sources, int64_t n, float *out) {
-  if (laci_cpu() >= LACI_WIDE_LEVEL) draw_whole_wide(key, first, sources, n, out);
-  else draw_whole_any(key, first, sources, n, out);
+static void draw_integers(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
+                          float *out) {
+  if (laci_cpu() >= LACI_WIDE_LEVEL) draw_integers_wide(key, first, sources, n, out);
+  else draw_integers_any(key, first, sources, n, out);
 }
 
 /* Reads n consecutive elements of the file. */
@@ -220,7 +222,7 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   enum { PART = 256 };
   double part[PART];
   if (r->whole) {
-    draw_whole(r->key, source, NULL, n, out);
+    draw_integers(r->key, source, NULL, n, out);
     return;
   }
   if (r->from->dtype == LAC_DTYPE_F32) {
@@ -237,7 +239,7 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
 /* Reads n elements from the places sources[]. */
 static void read_scattered(const reading *r, const int64_t *sources, int64_t n, float *out) {
   if (r->whole) {
-    draw_whole(r->key, 0, sources, n, out);
+    draw_integers(r->key, 0, sources, n, out);
   } else if (r->from->dtype == LAC_DTYPE_F32) {
     for (int64_t i = 0; i < n; i++) {
       memcpy(&out[i], r->slab->bytes + (size_t)sources[i] * sizeof *out, sizeof *out);

@@ -20,7 +20,8 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
   for (size_t at = 0; at < n && !st; at++) {
     const laci_value *value = &graph->values[graph->inputs[at]];
     inputs[at].name = value->name;
-    if (!laci_real_shape(graph, &value->type.shape, sizes, &inputs[at].shape)) st = LAC_UNSUPPORTED;
+    if (!laci_shape_with_sizes(graph, &value->type.shape, sizes, &inputs[at].shape))
+      st = LAC_UNSUPPORTED;
   }
   if (!st) st = laci_graph_infer_types(graph, inputs, (int)n, types, NULL);
   laci_free(inputs);
@@ -34,7 +35,7 @@ static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type 
                              lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   *types = NULL;
-  for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_sizes(graph, attempt, sizes);
+  for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_symbol_sizes(graph, attempt, sizes);
        attempt++) {
     st = laci_verify_types(graph, sizes, types);
   }
@@ -61,14 +62,14 @@ static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
   uint64_t most = 0;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    if (!laci_products_has(products, n)) continue;
+    if (!laci_products_has_node(products, n)) continue;
     const laci_type *const operands[] = {&types[node->inputs[0]], &types[node->inputs[1]],
                                          &types[node->outputs[0]]};
     uint64_t bytes = 0;
     for (int at = 0; at < 3; at++) {
       int64_t count = laci_shape_count(&operands[at]->shape);
       int stored = graph->values[node->inputs[1]].stored;
-      bool slabs = at == 1 && stored >= 0 && laci_products_stream(products, stored);
+      bool slabs = at == 1 && stored >= 0 && laci_products_is_streamed(products, stored);
       if (slabs && count > LACI_SLAB) count = LACI_SLAB;
       bytes += laci_bytes_of(count, 2 * sizeof(float));
     }
@@ -88,7 +89,7 @@ static lac_status add_runs(const laci_graph *graph, const laci_verify_options *o
   bool fast = laci_verify_is_fast(graph, options->engine, sizes);
   if (!st && fast) st = laci_products_create(graph, &how, &products, err);
   for (int s = 0; products && s < graph->n_stored; s++) {
-    skipped[s] = laci_products_stream(products, s);
+    skipped[s] = laci_products_is_streamed(products, s);
   }
   laci_budget one = {.limit = budget->limit};
   if (!st) st = laci_stepper_plan_memory(NULL, graph, types, skipped, &one, err);

@@ -51,23 +51,27 @@ struct laci_products {
 
 /* ---- Which nodes ---- */
 
-static bool is(const laci_node *node, const char *type) { return strcmp(node->type, type) == 0; }
+static bool is_type(const laci_node *node, const char *type) {
+  return strcmp(node->type, type) == 0;
+}
 
 /* Returns the number of terms of one sum; 0 where the shape is not known. */
 static int64_t terms_of(const laci_node *node, const laci_shape *a, const laci_shape *b) {
   if (a->rank < 1 || b->rank < 1) return 0;
-  if (is(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
-  if (is(node, "Gemm")) return a->rank == 2 ? a->dims[laci_node_int(node, "transA", 0) == 0] : 0;
+  if (is_type(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
+  if (is_type(node, "Gemm"))
+    return a->rank == 2 ? a->dims[laci_node_int(node, "transA", 0) == 0] : 0;
   return a->dims[a->rank - 1];
 }
 
 static bool is_product(const laci_node *node) {
-  bool kind = is(node, "Conv") || is(node, "Gemm") || is(node, "MatMul");
+  bool kind = is_type(node, "Conv") || is_type(node, "Gemm") || is_type(node, "MatMul");
   if (!kind || !node->op || node->op->domain || !node->op->eval) return false;
   if (node->n_inputs < 2 || node->n_outputs != 1 || node->outputs[0] < 0) return false;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
-  return !(is(node, "Gemm") && scaled); /* the sum after the product is computed in this file */
+  return !(is_type(node, "Gemm") &&
+           scaled); /* the sum after the product is computed in this file */
 }
 
 /* Returns the multiplications of a node; 0: the fast engine cannot compute it, or sizes are
@@ -76,12 +80,12 @@ static int64_t cost_of(const laci_graph *graph, const laci_node *node, const int
   if (!is_product(node)) return 0;
   laci_shape a, b, y;
   const laci_value *values = graph->values;
-  if (!laci_real_shape(graph, &values[node->inputs[0]].type.shape, sizes, &a) ||
-      !laci_real_shape(graph, &values[node->inputs[1]].type.shape, sizes, &b) ||
-      !laci_real_shape(graph, &values[node->outputs[0]].type.shape, sizes, &y)) {
+  if (!laci_shape_with_sizes(graph, &values[node->inputs[0]].type.shape, sizes, &a) ||
+      !laci_shape_with_sizes(graph, &values[node->inputs[1]].type.shape, sizes, &b) ||
+      !laci_shape_with_sizes(graph, &values[node->outputs[0]].type.shape, sizes, &y)) {
     return 0;
   }
-  if (is(node, "MatMul") && (a.rank < 2 || b.rank < 2)) return 0;
+  if (is_type(node, "MatMul") && (a.rank < 2 || b.rank < 2)) return 0;
   int64_t terms = terms_of(node, &a, &b), cost = laci_shape_count(&y);
   if (terms <= 0 || terms > LONGEST || cost <= 0) return 0;
   return __builtin_mul_overflow(cost, terms, &cost) ? INT64_MAX : cost;
@@ -117,7 +121,7 @@ static bool is_streamed(const laci_products *p, int stored) {
     for (int at = 0; at < node->n_inputs; at++) {
       if ((node->inputs[at] == s->value) != (at == 1)) return false;
     }
-    if (is(node, "MatMul") && s->shape.rank != 2) return false;
+    if (is_type(node, "MatMul") && s->shape.rank != 2) return false;
   }
   return v->n_readers > 0;
 }
@@ -161,7 +165,7 @@ typedef struct conversion {
   bool whole;
 } conversion;
 
-static float as_whole(uint64_t key, double x) {
+static float to_integer(uint64_t key, double x) {
   uint64_t bits;
   if (!isfinite(x)) return (float)x; /* NaN and infinities must stay in place */
   if (x == 0) x = 0;                 /* -0 and 0 get the same integer */
@@ -172,7 +176,7 @@ static float as_whole(uint64_t key, double x) {
 static void convert(int64_t begin, int64_t end, void *context) {
   const conversion *c = context;
   for (int64_t i = begin; i < end; i++) {
-    c->to[i] = c->whole ? as_whole(c->key, c->from[i]) : (float)c->from[i];
+    c->to[i] = c->whole ? to_integer(c->key, c->from[i]) : (float)c->from[i];
   }
 }
 
@@ -236,8 +240,8 @@ static lac_status add_same_product(const operands *o, laci_graph *graph, lac_err
 }
 
 /* Makes a graph of the node alone; the weights are a stored tensor of it, or an input. */
-static lac_status little_graph(const operands *o, const laci_shape *b_shape, const float *b,
-                               laci_graph **graph, lac_error *err) {
+static lac_status single_node_graph(const operands *o, const laci_shape *b_shape, const float *b,
+                                    laci_graph **graph, lac_error *err) {
   laci_type a_type = {LAC_DTYPE_F32, o->a_shape}, b_type = {LAC_DTYPE_F32, *b_shape};
   laci_stored stored = {.name = "b",
                         .dtype = LAC_DTYPE_F32,
@@ -289,7 +293,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
                                  .bf16 = o->product->owner->how.integers,
                                  .budget = &budget};
   if (o->product->owner->how.budget) budget = *o->product->owner->how.budget;
-  lac_status st = little_graph(o, b_shape, b, &graph, err);
+  lac_status st = single_node_graph(o, b_shape, b, &graph, err);
   if (!st) st = laci_engine_create(graph, &options, &engine, &why);
   if (st == LAC_UNSUPPORTED && options.bf16) {
     options.bf16 = false;
@@ -319,52 +323,52 @@ typedef struct result {
   bool whole;
 } result;
 
-typedef struct landing {
+typedef struct store_job {
   const result *r;
   const float *slab;
   int64_t first, n;
-} landing;
+} store_job;
 
 /* Copies n results. They are rounded, in case a kernel computed with fractions; adding 0 makes 0 of
  * -0. */
-static void land_run(const result *r, const float *from, double *to, int64_t n) {
+static void store_run(const result *r, const float *from, double *to, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
   }
 }
 
-static void land_rows(int64_t begin, int64_t end, void *context) {
-  const landing *l = context;
+static void store_rows(int64_t begin, int64_t end, void *context) {
+  const store_job *l = context;
   const result *r = l->r;
   for (int64_t row = begin; row < end; row++) { /* of outer x n */
     int64_t place = row / l->n * r->channels + l->first + row % l->n;
-    land_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
+    store_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
   }
 }
 
-static void land_all(int64_t begin, int64_t end, void *context) {
-  const landing *l = context;
-  land_run(l->r, l->slab + begin, l->r->y->f + begin, end - begin);
+static void store_all(int64_t begin, int64_t end, void *context) {
+  const store_job *l = context;
+  store_run(l->r, l->slab + begin, l->r->y->f + begin, end - begin);
 }
 
-static void land_slab(const operands *o, const result *r, const float *slab, int64_t first,
-                      int64_t n) {
+static void store_slab(const operands *o, const result *r, const float *slab, int64_t first,
+                       int64_t n) {
   laci_pool *pool = o->product->owner->how.pool;
-  landing l = {.r = r, .slab = slab, .first = first, .n = n};
-  if (n == r->channels) laci_pool_for(pool, r->y->count, AT_ONCE, land_all, &l);
-  else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), land_rows, &l);
+  store_job l = {.r = r, .slab = slab, .first = first, .n = n};
+  if (n == r->channels) laci_pool_for(pool, r->y->count, AT_ONCE, store_all, &l);
+  else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), store_rows, &l);
 }
 
 /* Are output channels the first axis of the weights, so that these can be read in slabs? */
-static bool in_slabs(const laci_node *node) {
-  if (is(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
-  return is(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
+static bool is_read_in_slabs(const laci_node *node) {
+  if (is_type(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
+  return is_type(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
 }
 
 static result result_of(const operands *o) {
   const laci_node *node = o->eval->node;
   laci_buf *y = o->eval->out[0];
-  int axis = is(node, "Conv") ? 1 : y->shape.rank - 1;
+  int axis = is_type(node, "Conv") ? 1 : y->shape.rank - 1;
   int64_t terms = terms_of(node, &o->eval->in[0]->shape, &o->eval->in[1]->shape);
   double size = sqrt(product_variance * (double)terms);
   return (result){.y = y,
@@ -384,7 +388,7 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   bool part = n < r->channels;
   lac_status st = LAC_OK;
   if (part) b_shape.dims[0] = n;
-  if (part) y_shape.dims[is(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
+  if (part) y_shape.dims[is_type(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
   const float *weights = o->b;
   laci_products *owner = o->product->owner;
   if (!weights) {
@@ -403,7 +407,7 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   float *y = take_buffer(owner, BUFFER_RESULT, laci_shape_count(&y_shape));
   st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
          : laci_fail_memory(err, "a result of the verification");
-  if (!st) land_slab(o, r, y, first, n);
+  if (!st) store_slab(o, r, y, first, n);
   return st;
 }
 
@@ -436,22 +440,22 @@ static void add_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void add_third(const operands *o, const result *r) {
+static void add_bias(const operands *o, const result *r) {
   const laci_eval *eval = o->eval;
   const laci_buf *c = eval->n_in > 2 ? eval->in[2] : NULL;
   if (!c || !c->f || c->count == 0) return;
-  summand s = {.r = r, .c = c, .key = key_of(o->product, 2), .conv = is(eval->node, "Conv")};
+  summand s = {.r = r, .c = c, .key = key_of(o->product, 2), .conv = is_type(eval->node, "Conv")};
   laci_pool_for(o->product->owner->how.pool, r->outer * r->channels, 1 + AT_ONCE / (r->inner + 1),
                 add_range, &s);
 }
 
-static void see_matrices(operands *o) {
+static void find_matrices(operands *o) {
   const laci_node *node = o->eval->node;
   const laci_shape *a = &o->eval->in[0]->shape, *b = &o->eval->in[1]->shape;
-  bool gemm = is(node, "Gemm");
+  bool gemm = is_type(node, "Gemm");
   o->a_shape = *a;
   o->is_matrix = b->rank == 2 && (gemm ? laci_node_int(node, "transA", 0) == 0
-                                       : is(node, "MatMul") && a->rank >= 2);
+                                       : is_type(node, "MatMul") && a->rank >= 2);
   o->b_transposed = gemm && laci_node_int(node, "transB", 0) != 0;
   if (!o->is_matrix) return;
   int64_t rows = laci_shape_count_range(a, 0, a->rank - 1);
@@ -465,8 +469,8 @@ static lac_status evaluate(laci_eval *eval) {
   int stored = p->owner->original->values[node->inputs[1]].stored;
   bool streamed = stored >= 0 && p->owner->streamed[stored];
   if (!eval->in[0]->f || (!streamed && !eval->in[1]->f)) return p->plain->eval(eval);
-  see_matrices(&o);
-  o.b_stays = !o.is_matrix && (streamed || !is(node, "MatMul"));
+  find_matrices(&o);
+  o.b_stays = !o.is_matrix && (streamed || !is_type(node, "MatMul"));
   lac_status st = read_operand(p, 0, eval->in[0], &o.a, eval->err);
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
   if (!st && streamed && !p->owner->how.integers) {
@@ -475,14 +479,14 @@ static lac_status evaluate(laci_eval *eval) {
   }
   result r = result_of(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
-  if (streamed && count > LACI_SLAB && in_slabs(node)) {
+  if (streamed && count > LACI_SLAB && is_read_in_slabs(node)) {
     n = LACI_SLAB / (count / r.channels);
     n = n < 1 ? 1 : n > r.channels ? r.channels : n;
   }
   for (int64_t first = 0; first < r.channels && !st; first += n) {
     st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
   }
-  if (!st) add_third(&o, &r);
+  if (!st) add_bias(&o, &r);
   laci_let_go(&o.held);
   return st;
 }
@@ -528,10 +532,10 @@ void laci_products_destroy(laci_products *products) {
 
 const laci_graph *laci_products_graph(const laci_products *products) { return &products->graph; }
 
-bool laci_products_has(const laci_products *products, int node) {
+bool laci_products_has_node(const laci_products *products, int node) {
   return products->products[node].owner != NULL;
 }
 
-bool laci_products_stream(const laci_products *products, int stored) {
+bool laci_products_is_streamed(const laci_products *products, int stored) {
   return products->streamed[stored];
 }

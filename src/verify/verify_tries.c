@@ -57,7 +57,7 @@ static void note_sizes(tries *t) {
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     laci_shape real;
-    if (laci_shape_known(shape) || !laci_real_shape(graph, shape, t->sizes, &real)) continue;
+    if (laci_shape_known(shape) || !laci_shape_with_sizes(graph, shape, t->sizes, &real)) continue;
     (void)snprintf(t->tried + used, sizeof t->tried - used, " %s",
                    laci_shape_text(&real, text, sizeof text));
     return;
@@ -76,7 +76,7 @@ static bool is_too_large(const tries *t) {
     laci_shape real;
     int64_t count = types ? laci_shape_count(&types[v].shape) : -1;
     if (value->stored >= 0) continue;
-    if (count < 0 && laci_real_shape(graph, &value->type.shape, t->sizes, &real))
+    if (count < 0 && laci_shape_with_sizes(graph, &value->type.shape, t->sizes, &real))
       count = laci_shape_count(&real);
     bytes += laci_bytes_of(count, sizeof(double));
   }
@@ -92,7 +92,7 @@ static bool is_final(lac_status st) {
 
 /* Returns how meaningful the outputs of this run are: one point for a finite element, one more for
  * an element that is not 0. */
-static int count_told(const laci_round *r) {
+static int count_meaningful(const laci_round *r) {
   int n = 0;
   for (int i = 0; i < r->graph->n_outputs; i++) {
     uint8_t seen = r->seen[r->graph->outputs[i]];
@@ -102,7 +102,7 @@ static int count_told(const laci_round *r) {
 }
 
 /* Was the output compared in any run? Integers that are 0 count if some other output is not 0. */
-static bool is_told(const tries *t, int output) {
+static bool is_meaningful(const tries *t, int output) {
   const laci_graph *graph = t->r->graph;
   uint8_t most = LACI_SEEN_NOTHING, seen = t->seen[output];
   for (int i = 0; i < graph->n_outputs; i++)
@@ -115,14 +115,14 @@ static int count_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++)
-    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING && !is_told(t, graph->outputs[i]);
+    n += t->r->seen[graph->outputs[i]] > LACI_SEEN_NOTHING && !is_meaningful(t, graph->outputs[i]);
   return n;
 }
 
-static void keep_run(tries *t, try how) {
+static void keep_if_best(tries *t, try how) {
   const laci_round *r = t->r;
   const laci_verification *found = r->found;
-  int told = count_told(r);
+  int told = count_meaningful(r);
   for (int i = 0; i < r->graph->n_outputs; i++) {
     int output = r->graph->outputs[i];
     if (r->seen[output] > t->seen[output]) t->seen[output] = r->seen[output];
@@ -151,7 +151,7 @@ static lac_status run_once(tries *t, try how, lac_error *err) {
   t->spent += share * (double)laci_products_cost(r->graph, t->sizes);
   t->n_runs++;
   if (!st) {
-    keep_run(t, how);
+    keep_if_best(t, how);
     return st;
   }
   if (err) *err = why;
@@ -168,7 +168,7 @@ static lac_status run_once(tries *t, try how, lac_error *err) {
 /* Runs the network, with the next sizes as long as it does not accept them. */
 static lac_status try_sizes(tries *t, try how, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
-  for (; laci_choose_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
+  for (; laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
     if (t->n_runs > 0 && is_too_large(t)) continue;
     st = run_once(t, how, err);
     if (!st || is_final(st)) break;
@@ -189,7 +189,7 @@ static lac_status try_draws(tries *t, try how, lac_error *err) {
     if (draw == (int)how.draw) continue; /* it was used when sizes were tried */
     try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
                .draw = (laci_draw_kind)draw};
-    if (!laci_choose_sizes(graph, now.attempt, t->sizes)) break;
+    if (!laci_choose_symbol_sizes(graph, now.attempt, t->sizes)) break;
     double cost = (double)laci_products_cost(graph, t->sizes);
     if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
     lac_status st = run_once(t, now, err);
@@ -200,10 +200,10 @@ static lac_status try_draws(tries *t, try how, lac_error *err) {
 }
 
 /* Repeats the try that ran furthest, skipping nodes that fail. */
-static lac_status step_over(tries *t, lac_error *err) {
+static lac_status retry_skipping(tries *t, lac_error *err) {
   try how = t->failed;
   how.tolerant = true;
-  if (!laci_choose_sizes(t->r->graph, how.attempt, t->sizes))
+  if (!laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes))
     return laci_fail(err, LAC_INTERNAL, "the verification has no sizes");
   return run_once(t, how, err);
 }
@@ -221,7 +221,7 @@ static const laci_value *zero_output(const tries *t) {
   for (int i = 0; i < graph->n_outputs; i++) {
     int output = graph->outputs[i];
     if (t->seen[output] == LACI_SEEN_BLANK) return NULL;
-    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_told(t, output);
+    bool is_zero = t->seen[output] >= LACI_SEEN_ZERO && !is_meaningful(t, output);
     if (is_zero && !zero) zero = &graph->values[output];
   }
   return zero;
@@ -260,7 +260,7 @@ static void say_blank(const tries *t, laci_verification *found) {
                    "the output %.200s is 0 for every input tried", value->name);
 }
 
-static void resolve_round(tries *t) {
+static void finish_round(tries *t) {
   laci_round *r = t->r;
   laci_verification *found = r->found;
   *found = t->best;
@@ -269,7 +269,7 @@ static void resolve_round(tries *t) {
   found->max_abs_output = t->max_abs_output;
   found->n_outputs_compared = 0;
   for (int i = 0; i < r->graph->n_outputs; i++)
-    found->n_outputs_compared += is_told(t, r->graph->outputs[i]);
+    found->n_outputs_compared += is_meaningful(t, r->graph->outputs[i]);
   bool all = found->n_outputs > 0 && found->n_outputs_compared == found->n_outputs;
   found->state = all                  ? LACI_VERIFY_ALL
                  : t->best_finite > 0 ? LACI_VERIFY_PART
@@ -287,8 +287,8 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   if (from->tolerant) t.failed = *from;
   else st = try_sizes(&t, *from, err);
   if (!st && !from->tolerant && !is_enough(&t)) st = try_draws(&t, *from, err);
-  if (!st && !t.any) st = step_over(&t, err);
-  if (!st) resolve_round(&t);
+  if (!st && !t.any) st = retry_skipping(&t, err);
+  if (!st) finish_round(&t);
   if (!st) *from = t.chosen;
   laci_free(t.seen);
   return st;
@@ -300,7 +300,7 @@ static int computed_outputs(const laci_graph *graph) {
   return n;
 }
 
-lac_status laci_rounds_run(laci_round *r, int64_t *sizes, lac_error *err) {
+lac_status laci_rounds_run_both(laci_round *r, int64_t *sizes, lac_error *err) {
   try from = {0}; /* the next round begins with the best try of the last */
   lac_status st = LAC_OK;
   *r->found = (laci_verification){.engine = laci_verify_engine_name(false),

@@ -46,7 +46,7 @@ static laci_packfile_weight put_weight(uint8_t *bytes, size_t offset, const char
       memset(bytes + offset + (size_t)e * p->element_bytes, (int)(e % 251 + 1), p->element_bytes);
     }
   }
-  laci_pack_survey survey = laci_pack_look(p, bytes + offset);
+  laci_pack_survey survey = laci_pack_survey_weight(p, bytes + offset);
   assert_true(survey.holds);
   weight.needs_signs = survey.needs_signs;
   return weight;
@@ -63,7 +63,7 @@ static lac_status write_pack(const char *name, const char *const names[3], lac_e
                                      put_weight(model, 500, "fc.weight", dense),
                                      put_weight(data, 0, "big.weight", conv)};
   model[41 + 4 * (5 * 4) + 3] = 0x80; /* column 5: a -0.0 that is lost */
-  weights[0].needs_signs = laci_pack_look(&weights[0].packing, model + 41).needs_signs;
+  weights[0].needs_signs = laci_pack_survey_weight(&weights[0].packing, model + 41).needs_signs;
   assert_true(weights[0].needs_signs);
   weights[2].file = 2;
   const laci_packfile_part files[4] = {{"", model, MODEL_BYTES},

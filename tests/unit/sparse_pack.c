@@ -122,7 +122,7 @@ static void expect_layout(const box *b) {
 static void expect_round_trip(box *b) {
   const laci_packing *p = &b->p;
   lac_error err = {0};
-  laci_pack_survey survey = laci_pack_look(p, b->dense);
+  laci_pack_survey survey = laci_pack_survey_weight(p, b->dense);
   assert_true(survey.holds);
   if (survey.needs_signs) b->signs = guarded(p->signs_bytes);
   const laci_packed packed = {b->values, b->index, b->signs};
@@ -208,16 +208,16 @@ static void a_block_with_too_many_does_not_hold(void **state) {
   box_init(&b, &w, (laci_pattern){2, 4}, 0);
   put(&b, 0, 1);
   put(&b, 9, UINT32_C(0x80000000)); /* -0.0 is no value, but the first to fill a free place */
-  assert_true(laci_pack_look(&b.p, b.dense).holds);
-  assert_false(laci_pack_look(&b.p, b.dense).needs_signs);
+  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
+  assert_false(laci_pack_survey_weight(&b.p, b.dense).needs_signs);
   put(&b, 6, 0x7FC00001); /* and now there is none */
-  assert_true(laci_pack_look(&b.p, b.dense).holds);
-  assert_true(laci_pack_look(&b.p, b.dense).needs_signs);
+  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
+  assert_true(laci_pack_survey_weight(&b.p, b.dense).needs_signs);
   put(&b, 3, 3);
-  assert_false(laci_pack_look(&b.p, b.dense).holds);
+  assert_false(laci_pack_survey_weight(&b.p, b.dense).holds);
   put(&b, 3, 0);
   put(&b, 12, 1), put(&b, 15, 1); /* a partial block of two holds anything */
-  assert_true(laci_pack_look(&b.p, b.dense).holds);
+  assert_true(laci_pack_survey_weight(&b.p, b.dense).holds);
   box_clear(&b);
 }
 

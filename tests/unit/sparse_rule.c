@@ -264,7 +264,7 @@ static void shared_columns_are_the_best_four(void **state) {
             const double kept = kept_of_columns(score, rows, columns, n, set);
             most = kept > most ? kept : most;
           }
-    laci_shared_choose(score, rows, columns, n, work, chosen);
+    laci_shared_columns_choose(score, rows, columns, n, work, chosen);
     const double found = kept_of_columns(score, rows, columns, n, chosen);
     assert_true(chosen[0] < chosen[1] && chosen[1] < chosen[2] && chosen[2] < chosen[3]);
     assert_true(fabs(found - most) <= 1e-12 * (1 + most));
@@ -310,7 +310,7 @@ static void many_columns_are_chosen_one_after_the_other(void **state) {
       }
       in[best] = true;
     }
-    laci_shared_choose(score, rows, columns, n, work, chosen);
+    laci_shared_columns_choose(score, rows, columns, n, work, chosen);
     for (int k = 0; k < 4; k++) assert_true(in[chosen[k]]);
   }
 }
@@ -401,7 +401,7 @@ static void expect_block(const tensor *t, const window *w, const laci_mask_rule 
   assert_int_equal(laci_square_create(rule->pattern, &square, NULL), LAC_OK);
   if (rule->form == LACI_MASK_2D_GREEDY) laci_square_greedy(square, score, rows, columns, want);
   else if (rule->form == LACI_MASK_2D_BEST) laci_square_best(square, score, rows, columns, want);
-  else laci_shared_mask(score, rows, columns, rule->pattern.n, work, want);
+  else laci_shared_columns_mask(score, rows, columns, rule->pattern.n, work, want);
   laci_square_destroy(square);
   assert_memory_equal(kept, want, (size_t)rows * (size_t)columns);
 }
@@ -436,7 +436,8 @@ static void masks_of_whole_weights_are_those_of_their_blocks(void **state) {
     w.score = seed % 2 ? others : NULL;
     memset(mask, 0xEE, sizeof mask);
     lac_error err = {0};
-    assert_int_equal(laci_mask_choose_by(&w, &rule, seed % 5 ? pool : NULL, mask, &err), LAC_OK);
+    assert_int_equal(laci_mask_choose_by_rule(&w, &rule, seed % 5 ? pool : NULL, mask, &err),
+                     LAC_OK);
     assert_int_equal(mask[n], 0xEE);
     for_windows(&t, &rule, expect_block);
     for (int64_t e = 0; e < n; e++) {
@@ -446,10 +447,10 @@ static void masks_of_whole_weights_are_those_of_their_blocks(void **state) {
     laci_mask_stats stats;
     laci_mask_scores scores;
     bool both = false;
-    assert_int_equal(laci_mask_measure_by(&w, &rule, pool, &stats, &scores, &err), LAC_OK);
+    assert_int_equal(laci_mask_measure_by_rule(&w, &rule, pool, &stats, &scores, &err), LAC_OK);
     assert_true(fabs(stats.kept - kept) <= 1e-9 && fabs(scores.kept - score_kept) <= 1e-9);
     laci_mask_apply(&w, mask, (uint8_t *)values);
-    assert_int_equal(laci_mask_measure_by(&w, &rule, pool, &stats, &scores, &err), LAC_OK);
+    assert_int_equal(laci_mask_measure_by_rule(&w, &rule, pool, &stats, &scores, &err), LAC_OK);
     assert_true(stats.holds_pattern && fabs(stats.total - kept) <= 1e-9);
     assert_int_equal(laci_mask_measure(&w, rule.pattern, pool, &stats, &err), LAC_OK);
     assert_true(stats.holds_pattern); /* N:M along the input channels, whatever the rule */
@@ -478,7 +479,7 @@ static void one_row_shares_its_columns_with_itself(void **state) {
   const laci_mask_rule rule = {.pattern = {2, 8}, .form = LACI_MASK_SHARED, .v = 1};
   laci_weight_view w = plain(40, 60);
   for (int e = 0; e < 2400; e++) values[e] = (float)(laci_rng_unit(5, 0, (uint64_t)e) - 0.5);
-  assert_int_equal(laci_mask_choose_by(&w, &rule, NULL, mask, NULL), LAC_OK);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
   assert_int_equal(laci_mask_choose(&w, rule.pattern, NULL, want, NULL), LAC_OK);
   assert_memory_equal(mask, want, 2400);
 }
@@ -491,9 +492,9 @@ static void sees_a_fifth_column(void **state) {
   laci_mask_scores scores;
   for (uint64_t seed = 0; seed < 20; seed++) {
     for (int e = 0; e < 2048; e++) values[e] = 1 + (float)laci_rng_unit(seed, 0, (uint64_t)e);
-    assert_int_equal(laci_mask_choose_by(&w, &rule, NULL, mask, NULL), LAC_OK);
+    assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
     laci_mask_apply(&w, mask, (uint8_t *)values);
-    assert_int_equal(laci_mask_measure_by(&w, &rule, NULL, &stats, &scores, NULL), LAC_OK);
+    assert_int_equal(laci_mask_measure_by_rule(&w, &rule, NULL, &stats, &scores, NULL), LAC_OK);
     assert_true(stats.holds_pattern);
     /* one weight of a row moves to a column that no row of its block has */
     int row = pick(seed, 1, 64), first = 8 * pick(seed, 2, 4), from = 0, to = 0;
@@ -507,7 +508,7 @@ static void sees_a_fifth_column(void **state) {
     values[row * 32 + from] = 0;
     assert_int_equal(laci_mask_measure(&w, rule.pattern, NULL, &stats, NULL), LAC_OK);
     assert_true(stats.holds_pattern); /* 2:8 as before */
-    assert_int_equal(laci_mask_measure_by(&w, &rule, NULL, &stats, &scores, NULL), LAC_OK);
+    assert_int_equal(laci_mask_measure_by_rule(&w, &rule, NULL, &stats, &scores, NULL), LAC_OK);
     assert_false(stats.holds_pattern);
   }
 }
@@ -518,7 +519,7 @@ static void sees_a_column_that_is_too_full(void **state) {
   laci_weight_view w = plain(8, 8);
   bool holds = true;
   for (int e = 0; e < 64; e++) values[e] = 1 + (float)laci_rng_unit(9, 0, (uint64_t)e);
-  assert_int_equal(laci_mask_choose_by(&w, &rule, NULL, mask, NULL), LAC_OK);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
   laci_mask_apply(&w, mask, (uint8_t *)values);
   assert_int_equal(laci_mask_holds_rows(&w, rule.pattern, NULL, &holds, NULL), LAC_OK);
   assert_true(holds);
@@ -550,13 +551,13 @@ static void is_the_same_for_any_number_of_threads(void **state) {
   for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
     laci_mask_stats one, more;
     laci_mask_scores scores, others_scores;
-    assert_int_equal(laci_mask_choose_by(&w, &rules[k], NULL, want, NULL), LAC_OK);
-    assert_int_equal(laci_mask_measure_by(&w, &rules[k], NULL, &one, &scores, NULL), LAC_OK);
+    assert_int_equal(laci_mask_choose_by_rule(&w, &rules[k], NULL, want, NULL), LAC_OK);
+    assert_int_equal(laci_mask_measure_by_rule(&w, &rules[k], NULL, &one, &scores, NULL), LAC_OK);
     for (int threads = 2; threads <= 4; threads++) {
       laci_pool *pool = NULL;
       assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
-      assert_int_equal(laci_mask_choose_by(&w, &rules[k], pool, mask, NULL), LAC_OK);
-      assert_int_equal(laci_mask_measure_by(&w, &rules[k], pool, &more, &others_scores, NULL),
+      assert_int_equal(laci_mask_choose_by_rule(&w, &rules[k], pool, mask, NULL), LAC_OK);
+      assert_int_equal(laci_mask_measure_by_rule(&w, &rules[k], pool, &more, &others_scores, NULL),
                        LAC_OK);
       assert_memory_equal(mask, want, MOST);
       assert_memory_equal(&one.kept, &more.kept, sizeof one.kept);
@@ -574,25 +575,25 @@ static void refuses_what_makes_no_sense(void **state) {
   lac_error err = {0};
   laci_weight_view w = plain(8, 8);
   for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
-    assert_int_equal(laci_mask_choose_by(&w, &rules[k], NULL, mask, &err), LAC_BAD_ARGUMENT);
+    assert_int_equal(laci_mask_choose_by_rule(&w, &rules[k], NULL, mask, &err), LAC_BAD_ARGUMENT);
   const laci_mask_rule good = {.pattern = {2, 4}, .form = LACI_MASK_2D_BEST};
   w.row_step = 3;
-  assert_int_equal(laci_mask_choose_by(&w, &good, NULL, mask, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_BAD_SHAPE);
   w.rows = 0;
-  assert_int_equal(laci_mask_choose_by(&w, &good, NULL, mask, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_BAD_SHAPE);
   assert_non_null(strstr(err.text, "conv1.weight: 0 output channels"));
   w = plain(8, 8);
   values[17] = NAN;
-  assert_int_equal(laci_mask_choose_by(&w, &good, NULL, mask, &err), LAC_BAD_VALUE);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_BAD_VALUE);
   assert_string_equal(err.text, "conv1.weight[17]: found NaN, wanted a finite number");
   values[17] = 0;
   for (int at = 1; at <= 8; at++) {
     laci_memory_fail_at(at);
-    assert_int_equal(laci_mask_choose_by(&w, &good, NULL, mask, &err), LAC_NO_MEMORY);
+    assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_NO_MEMORY);
   }
   laci_memory_fail_at(0);
   w = plain(0, 8);
-  assert_int_equal(laci_mask_choose_by(&w, &good, NULL, mask, &err), LAC_OK);
+  assert_int_equal(laci_mask_choose_by_rule(&w, &good, NULL, mask, &err), LAC_OK);
 }
 
 int main(void) {

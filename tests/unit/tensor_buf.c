@@ -160,9 +160,9 @@ static void the_upper_half_of_u64_is_large(void **state) {
   (void)state;
   assert_int_equal(laci_int_compare(LAC_DTYPE_U64, -1, 1), 1);
   assert_int_equal(laci_int_compare(LAC_DTYPE_I64, -1, 1), -1);
-  assert_true(laci_int_value(LAC_DTYPE_U64, INT64_MIN) == 0x1p63);
-  assert_true(laci_int_narrow(LAC_DTYPE_U64, laci_int_wide(LAC_DTYPE_I64, -5)) == 0);
-  assert_true(laci_int_narrow(LAC_DTYPE_I64, laci_int_wide(LAC_DTYPE_U64, -5)) == INT64_MAX);
+  assert_true(laci_int_to_double(LAC_DTYPE_U64, INT64_MIN) == 0x1p63);
+  assert_true(laci_int_from_wide(LAC_DTYPE_U64, laci_int_to_wide(LAC_DTYPE_I64, -5)) == 0);
+  assert_true(laci_int_from_wide(LAC_DTYPE_I64, laci_int_to_wide(LAC_DTYPE_U64, -5)) == INT64_MAX);
 }
 
 int main(void) {

@@ -50,22 +50,22 @@ static void finds_what_differs_and_where(void **state) {
                {3, 1, {2, 100, 50}}, {4, 1, {1, 2, 150, 150}}, {2, 1, {70000, 2}}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     laci_buf *a = new_buf(LAC_DTYPE_F32, cases[c].rank, cases[c].dims), *b = NULL;
-    laci_draw_evenly(a, &(laci_draw){.seed = c}, -1, 1, NULL);
+    laci_draw_uniform(a, &(laci_draw){.seed = c}, -1, 1, NULL);
     reversal r;
     reverse(&r, &a->shape, cases[c].axis);
-    assert_int_equal(laci_reordered(a, &r.orders, &b, NULL), LAC_OK);
+    assert_int_equal(laci_buf_reorder(a, &r.orders, &b, NULL), LAC_OK);
     laci_difference d;
-    assert_int_equal(laci_compare(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_true(d.at == -1 && d.largest == 0 && d.any_finite && d.scale > 0.5 && d.scale <= 1);
     int64_t first = b->count / 3,
             last = b->count - 1; /* the larger of two, then what is no number at all */
     b->f[first] += 0.25;
     b->f[last] += 0.5;
-    assert_int_equal(laci_compare(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_int_equal(d.at, last);
     assert_true(fabs(d.largest - 0.5) < 1e-12 && !d.kind_differs);
     b->f[first] = NAN;
-    assert_int_equal(laci_compare(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
+    assert_int_equal(laci_compare_values(a, &r.orders, b, NULL, &d, NULL), LAC_OK);
     assert_true(d.kind_differs);
     assert_int_equal(d.at, first);
     laci_buf_destroy(a);
@@ -81,13 +81,13 @@ static void equal_kinds_of_no_number_are_equal(void **state) {
   laci_difference d;
   laci_value_orders none = {0};
   for (int i = 0; i < 4; i++) a->f[i] = b->f[i] = same[i];
-  assert_int_equal(laci_compare(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == -1 && !d.kind_differs && d.any_finite && d.scale == 0);
   b->f[1] = -INFINITY;
-  assert_int_equal(laci_compare(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == 1 && d.kind_differs);
   for (int i = 0; i < 4; i++) a->f[i] = b->f[i] = NAN;
-  assert_int_equal(laci_compare(a, &none, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_values(a, &none, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == -1 && !d.any_finite);
   laci_buf_destroy(a);
   laci_buf_destroy(b);
@@ -100,7 +100,7 @@ static void large_integers_are_not_compared_as_floats(void **state) {
   laci_difference d;
   a->i[1] = INT64_MAX;
   b->i[1] = INT64_MAX - 1; /* the same double */
-  assert_int_equal(laci_compare(a, &(laci_value_orders){0}, b, NULL, &d, NULL), LAC_OK);
+  assert_int_equal(laci_compare_values(a, &(laci_value_orders){0}, b, NULL, &d, NULL), LAC_OK);
   assert_true(d.at == 1 && d.largest >= 1);
   laci_buf_destroy(a);
   laci_buf_destroy(b);
@@ -140,7 +140,7 @@ static void parameters_are_drawn_alike_in_any_order(void **state) {
       reversal r;
       reverse(&r, &plain->shape, cases[c].axis);
       laci_buf *moved = load(parameters, graph, cases[c].name, anew, &r.orders);
-      assert_int_equal(laci_reordered(plain, &r.orders, &want, NULL), LAC_OK);
+      assert_int_equal(laci_buf_reorder(plain, &r.orders, &want, NULL), LAC_OK);
       for (int64_t e = 0; e < want->count; e++) {
         assert_true(want->f ? want->f[e] == moved->f[e] : want->i[e] == moved->i[e]);
       }
@@ -178,7 +178,7 @@ static void slabs_are_alike_in_any_order(void **state) {
       reverse(&r, &plain->shape, axis);
       values[w] = r.orders;
       for (int64_t e = 0; e < plain->count; e++) plain->f[e] = (double)e;
-      assert_int_equal(laci_reordered(plain, &r.orders, &places, NULL), LAC_OK);
+      assert_int_equal(laci_buf_reorder(plain, &r.orders, &places, NULL), LAC_OK);
       read_slab(graph, NULL, whole, here);
       read_slab(graph, &orders, whole, moved);
       for (int e = 0; e < N; e++) {
@@ -243,17 +243,17 @@ static void sizes_are_tried_from_small_to_large(void **state) {
       "input x -1x3x-2x-2\ninput t -1x-3 i64\ninput m -1x1x-3x-3\ny = Relu(x)\noutput y\n");
   int64_t sizes[8];
   assert_true(graph->n_symbols < 8);
-  assert_true(laci_choose_sizes(graph, 0, sizes));
+  assert_true(laci_choose_symbol_sizes(graph, 0, sizes));
   assert_true(sizes[1] == 2 && sizes[2] == 32 && sizes[3] == 8); /* batch, image, tokens */
-  assert_true(laci_choose_sizes(graph, 1, sizes));
+  assert_true(laci_choose_symbol_sizes(graph, 1, sizes));
   assert_true(sizes[1] == 1 && sizes[2] == 32 && sizes[3] == 8);
-  assert_true(laci_choose_sizes(graph, 2, sizes));
+  assert_true(laci_choose_symbol_sizes(graph, 2, sizes));
   assert_true(sizes[1] == 2 && sizes[2] == 64 && sizes[3] == 16);
-  assert_false(laci_choose_sizes(graph, 100, sizes));
+  assert_false(laci_choose_symbol_sizes(graph, 100, sizes));
   laci_graph_destroy(graph);
   graph = read_net("input x 1x3\ny = Relu(x)\noutput y\n");
-  assert_true(laci_choose_sizes(graph, 0, sizes));
-  assert_false(laci_choose_sizes(graph, 1, sizes)); /* nothing else to try */
+  assert_true(laci_choose_symbol_sizes(graph, 0, sizes));
+  assert_false(laci_choose_symbol_sizes(graph, 1, sizes)); /* nothing else to try */
   laci_graph_destroy(graph);
 }
 
@@ -263,7 +263,7 @@ static void lengths_come_from_windows(void **state) {
       read_net("input x -1x1x-2\nstored taps 16x1x100\ny = Conv(x, taps) dilations=3,\noutput y\n");
   int64_t sizes[8];
   bool once = false, twice = false;
-  for (int at = 0; laci_choose_sizes(graph, at, sizes); at++) {
+  for (int at = 0; laci_choose_symbol_sizes(graph, at, sizes); at++) {
     once |= sizes[2] == 298; /* 99 steps of 3, and the first tap */
     twice |= sizes[2] == 596;
   }

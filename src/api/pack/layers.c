@@ -51,7 +51,7 @@ static const char *try_layer(laci_packer *k, const laci_layer *layer, lac_pack_l
     return "elements of this type are not packed";
   }
   const laci_packing *p = &weight.packing;
-  laci_pack_survey survey = laci_pack_look(p, stored->bytes);
+  laci_pack_survey survey = laci_pack_survey_weight(p, stored->bytes);
   if (!survey.holds) return "";
   uint64_t packed = p->values_bytes + p->index_bytes + (survey.needs_signs ? p->signs_bytes : 0);
   if (packed >= p->dense_bytes) return "packed, it would take more";

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "prune/prune.h"
-#include "sparse/look.h"
+#include "sparse/measure.h"
 
-static void fill(lac_layer *to, const laci_weight_look *look) {
+static void fill(lac_layer *to, const laci_weight_measurement *look) {
   to->measured = true;
   to->n_zeros = look->stats.n_zeros;
   to->zero_ratio = (double)look->stats.n_zeros / (double)look->stats.n_elements;
@@ -26,8 +26,8 @@ static void fill(lac_layer *to, const laci_weight_look *look) {
 static lac_status measure(laci_report *report, const laci_job *job, int l,
                           const laci_weight_view *view, const laci_mask_rule *rule,
                           lac_error *err) {
-  laci_weight_look look;
-  lac_status st = laci_weight_look_at(view, rule, job->pool, &look, err);
+  laci_weight_measurement look;
+  lac_status st = laci_weight_measure(view, rule, job->pool, &look, err);
   if (!st) fill(&report->layers[l], &look);
   if (!st && look.is_pruned) st = laci_report_add_computed_target(report, job, l, view, err);
   return st;

@@ -119,17 +119,17 @@ static lac_status check_shape(const laci_value *value, const char *path, const l
 /* Converts element k to the type of `to`; false: the type cannot represent it. A float is rounded
  * to the nearest value, as in casts of arrays, unless it would become infinite. */
 static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
-  if (to->f) to->f[k] = laci_float_held(to->dtype, laci_buf_get_f(from, k));
+  if (to->f) to->f[k] = laci_float_round_finite(to->dtype, laci_buf_get_f(from, k));
   else
     to->i[k] = from->f ? laci_int_nearest(to->dtype, from->f[k])
-                       : laci_int_narrow(to->dtype, laci_int_wide(from->dtype, from->i[k]));
+                       : laci_int_from_wide(to->dtype, laci_int_to_wide(from->dtype, from->i[k]));
   const double held = laci_buf_get_f(to, k);
   if (from->f && to->f && isfinite(from->f[k])) return isfinite(held);
   if (from->f) return held == from->f[k] || (isnan(from->f[k]) && isnan(held));
-  const laci_wide whole = laci_int_wide(from->dtype, from->i[k]);
-  if (to->i) return laci_int_wide(to->dtype, to->i[k]) == whole;
+  const laci_wide whole = laci_int_to_wide(from->dtype, from->i[k]);
+  if (to->i) return laci_int_to_wide(to->dtype, to->i[k]) == whole;
   const lac_dtype widest = held < 0 ? LAC_DTYPE_I64 : LAC_DTYPE_U64;
-  return held < 0x1p64 && laci_int_wide(widest, laci_int_nearest(widest, held)) == whole;
+  return held < 0x1p64 && laci_int_to_wide(widest, laci_int_nearest(widest, held)) == whole;
 }
 
 /* Converts *buf to the type that the network declares, if that can represent every element. */

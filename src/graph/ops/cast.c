@@ -40,7 +40,7 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
   bool to_bool = out->dtype == LAC_DTYPE_BOOL;
   for (int64_t at = begin; at < end; at++) {
     double x = out->f || in->f ? number_of(in, at, out->dtype) : 0;
-    if (in->f && !(job->rounding & LACI_ROUND_NONE)) x = laci_float_held(in->dtype, x);
+    if (in->f && !(job->rounding & LACI_ROUND_NONE)) x = laci_float_round_finite(in->dtype, x);
     if (out->f) out->f[at] = laci_float_round(out->dtype, x, job->rounding);
     else if (in->f) out->i[at] = laci_int_cast(out->dtype, x);
     else if (!laci_eval_is_symbol(job->eval, in->i[at]))

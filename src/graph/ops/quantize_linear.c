@@ -33,7 +33,7 @@ lac_dtype laci_quantizer_precision(const laci_node *node, lac_dtype scales) {
 
 static double read_rounded(const laci_buf *buf, int64_t at, lac_dtype precision) {
   double x = laci_buf_get_f(buf, at);
-  return laci_float_round(precision, buf->f ? laci_float_held(buf->dtype, x) : x, 0);
+  return laci_float_round(precision, buf->f ? laci_float_round_finite(buf->dtype, x) : x, 0);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -54,7 +54,7 @@ static lac_status eval(laci_eval *eval) {
            scale = read_rounded(quant.scale, k, precision);
     double quotient = laci_float_round(precision, (double)((float)x / (float)scale), 0);
     if (out->f) out->f[at] = laci_float_round(out->dtype, quotient + zero, rounding);
-    else out->i[at] = laci_int_level(out->dtype, (float)quotient, zero);
+    else out->i[at] = laci_int_quantize(out->dtype, (float)quotient, zero);
   }
   return LAC_OK;
 }

@@ -11,8 +11,9 @@ static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const l
   if (start->count != 1 || limit->count != 1 || delta->count != 1) return -1;
   if (start->i && limit->i && delta->i) {
     const lac_dtype dtype = start->dtype;
-    const laci_wide step = laci_int_wide(dtype, delta->i[0]);
-    const laci_wide span = laci_int_wide(dtype, limit->i[0]) - laci_int_wide(dtype, start->i[0]);
+    const laci_wide step = laci_int_to_wide(dtype, delta->i[0]);
+    const laci_wide span =
+        laci_int_to_wide(dtype, limit->i[0]) - laci_int_to_wide(dtype, start->i[0]);
     if (step == 0) return -1;
     if ((span > 0) != (step > 0) || span == 0) return 0;
     const laci_wide n = span / step + (span % step != 0);

@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
   laci_int_range(eval->in[0]->dtype, &low, &high);
   const laci_reducer reducer = {.start = {.a = INFINITY},
                                 .step = step,
-                                .start_integer = laci_int_wide(eval->in[0]->dtype, high),
+                                .start_integer = laci_int_to_wide(eval->in[0]->dtype, high),
                                 .step_integer = step_integer};
   return laci_reduce_eval(eval, &reducer);
 }

@@ -18,16 +18,16 @@ static double shrink(double x, const void *context) {
 
 /** Returns x + by, exact for 64-bit integers, and clamped to the type. */
 static int64_t add_clamped(lac_dtype dtype, int64_t x, double by) {
-  const laci_wide wide = laci_int_wide(dtype, x);
+  const laci_wide wide = laci_int_to_wide(dtype, x);
   const bool exact =
       fabs(by) < 0x1p62 && (by == rint(by) || wide > 1LL << 52 || wide < -(1LL << 52));
-  if (!exact) return laci_int_nearest(dtype, laci_int_value(dtype, x) + by);
-  return laci_int_narrow(dtype, wide + laci_int_from_f(wide > 0 ? floor(by) : ceil(by)));
+  if (!exact) return laci_int_nearest(dtype, laci_int_to_double(dtype, x) + by);
+  return laci_int_from_wide(dtype, wide + laci_int_from_f(wide > 0 ? floor(by) : ceil(by)));
 }
 
 static int64_t shrink_integer(int64_t x, const void *context) {
   const limits *l = context;
-  const double value = laci_int_value(l->dtype, x);
+  const double value = laci_int_to_double(l->dtype, x);
   return value < -l->lambd  ? add_clamped(l->dtype, x, l->bias)
          : value > l->lambd ? add_clamped(l->dtype, x, -l->bias)
                             : 0;

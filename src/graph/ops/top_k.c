@@ -83,7 +83,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t from = at / inner * n * inner + at % inner, to = at / inner * k * inner + at % inner;
     for (int64_t i = 0; i < n; i++) {
       lane[i] = (entry){.f = x->f ? x->f[from + i * inner] : 0,
-                        .i = x->i ? laci_int_wide(x->dtype, x->i[from + i * inner]) : 0,
+                        .i = x->i ? laci_int_to_wide(x->dtype, x->i[from + i * inner]) : 0,
                         .at = i};
     }
     qsort(lane, (size_t)n, sizeof *lane, largest ? largest_first : smallest_first);

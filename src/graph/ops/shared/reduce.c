@@ -115,10 +115,10 @@ static int64_t reduce_one_integer(const job *j, int64_t base) {
   laci_wide state = r->start_integer;
   for (int64_t at = 0; at < j->reduced.count; at++) {
     const int64_t x = j->in->i[base + offset_of(&j->reduced, at)];
-    state = r->step_integer(state, laci_int_wide(j->in->dtype, x));
+    state = r->step_integer(state, laci_int_to_wide(j->in->dtype, x));
   }
   if (r->end_integer) state = r->end_integer(state, j->reduced.count);
-  return laci_int_narrow(j->out->dtype, state);
+  return laci_int_from_wide(j->out->dtype, state);
 }
 
 static void reduce_range(int64_t begin, int64_t end, void *context) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measures a weight as it is stored, alike for all callers. */
-#ifndef LACI_SPARSE_LOOK_H
-#define LACI_SPARSE_LOOK_H
+#ifndef LACI_SPARSE_MEASURE_H
+#define LACI_SPARSE_MEASURE_H
 
 #include "sparse/mask.h"
 
-typedef struct laci_weight_look {
+typedef struct laci_weight_measurement {
   laci_mask_stats stats; /* holds_pattern: V:N:M where that is the rule, else N:M */
-  bool is_pruned;        /* laci_look_is_pruned */
+  bool is_pruned;        /* laci_mask_stats_are_pruned */
   bool holds_rows;       /* it holds N:M along its output channels, too */
-} laci_weight_look;
+} laci_weight_measurement;
 
 /** Is a weight with these statistics pruned? It holds the pattern, has more than n input channels,
  * so that the pattern matters, and is not all zeros. */
-static inline bool laci_look_is_pruned(const laci_mask_stats *stats, int64_t channels_in, int n) {
+static inline bool laci_mask_stats_are_pruned(const laci_mask_stats *stats, int64_t channels_in,
+                                              int n) {
   const bool is_zero = stats->n_elements > 0 && stats->n_zeros == stats->n_elements;
   return stats->holds_pattern && channels_in > n && !is_zero;
 }
 
 /** Measures a weight. Fails as laci_mask_measure. */
-LAC_MUST_CHECK lac_status laci_weight_look_at(const laci_weight_view *weight,
+LAC_MUST_CHECK lac_status laci_weight_measure(const laci_weight_view *weight,
                                               const laci_mask_rule *rule, laci_pool *pool,
-                                              laci_weight_look *look, lac_error *err);
+                                              laci_weight_measurement *look, lac_error *err);
 
 #endif
