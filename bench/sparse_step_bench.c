@@ -183,7 +183,7 @@ static void profile(bench *b, const options *o, int side) {
   int n_kinds = 0;
   if (!now || !least) die("no memory");
   memset(kinds, 0, sizeof kinds);
-  laci_trainer_watch(b->sides[side], now);
+  laci_trainer_time_steps(b->sides[side], now);
   for (int round = 0; round < o->rounds; round++) {
     (void)take_step(b, side, &update);
     least_update = fmin(least_update, update);
@@ -191,7 +191,7 @@ static void profile(bench *b, const options *o, int side) {
       if (round == 0 || now[at] < least[at]) least[at] = now[at];
     }
   }
-  laci_trainer_watch(b->sides[side], NULL);
+  laci_trainer_time_steps(b->sides[side], NULL);
   for (size_t at = 0; at < n_steps; at++) {
     char name[160];
     const laci_engine_step info = laci_engine_step_info(engine, at);

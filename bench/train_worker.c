@@ -136,9 +136,9 @@ static lac_status measure_steps(worker *w, int n, double *least, double *update,
   *update = INFINITY;
   for (int run = 0; run < n && !st; run++) {
     float loss;
-    laci_trainer_watch(w->trainer, now);
+    laci_trainer_time_steps(w->trainer, now);
     st = laci_trainer_batch(w->trainer, w->images, w->labels, &loss, NULL, err);
-    laci_trainer_watch(w->trainer, NULL);
+    laci_trainer_time_steps(w->trainer, NULL);
     double from = laci_clock_seconds();
     laci_trainer_update(w->trainer, 1e-3);
     *update = fmin(*update, laci_clock_seconds() - from);

@@ -23,8 +23,8 @@ static lac_status allocate(laci_comm *c, lac_error *err) {
 }
 
 /* Sends all processes where this one runs, and receives the same from them. */
-static lac_status introduce(laci_comm *c, lac_error *err) {
-  const laci_peer ours = laci_peer_of_this();
+static lac_status exchange_peers(laci_comm *c, lac_error *err) {
+  const laci_peer ours = laci_peer_self();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
 }
 
@@ -37,8 +37,9 @@ static void clear(laci_comm *c) {
   laci_free(c);
 }
 
-lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_options *options,
-                               laci_comm **comm, lac_error *err) {
+lac_status laci_comm_open_transport(const lac_transport *transport,
+                                    const laci_comm_options *options, laci_comm **comm,
+                                    lac_error *err) {
   *comm = NULL;
   laci_comm *c = laci_alloc(1, sizeof *c);
   if (!c) {
@@ -50,7 +51,7 @@ lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_o
   c->size = transport->size;
   c->timeout = options->timeout;
   lac_status st = allocate(c, err);
-  if (!st) st = introduce(c, err);
+  if (!st) st = exchange_peers(c, err);
   *comm = c;
   return st;
 }
@@ -59,13 +60,13 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
   const lac_transport *transport;
   *comm = NULL;
   lac_status st = laci_comm_launched(&transport, err);
-  return st || !transport ? st : laci_comm_open_over(transport, options, comm, err);
+  return st || !transport ? st : laci_comm_open_transport(transport, options, comm, err);
 }
 
 /* Waits until all processes close the comm. True: all do, so that the transport can be closed in
  * order. The wait is here, with a timeout, since the transport itself would wait forever for a lost
  * process. */
-static bool all_close(laci_comm *c, lac_status ended) {
+static bool wait_for_close(laci_comm *c, lac_status ended) {
   static const double MOST_S = 30; /* after a failure the others only have to report it */
   void *request = NULL;
   c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
@@ -77,9 +78,9 @@ static bool all_close(laci_comm *c, lac_status ended) {
 
 void laci_comm_close(laci_comm *c, lac_status ended) {
   if (!c) return;
-  if (ended == LAC_PEER) laci_comm_leave_to_first(c);
+  if (ended == LAC_PEER) laci_comm_wait_for_first(c);
   bool all_know = !ended || (c->agreed && ended != LAC_PEER);
-  bool in_order = all_know && all_close(c, ended);
+  bool in_order = all_know && wait_for_close(c, ended);
   c->transport->end(c->transport->self, in_order ? 0 : 1);
   clear(c);
 }
@@ -87,7 +88,7 @@ void laci_comm_close(laci_comm *c, lac_status ended) {
 int laci_comm_rank(const laci_comm *c) { return c ? c->rank : 0; }
 int laci_comm_size(const laci_comm *c) { return c ? c->size : 1; }
 const char *laci_comm_transport(const laci_comm *c) { return c ? c->transport->name : "none"; }
-bool laci_comm_agreed(const laci_comm *c) { return !c || c->agreed; }
+bool laci_comm_has_agreed(const laci_comm *c) { return !c || c->agreed; }
 
 void laci_comm_set_timeout(laci_comm *c, double seconds) {
   if (c) c->timeout = seconds;

@@ -41,22 +41,22 @@ typedef struct laci_comm_options {
 /** Opens the group in which a launcher (mpirun, srun) started this process, according to the
  * environment. *comm is NULL where there is only one process or no launcher. To be called once in a
  * process. Fails LAC_UNSUPPORTED where the plug-in cannot be loaded or started: otherwise each of
- * several processes would do the whole job; as laci_comm_open_over. */
+ * several processes would do the whole job; as laci_comm_open_transport. */
 LAC_MUST_CHECK lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm,
                                          lac_error *err);
 /** Opens a comm over a given transport, which laci_comm_close ends. Fails as laci_comm_broadcast,
  * LAC_NO_MEMORY. After a failure *comm is to be closed once the failure was reported, since that
  * ends this process. If it is NULL, there was no memory, and all processes are ended. */
-LAC_MUST_CHECK lac_status laci_comm_open_over(const lac_transport *transport,
-                                              const laci_comm_options *options, laci_comm **comm,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_open_transport(const lac_transport *transport,
+                                                   const laci_comm_options *options,
+                                                   laci_comm **comm, lac_error *err);
 /** Called after this process has lost another one: waits for process 0, which may have to report
  * and save, to end all processes, this one included. It waits while process 0 lives, and for
  * `timeout` seconds at most. Does nothing at process 0, or in a second call. */
-void laci_comm_leave_to_first(laci_comm *comm);
+void laci_comm_wait_for_first(laci_comm *comm);
 /** Closes the comm; ended: the status of this process's work. After a failure that the others do
- * not know (laci_comm_agreed), it ends all processes at once, this one included, and does not
- * return; after LAC_PEER it first calls laci_comm_leave_to_first. Else it waits for the others to
+ * not know (laci_comm_has_agreed), it ends all processes at once, this one included, and does not
+ * return; after LAC_PEER it first calls laci_comm_wait_for_first. Else it waits for the others to
  * close: after a success as long as they live, since one may still write a common result; after a
  * failure for `timeout` seconds, at most 30, and then ends all. */
 void laci_comm_close(laci_comm *comm, lac_status ended);
@@ -93,7 +93,7 @@ LAC_MUST_CHECK lac_status laci_comm_agree(laci_comm *comm, lac_status mine, lac_
  * takes some of them much longer than others. */
 LAC_MUST_CHECK lac_status laci_comm_agree_late(laci_comm *comm, lac_status mine, lac_error *err);
 /** Do all processes know of the last failure, because laci_comm_agree reported it? */
-bool laci_comm_agreed(const laci_comm *comm);
+bool laci_comm_has_agreed(const laci_comm *comm);
 
 /* ---- Operations during which the caller can work ---- */
 

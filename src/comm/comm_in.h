@@ -27,7 +27,7 @@ struct laci_comm {
   int rank, size;
   double timeout;
   bool agreed; /* all processes know of the last failure, and no meeting followed */
-  bool left;   /* laci_comm_leave_to_first was called */
+  bool left;   /* laci_comm_wait_for_first was called */
 
   int64_t n_meetings;          /* operations of all processes that this process has entered */
   int64_t *heard;              /* [size], at process 0: the last meeting that each process has
@@ -68,7 +68,7 @@ struct laci_comm_sum {
 
 /* ---- peers.c ---- */
 
-laci_peer laci_peer_of_this(void);
+laci_peer laci_peer_self(void);
 /** Has that process died? False if it is not known, as on another machine. */
 bool laci_comm_has_died(const laci_comm *comm, int rank);
 /** Fails LAC_PEER where a process of this machine has died. */
@@ -83,7 +83,7 @@ LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_su
                                              lac_error *err);
 /** Tells process 0 that this process has entered another meeting or sum; at process 0, receives
  * these messages. */
-void laci_comm_begin_meeting(laci_comm *comm);
+void laci_comm_announce_meeting(laci_comm *comm);
 /** Fails with the text of the transport. */
 lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);
 
@@ -94,7 +94,7 @@ bool laci_comm_advance(laci_comm *comm);
 /** Appends the sum to those in progress. */
 void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
 /** Returns the bytes in which a float is sent. */
-size_t laci_wire_element(laci_wire wire);
+size_t laci_wire_element_bytes(laci_wire wire);
 /** Returns the floats of the largest chunk when n floats are divided among the processes. */
 int64_t laci_comm_chunk(int64_t n, int size);
 

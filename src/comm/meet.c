@@ -14,7 +14,7 @@
 
 /* Waits for an operation that the transport has begun. begun: the transport's answer to the
  * beginning; not 0: it failed. */
-static lac_status meet(laci_comm *c, int begun, void **request, lac_error *err) {
+static lac_status wait_for_begun(laci_comm *c, int begun, void **request, lac_error *err) {
   return begun ? laci_comm_fail(c, err) : laci_comm_wait(c, request, err);
 }
 
@@ -23,10 +23,10 @@ lac_status laci_comm_broadcast(laci_comm *c, void *bytes, size_t n, lac_error *e
   for (size_t at = 0; c && at < n && !st;) {
     size_t part = n - at < LAC_TRANSPORT_MOST ? n - at : LAC_TRANSPORT_MOST;
     void *request = NULL;
-    laci_comm_begin_meeting(c);
+    laci_comm_announce_meeting(c);
     int begun = c->transport->broadcast(c->transport->self, CHANNEL_MEETING, (char *)bytes + at,
                                         part, &request);
-    st = meet(c, begun, &request, err);
+    st = wait_for_begun(c, begun, &request, err);
     at += part;
   }
   return st;
@@ -39,9 +39,9 @@ lac_status laci_comm_gather_parts(laci_comm *c, void *all, const size_t *begin, 
     return laci_fail(err, LAC_BAD_ARGUMENT, "%zu bytes of all processes: wanted %zu or less",
                      begin[c->size], LAC_TRANSPORT_MOST);
   }
-  laci_comm_begin_meeting(c);
+  laci_comm_announce_meeting(c);
   int begun = c->transport->gather(c->transport->self, CHANNEL_MEETING, all, begin, &request);
-  return meet(c, begun, &request, err);
+  return wait_for_begun(c, begun, &request, err);
 }
 
 lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all, lac_error *err) {
@@ -56,7 +56,7 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
 
 /* Exchanges statuses and texts, and fails with those of process `from`, one of those that failed.
  * mine: this process's status. */
-static lac_status fail_as(laci_comm *c, lac_status mine, int from, lac_error *err) {
+static lac_status fail_together(laci_comm *c, lac_status mine, int from, lac_error *err) {
   laci_ending e = {.status = (int)mine};
   if (mine && err) {
     e.hint = (int)err->hint;
@@ -79,7 +79,7 @@ lac_status laci_comm_agree(laci_comm *c, lac_status mine, lac_error *err) {
   uint32_t own = (uint32_t)mine;
   lac_status st = laci_comm_gather(c, &own, sizeof own, c->votes, err);
   for (int k = 0; k < c->size && !st; k++) {
-    if (c->votes[k]) return fail_as(c, mine, k, err);
+    if (c->votes[k]) return fail_together(c, mine, k, err);
   }
   return st;
 }
@@ -99,7 +99,7 @@ lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   if (!c) return LAC_OK;
   c->votes[c->rank] = bits;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;
-  laci_comm_begin_meeting(c);
+  laci_comm_announce_meeting(c);
   int begun =
       c->transport->gather(c->transport->self, CHANNEL_MEETING, c->votes, c->begin, &c->vote);
   return begun ? laci_comm_fail(c, err) : LAC_OK;

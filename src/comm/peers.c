@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "comm/comm_in.h"
 
-static uint64_t place_of_this(void) {
+static uint64_t machine_hash(void) {
   char text[512] = "";
   uint64_t hash = 0;
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -23,7 +23,7 @@ static uint64_t place_of_this(void) {
   return n > 0 ? laci_hash64(text, (size_t)n, hash) : hash;
 }
 
-laci_peer laci_peer_of_this(void) { return (laci_peer){.pid = getpid(), .place = place_of_this()}; }
+laci_peer laci_peer_self(void) { return (laci_peer){.pid = getpid(), .place = machine_hash()}; }
 
 /* Has the process of this machine ended? A zombie, which has ended but was not collected by its
  * parent, counts as ended. */

@@ -16,16 +16,16 @@ int64_t laci_comm_chunk(int64_t n, int size) {
   return (each + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
 
-size_t laci_wire_element(laci_wire wire) {
+size_t laci_wire_element_bytes(laci_wire wire) {
   return wire == LACI_WIRE_BF16 ? sizeof(uint16_t) : sizeof(float);
 }
 
 /* ---- Phases ---- */
 
-static void lay_out(laci_comm_sum *s) {
+static void lay_out_chunks(laci_comm_sum *s) {
   const int size = s->comm->size, rank = s->comm->rank;
   const int64_t chunk = laci_comm_chunk(s->n, size);
-  const size_t each = laci_wire_element(s->wire);
+  const size_t each = laci_wire_element_bytes(s->wire);
   for (int k = 0; k <= size; k++) {
     s->begin[k] = (size_t)(k * chunk < s->n ? k * chunk : s->n) * each;
   }
@@ -39,7 +39,7 @@ static void *wire_of(const laci_comm_sum *s) {
 
 static void begin_exchange(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
-  lay_out(s);
+  lay_out_chunks(s);
   if (s->wire == LACI_WIRE_BF16) laci_comm_to_bf16(s->x, s->n, s->packed);
   s->phase = LACI_PHASE_EXCHANGING;
   if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_of(s), s->begin, s->chunks, &s->request))
@@ -62,7 +62,7 @@ static void begin_gathering(laci_comm_sum *s) {
 }
 
 /* Is the request of this sum done now? Marks the comm as broken if it failed. */
-static bool came(laci_comm_sum *s) {
+static bool is_request_done(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
   int answer = t->test(t->self, &s->request);
   if (answer < 0) s->comm->broken = true;
@@ -71,8 +71,8 @@ static bool came(laci_comm_sum *s) {
 
 /* Advances one sum by one phase, if possible without waiting; true if it advanced. may_gather: all
  * sums before it have begun to gather. */
-static bool step(laci_comm_sum *s, bool may_gather) {
-  if (s->phase == LACI_PHASE_EXCHANGING && came(s)) {
+static bool advance_sum(laci_comm_sum *s, bool may_gather) {
+  if (s->phase == LACI_PHASE_EXCHANGING && is_request_done(s)) {
     s->times.exchanged = laci_clock_seconds();
     add_chunks(s);
     s->phase = LACI_PHASE_EXCHANGED;
@@ -83,7 +83,7 @@ static bool step(laci_comm_sum *s, bool may_gather) {
     begin_gathering(s);
     return true;
   }
-  if (s->phase == LACI_PHASE_GATHERING && came(s)) {
+  if (s->phase == LACI_PHASE_GATHERING && is_request_done(s)) {
     if (s->wire == LACI_WIRE_BF16) laci_comm_from_bf16(s->packed, s->n, s->x);
     s->times.done = laci_clock_seconds();
     s->phase = LACI_PHASE_DONE;
@@ -95,7 +95,7 @@ static bool step(laci_comm_sum *s, bool may_gather) {
 bool laci_comm_advance(laci_comm *comm) {
   bool moved = false, may_gather = true;
   for (laci_comm_sum *s = comm->first; s && !comm->broken; s = s->next) {
-    moved = step(s, may_gather) || moved;
+    moved = advance_sum(s, may_gather) || moved;
     may_gather = may_gather && s->phase >= LACI_PHASE_GATHERING;
   }
   while (comm->first && comm->first->phase == LACI_PHASE_DONE) comm->first = comm->first->next;

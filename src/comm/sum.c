@@ -12,7 +12,7 @@ static lac_status allocate(laci_comm_sum *s, lac_error *err) {
   const size_t size = (size_t)s->comm->size;
   s->begin = laci_alloc(size + 1, sizeof *s->begin);
   s->chunks = laci_alloc((size_t)laci_comm_chunk(s->most, s->comm->size) * size,
-                         laci_wire_element(s->wire));
+                         laci_wire_element_bytes(s->wire));
   bool made = s->begin && s->chunks;
   if (s->wire == LACI_WIRE_BF16) {
     s->packed = laci_alloc((size_t)s->most, sizeof *s->packed);
@@ -41,7 +41,7 @@ lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, l
 
 /* Drops all sums in progress, and marks the comm as broken. The memory of this sum stays allocated,
  * since the transport may still write to it. */
-static void abandon(laci_comm_sum *s) {
+static void abandon_sums(laci_comm_sum *s) {
   laci_comm *comm = s->comm;
   comm->first = comm->last = NULL;
   comm->broken = true;
@@ -50,7 +50,7 @@ static void abandon(laci_comm_sum *s) {
 void laci_comm_sum_destroy(laci_comm_sum *s) {
   if (!s) return;
   if (s->phase != LACI_PHASE_IDLE && s->phase != LACI_PHASE_DONE) {
-    abandon(s);
+    abandon_sums(s);
     return;
   }
   laci_free(s->packed);
@@ -72,7 +72,7 @@ void laci_comm_sum_begin(laci_comm_sum *s, float *x, int64_t n) {
     s->times.exchanged = s->times.done = s->times.begun;
     return;
   }
-  laci_comm_begin_meeting(comm);
+  laci_comm_announce_meeting(comm);
   laci_comm_add_sum(comm, s);
 }
 

@@ -28,18 +28,18 @@ static const double LOOK_EVERY_S = 0.25,
 
 /* ---- Who is late ---- */
 
-static void hear(laci_comm *comm) {
+static void receive_words(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   int64_t word;
   int from;
   while (comm->rank == 0 && t->hear(t->self, &from, &word) == 1) comm->heard[from] = word;
 }
 
-void laci_comm_begin_meeting(laci_comm *comm) {
+void laci_comm_announce_meeting(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
   comm->agreed = false; /* the caller continues, so it has handled the earlier failure */
-  hear(comm);           /* messages must be received, or they would accumulate */
+  receive_words(comm);  /* messages must be received, or they would accumulate */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
@@ -77,7 +77,7 @@ typedef struct wait_state {
   int n_iterations;
 } wait_state;
 
-static void rest(wait_state *p) {
+static void back_off(wait_state *p) {
   if (++p->n_iterations <= YIELDS) {
     (void)sched_yield();
     return;
@@ -91,12 +91,12 @@ static void rest(wait_state *p) {
  * processes and for the timeout, and fails LAC_PEER then. */
 static lac_status wait_a_little(laci_comm *comm, wait_state *p, lac_error *err) {
   double now = laci_clock_seconds();
-  rest(p);
+  back_off(p);
   if (now - p->looked < LOOK_EVERY_S) return LAC_OK;
   p->looked = now;
   lac_status st = laci_comm_find_dead(comm, err);
   if (st) return st;
-  hear(comm);
+  receive_words(comm);
   double most = comm->timeout + (comm->rank == 0 ? 0 : HEAD_START_S);
   return now - p->begun > most ? fail_late(comm, err) : LAC_OK;
 }
@@ -131,7 +131,7 @@ static void nap(int n) {
   for (int k = 0; k < n; k++) (void)nanosleep(&time, NULL);
 }
 
-void laci_comm_leave_to_first(laci_comm *comm) {
+void laci_comm_wait_for_first(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;

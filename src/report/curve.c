@@ -53,7 +53,7 @@ typedef struct panel {
   double tick; /* distance of ticks; the frame begins and ends at a tick */
 } panel;
 
-static void extend(range *r, double x) {
+static void extend_range(range *r, double x) {
   if (x < r->low) r->low = x;
   if (x > r->high) r->high = x;
 }
@@ -70,10 +70,10 @@ static void find_ranges(panel *p) {
   for (int s = 0; s < p->n_series; s++) {
     for (size_t k = 0; k < p->series[s].n; k++) {
       const laci_curve_point *point = &p->series[s].points[k];
-      if (isfinite(point->value)) extend(&p->values, point->value);
+      if (isfinite(point->value)) extend_range(&p->values, point->value);
     }
   }
-  if (p->dense > 0) extend(&p->values, p->dense);
+  if (p->dense > 0) extend_range(&p->values, p->dense);
   if (!(p->values.low <= p->values.high)) p->values = (range){0, 1};
   double least = fmax(fabs(p->values.high), fabs(p->values.low)) * 1e-6 + 1e-9;
   if (p->values.high - p->values.low < least) {
@@ -168,8 +168,8 @@ static void draw_point(laci_svg *out, const panel *p, const laci_curve_point *po
 
 /** Finds the extremes of the points of one column of pixels, from `at` on. Returns the first point
  * after them. */
-static size_t take_column(const panel *p, const laci_curve_series *s, size_t at, size_t *low,
-                          size_t *high) {
+static size_t find_column_extremes(const panel *p, const laci_curve_series *s, size_t at,
+                                   size_t *low, size_t *high) {
   double column = floor(x_of(p, (double)s->points[at].step));
   *low = *high = at;
   for (at++; at < s->n && floor(x_of(p, (double)s->points[at].step)) <= column; at++) {
@@ -193,7 +193,7 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
       at++;
       continue;
     }
-    at = take_column(p, s, at, &low, &high);
+    at = find_column_extremes(p, s, at, &low, &high);
     draw_point(out, p, &s->points[low < high ? low : high], &is_open);
     if (low != high) draw_point(out, p, &s->points[low < high ? high : low], &is_open);
     else if (s->n == 1) laci_svg_put(out, "h0.1"); /* a single point is drawn as a dot */
@@ -251,7 +251,7 @@ static int draw_legend(laci_svg *out, const panel *p, double y) {
                    is_dense ? " stroke-dasharray=\"6 4\"" : "");
       laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24, line_y,
                    SIZE, is_dense ? dense_colour : colours[k]);
-      laci_svg_short(out, label, SIZE, false, width + 0.01);
+      laci_svg_shortened_text(out, label, SIZE, false, width + 0.01);
       laci_svg_put(out, "</text>\n");
     }
     x += 24 + width + 18;
@@ -273,7 +273,7 @@ typedef struct value_text {
 
 /** Sorts texts by height, and moves them apart so that they do not overlap and stay within the
  * frame. */
-static void spread(const panel *p, value_text *texts, int n) {
+static void separate_texts(const panel *p, value_text *texts, int n) {
   const double apart = SIZE + 3;
   for (int k = 1; k < n; k++) {
     for (int at = k; at > 0 && texts[at].y < texts[at - 1].y; at--) {
@@ -305,11 +305,11 @@ static int gather_values(const panel *p, bool are_last, value_text *texts) {
   }
   if (are_last && p->dense > 0)
     texts[n++] = (value_text){p->dense, y_of(p, p->dense) + 4, dense_colour, "dense "};
-  spread(p, texts, n);
+  separate_texts(p, texts, n);
   return n;
 }
 
-static void draw_ends(laci_svg *out, const panel *p, bool are_last) {
+static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
   value_text texts[LACI_CURVE_MAX_SERIES + 1];
   int n = gather_values(p, are_last, texts);
   double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
@@ -332,8 +332,8 @@ static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   draw_drop(out, p);
   for (int k = 0; k < p->n_series; k++) draw_series(out, p, k);
   for (int k = 0; k < p->n_series; k++) draw_marks(out, p, k);
-  draw_ends(out, p, true);
-  if (p->has_starts) draw_ends(out, p, false);
+  draw_end_values(out, p, true);
+  if (p->has_starts) draw_end_values(out, p, false);
   return p->top + p->height;
 }
 
@@ -342,8 +342,8 @@ static range steps_of(const laci_curve *c) {
   for (int k = 0; k < c->n_loss + c->n_accuracy; k++) {
     const laci_curve_series *s = k < c->n_loss ? &c->loss[k] : &c->accuracy[k - c->n_loss];
     if (s->n == 0) continue;
-    extend(&r, (double)s->points[0].step);
-    extend(&r, (double)s->points[s->n - 1].step);
+    extend_range(&r, (double)s->points[0].step);
+    extend_range(&r, (double)s->points[s->n - 1].step);
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
   if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
@@ -355,11 +355,11 @@ static range steps_of(const laci_curve *c) {
 static void draw_title(laci_svg *out, const laci_curve *curve) {
   laci_svg_put(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
                TITLE_SIZE);
-  laci_svg_short(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
+  laci_svg_shortened_text(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
   laci_svg_put(out, "</text>\n");
   if (!curve->data) return;
   laci_svg_put(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
-  laci_svg_short(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
+  laci_svg_shortened_text(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
   laci_svg_put(out, "</text>\n");
 }
 

@@ -15,7 +15,7 @@ static json_t *count_or_null(int64_t count) {
 
 static json_t *id_or_null(int id) { return id < 0 ? json_null() : json_integer(id); }
 
-static json_t *texts(laci_json_writer *w, const char *const *items, int n) {
+static json_t *texts_json(laci_json_writer *w, const char *const *items, int n) {
   json_t *array = json_array();
   for (int i = 0; i < n; i++) laci_json_append(w, array, laci_json_text(w, items[i]));
   return array;
@@ -158,8 +158,8 @@ static json_t *group_json(laci_json_writer *w, const lac_group *group, bool cali
   json_t *object = json_object();
   laci_json_add(w, object, "id", json_integer(group->id));
   laci_json_add(w, object, "channels", json_integer(group->channels));
-  laci_json_add(w, object, "consumers", texts(w, group->consumers, group->n_consumers));
-  laci_json_add(w, object, "producers", texts(w, group->producers, group->n_producers));
+  laci_json_add(w, object, "consumers", texts_json(w, group->consumers, group->n_consumers));
+  laci_json_add(w, object, "producers", texts_json(w, group->producers, group->n_producers));
   laci_json_add(w, object, "frozen", json_boolean(group->frozen));
   laci_json_add(w, object, "cause", laci_json_text(w, group->cause));
   laci_json_add(w, object, "permutation", permutation_json(w, group));

@@ -30,7 +30,7 @@ void laci_label_font(laci_label *label, double size, bool bold) {
 void laci_label_line(laci_label *label) { label->line = 0; }
 
 /* Adds a character's width to the present line. letter: one character, zero-terminated. */
-static void measure(laci_label *label, const char *letter) {
+static void add_width(laci_label *label, const char *letter) {
   label->line += laci_text_width(letter, label->size > 0 ? label->size : USUAL_SIZE, label->bold);
   if (label->line > label->widest) label->widest = label->line;
 }
@@ -50,7 +50,7 @@ static bool reserve(laci_label *label, size_t n) {
   return !label->failed;
 }
 
-static void put(laci_label *label, const char *bytes, size_t n) {
+static void append_bytes(laci_label *label, const char *bytes, size_t n) {
   if (!reserve(label, n)) return;
   memcpy(label->text + label->n, bytes, n);
   label->n += n;
@@ -64,28 +64,29 @@ void laci_label_markup(laci_label *label, const char *format, ...) {
   int n = vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (n < 0 || (size_t)n >= sizeof text) label->failed = true;
-  else put(label, text, (size_t)n);
+  else append_bytes(label, text, (size_t)n);
 }
 
 void laci_label_add(laci_label *label, const laci_label *other) {
   if (other->failed) label->failed = true;
-  else if (other->text) put(label, other->text, other->n);
+  else if (other->text) append_bytes(label, other->text, other->n);
 }
 
 static void put_character(laci_label *label, const char *text, size_t n, uint32_t code) {
   char letter[5] = "";
   memcpy(letter, text, n);
-  measure(label, n ? letter : "\xEF\xBF\xBD");
+  add_width(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
-    put(label, "\xEF\xBF\xBD", 3); /* replaces invalid UTF-8 and characters that XML does not
+    append_bytes(label, "\xEF\xBF\xBD",
+                 3); /* replaces invalid UTF-8 and characters that XML does not
                                       allow */
-  else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(label, " ", 1);
-  else if (code == '&') put(label, "&amp;", 5);
-  else if (code == '<') put(label, "&lt;", 4);
-  else if (code == '>') put(label, "&gt;", 4);
-  else if (code == '"') put(label, "&quot;", 6);
-  else if (code == '\\') put(label, "\\\\", 2); /* graphviz replaces \N by a name */
-  else put(label, text, n);
+  else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) append_bytes(label, " ", 1);
+  else if (code == '&') append_bytes(label, "&amp;", 5);
+  else if (code == '<') append_bytes(label, "&lt;", 4);
+  else if (code == '>') append_bytes(label, "&gt;", 4);
+  else if (code == '"') append_bytes(label, "&quot;", 6);
+  else if (code == '\\') append_bytes(label, "\\\\", 2); /* graphviz replaces \N by a name */
+  else append_bytes(label, text, n);
 }
 
 /* Returns the bytes of the line that starts at text, including the separator after which it is
@@ -107,7 +108,7 @@ void laci_label_text(laci_label *label, const char *text, size_t width) {
   for (int n_lines = 0; *text; n_lines++) {
     const char *end = text + line_bytes(text, width);
     if (n_lines == MOST_LINES) {
-      put(label, "...", 3);
+      append_bytes(label, "...", 3);
       return;
     }
     while (text < end) {
@@ -118,7 +119,7 @@ void laci_label_text(laci_label *label, const char *text, size_t width) {
     }
     if (*text == '\n') text++;
     if (!*text) return;
-    put(label, "<BR/>", 5);
+    append_bytes(label, "<BR/>", 5);
     laci_label_line(label);
   }
 }

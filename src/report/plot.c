@@ -115,7 +115,7 @@ static void open_table(canvas *c) {
   laci_label_reset(&c->label);
   laci_label_font(&c->label, NAME_SIZE, false);
 }
-static void more_row(canvas *c) {
+static void ellipsis_row(canvas *c) {
   laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
 }
 
@@ -162,7 +162,7 @@ static void parameter_lines(canvas *c, const laci_node *node) {
       shown = other && is_folded(node, other) && laci_shape_equal(&stored->shape, &other->shape);
     }
     if (shown) continue;
-    if (n_lines++ == MAX_LINES) more_row(c);
+    if (n_lines++ == MAX_LINES) ellipsis_row(c);
     else parameter_line(c, node, port);
   }
 }
@@ -175,7 +175,7 @@ static void output_shapes(canvas *c, const laci_node *node) {
     const laci_shape *out = &c->graph->values[node->outputs[i]].type.shape;
     if (out->rank < 0) continue;
     if (n_lines++ == MAX_LINES) {
-      more_row(c);
+      ellipsis_row(c);
       return;
     }
     open_row(c);
@@ -259,7 +259,7 @@ static void measure_depth(canvas *c) {
 
 /* Returns the total number of levels that drawn edges pass, which determines the time of the
  * layout. */
-static int64_t passed_by(const canvas *c) {
+static int64_t total_span(const canvas *c) {
   int64_t total = 0;
   for (int id = 0; id < c->graph->n_nodes; id++) {
     const laci_node *node = &c->graph->nodes[id];
@@ -276,7 +276,7 @@ static int64_t passed_by(const canvas *c) {
  * text, until the remaining ones pass few levels for each node. */
 static void choose_span(canvas *c) {
   c->max_span = 3 << 18;
-  while (c->max_span > MIN_SPAN && passed_by(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
+  while (c->max_span > MIN_SPAN && total_span(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
     c->max_span /= 2;
 }
 
@@ -308,7 +308,7 @@ static void source_lines(canvas *c, int id) {
     int value = value_read(node, i);
     if (span_of(c, id, value) <= c->max_span) continue;
     if (n_lines++ == MAX_LINES) {
-      more_row(c);
+      ellipsis_row(c);
       return;
     }
     open_row(c);
@@ -393,7 +393,7 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   parameter_lines(c, node);
   fold_list fold = {.n = 0};
   folded_lines(c, node, &fold);
-  if (fold.cut) more_row(c);
+  if (fold.cut) ellipsis_row(c);
   if (info->detail && *info->detail) {
     open_row(c);
     laci_label_text(label, info->detail, TEXT_WIDTH);
@@ -576,7 +576,7 @@ static void draw_head(canvas *c) {
 
 /* ---- The whole ---- */
 
-static void begin(canvas *c) {
+static void begin_drawing(canvas *c) {
   laci_label_markup(&c->drawing,
                     "digraph network {\n"
                     "  graph [rankdir=\"TB\", labelloc=\"t\", labeljust=\"l\", nodesep=\"0.25\", "
@@ -611,7 +611,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   measure_depth(&c);
   choose_span(&c);
   find_longest_path(&c);
-  begin(&c);
+  begin_drawing(&c);
   draw_boxes(&c);
   draw_head(&c);
   laci_label_markup(&c.drawing, "}\n");

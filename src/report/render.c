@@ -55,7 +55,7 @@ static bool find_program(char path[PATH_MAX]) {
 
 /* ---- Drawing ---- */
 
-static lac_status fail_as(const laci_child_result *r, double seconds, lac_error *err) {
+static lac_status fail_render(const laci_child_result *r, double seconds, lac_error *err) {
   const char *colon = *r->said ? ": " : "";
   switch (r->end) {
     case LACI_CHILD_LATE:
@@ -82,7 +82,7 @@ static lac_status take_picture(laci_child_result *r, double seconds, char **byte
   int head = 0;
   bool is_whole = r->output && sscanf(r->output, "%zu%n", &size, &head) == 1 && size > 0 &&
                   r->output[head] == '\n' && r->output_bytes == size + (size_t)head + 1;
-  if (!is_whole) return fail_as(r, seconds, err);
+  if (!is_whole) return fail_render(r, seconds, err);
   memmove(r->output, r->output + head + 1, size);
   *bytes = r->output;
   *size_bytes = size;

@@ -60,7 +60,7 @@ static double intensity(const lac_bench_layer *layer) {
 
 static double rate(const lac_bench_layer *layer) { return (double)layer->flops / layer->seconds; }
 
-static void extend(range *r, double value) {
+static void extend_range(range *r, double value) {
   r->low = fmin(r->low, value);
   r->high = fmax(r->high, value);
 }
@@ -68,8 +68,8 @@ static void extend(range *r, double value) {
 static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
   for (int at = 0; at < n; at++) {
     if (!is_product(&rows[at])) continue;
-    extend(&roof->x, intensity(&rows[at]));
-    extend(&roof->y, rate(&rows[at]));
+    extend_range(&roof->x, intensity(&rows[at]));
+    extend_range(&roof->y, rate(&rows[at]));
     roof->longest = fmax(roof->longest, rows[at].seconds);
   }
 }
@@ -88,7 +88,7 @@ static roofline roof_of(const lac_bench_result *r) {
                    .x = {ridge / 4, ridge * 4},
                    .y = {peak_of(r) / DECADE, peak_of(r)}};
   if (r->has_sparse) roof.sparse_peak = peak_of(r) * r->pattern_m / r->pattern_n;
-  extend(&roof.y, fmax(roof.sparse_peak, peak_of(r)));
+  extend_range(&roof.y, fmax(roof.sparse_peak, peak_of(r)));
   extend_by_rows(&roof, r->layers, r->n_layers);
   extend_by_rows(&roof, roof.dense, roof.n_dense);
   roof.x = (range){roof.x.low / 1.5, roof.x.high * 1.5};
@@ -191,7 +191,7 @@ static double radius_of(const roofline *roof, const lac_bench_layer *layer) {
 }
 
 /* Writes the text that a viewer shows next to the pointer. */
-static void write_words(laci_svg *out, const lac_bench_layer *layer) {
+static void write_tooltip(laci_svg *out, const lac_bench_layer *layer) {
   laci_svg_put(out, "<title>");
   laci_svg_text(out, layer->name);
   laci_svg_put(out, ": ");
@@ -205,7 +205,7 @@ static void draw_layer(laci_svg *out, const roofline *roof, const lac_bench_laye
                y_of(roof, rate(layer)), radius_of(roof, layer));
   if (layer->sparse) laci_svg_put(out, "fill=\"%s\" fill-opacity=\"0.6\">", sparse_colour);
   else laci_svg_put(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\">", dense_colour);
-  write_words(out, layer);
+  write_tooltip(out, layer);
   laci_svg_put(out, "</circle>\n");
 }
 
@@ -262,7 +262,7 @@ static void draw_title(laci_svg *out, const lac_bench_result *r) {
   char text[256];
   laci_svg_put(out, "<text x=\"%d\" y=\"24\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
                TITLE_SIZE);
-  laci_svg_short(out, slash ? slash + 1 : r->model, TITLE_SIZE, true, ACROSS);
+  laci_svg_shortened_text(out, slash ? slash + 1 : r->model, TITLE_SIZE, true, ACROSS);
   laci_svg_put(out, "</text>\n<text x=\"%d\" y=\"44\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
   int n = snprintf(text, sizeof text, "batch %lld, %s, %d thread%s: dense %.4g ms",
                    (long long)r->batch, lac_dtype_name(r->dtype), r->threads,
@@ -270,7 +270,7 @@ static void draw_title(laci_svg *out, const lac_bench_result *r) {
   if (r->has_sparse)
     (void)snprintf(text + n, sizeof text - (size_t)n, ", with %d sparse layer%s %.4g ms",
                    r->n_sparse, r->n_sparse == 1 ? "" : "s", 1e3 * r->sparse.min);
-  laci_svg_short(out, text, SIZE, false, ACROSS);
+  laci_svg_shortened_text(out, text, SIZE, false, ACROSS);
   laci_svg_put(out, "</text>\n");
 }
 

@@ -57,7 +57,8 @@ void laci_svg_text(laci_svg *svg, const char *text) {
   }
 }
 
-void laci_svg_short(laci_svg *svg, const char *text, double size, bool bold, double width) {
+void laci_svg_shortened_text(laci_svg *svg, const char *text, double size, bool bold,
+                             double width) {
   char part[512];
   size_t n = strlen(text), tail = n;
   if (laci_text_width(text, size, bold) <= width) {

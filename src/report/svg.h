@@ -33,6 +33,6 @@ void laci_svg_add(laci_svg *svg, const laci_svg *other);
 /** Appends text inside an element; characters that XML does not allow become a blank or U+FFFD. */
 void laci_svg_text(laci_svg *svg, const char *text);
 /** Appends text of at most `width` pixels; the middle of a longer text is left out. */
-void laci_svg_short(laci_svg *svg, const char *text, double size, bool bold, double width);
+void laci_svg_shortened_text(laci_svg *svg, const char *text, double size, bool bold, double width);
 
 #endif

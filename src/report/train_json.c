@@ -10,7 +10,7 @@
 #include "report/json.h"
 #include "report/json_in.h"
 
-static json_t *score(laci_json_writer *w, double top1, double top5, int64_t step) {
+static json_t *score_json(laci_json_writer *w, double top1, double top5, int64_t step) {
   json_t *object = json_object();
   laci_json_add(w, object, "top1", laci_json_number(top1));
   laci_json_add(w, object, "top5", laci_json_number(top5));
@@ -18,25 +18,25 @@ static json_t *score(laci_json_writer *w, double top1, double top5, int64_t step
   return object;
 }
 
-static json_t *best(laci_json_writer *w, const lac_train_result *r) {
-  return r->best_top1 >= 0 ? score(w, r->best_top1, r->best_top5, r->best_step) : json_null();
+static json_t *best_json(laci_json_writer *w, const lac_train_result *r) {
+  return r->best_top1 >= 0 ? score_json(w, r->best_top1, r->best_top5, r->best_step) : json_null();
 }
 
-static json_t * final(laci_json_writer *w, const lac_train_result *r) {
+static json_t *final_json(laci_json_writer *w, const lac_train_result *r) {
   if (!r->evaluated) return json_null();
-  json_t *object = score(w, r->top1, r->top5, r->eval_step);
+  json_t *object = score_json(w, r->top1, r->top5, r->eval_step);
   laci_json_add(w, object, "loss", laci_json_number(r->eval_loss));
   return object;
 }
 
-static const char *end_of(const lac_train_about *about, const lac_train_result *r) {
+static const char *end_text(const lac_train_about *about, const lac_train_result *r) {
   if (r->interrupted) return "interrupted";
   if (about->options->eval_only) return "evaluated";
   return r->reached ? "threshold" : "steps";
 }
 
 /** Returns an array with the lines of a text. */
-static json_t *lines(laci_json_writer *w, const char *text) {
+static json_t *lines_json(laci_json_writer *w, const char *text) {
   json_t *array = json_array();
   while (*text) {
     size_t n = strcspn(text, "\n");
@@ -54,7 +54,7 @@ static bool is_zero(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
 
-static json_t *dense_layer(laci_json_writer *w, const lac_layer *layer) {
+static json_t *dense_layer_json(laci_json_writer *w, const lac_layer *layer) {
   static const char left[] =
       "it does not hold the pattern, and only masks that were there are kept";
   bool is_left = layer->eligible && !is_zero(layer);
@@ -64,13 +64,13 @@ static json_t *dense_layer(laci_json_writer *w, const lac_layer *layer) {
   return object;
 }
 
-static json_t *masks(laci_json_writer *w, const lac_report *report) {
+static json_t *masks_json(laci_json_writer *w, const lac_report *report) {
   if (!report) return json_null();
   json_t *object = json_object(), *kept = json_array(), *pruned = json_array(),
          *dense = json_array();
   for (int l = 0; l < report->n_layers; l++) {
     const lac_layer *layer = &report->layers[l];
-    if (!layer->pruned || !layer->eligible) laci_json_append(w, dense, dense_layer(w, layer));
+    if (!layer->pruned || !layer->eligible) laci_json_append(w, dense, dense_layer_json(w, layer));
     else laci_json_append(w, layer->was_pruned ? kept : pruned, laci_json_text(w, layer->name));
   }
   laci_json_add(w, object, "pattern", laci_json_text(w, report->pattern));
@@ -108,17 +108,17 @@ static void add_result(laci_json_writer *w, json_t *root, const lac_train_about 
   laci_json_add(w, root, "steps", json_integer((json_int_t)r->steps));
   laci_json_add(w, root, "planned_steps", json_integer((json_int_t)r->planned_steps));
   laci_json_add(w, root, "epochs", laci_json_number(r->epochs));
-  laci_json_add(w, root, "ended", json_string(end_of(about, r)));
+  laci_json_add(w, root, "ended", json_string(end_text(about, r)));
   laci_json_add(w, root, "stop_threshold", threshold < 0 ? json_null() : json_real(threshold));
   laci_json_add(w, root, "images_per_second", laci_json_number(r->average_images_per_second));
   laci_json_add(w, root, "hidden", laci_json_number(r->comm_hidden));
   laci_json_add(w, root, "seconds", laci_json_number(r->seconds));
   laci_json_add(w, root, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
   laci_json_add(w, root, "loss", laci_json_number(r->loss));
-  laci_json_add(w, root, "best", best(w, r));
-  laci_json_add(w, root, "final", final(w, r));
-  laci_json_add(w, root, "changed", lines(w, r->changed));
-  laci_json_add(w, root, "masks", masks(w, about->layers));
+  laci_json_add(w, root, "best", best_json(w, r));
+  laci_json_add(w, root, "final", final_json(w, r));
+  laci_json_add(w, root, "changed", lines_json(w, r->changed));
+  laci_json_add(w, root, "masks", masks_json(w, about->layers));
 }
 
 lac_status laci_train_json(const lac_train_about *about, const lac_train_result *result,

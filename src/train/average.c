@@ -25,7 +25,7 @@ static void move(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_average_move(laci_pool *pool, double d, const float *now, float *average, int64_t n) {
+void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n) {
   moving m = {.d = d, .now = now, .average = average};
   laci_pool_for(pool, n, GRAIN, move, &m);
 }

@@ -19,7 +19,7 @@ double laci_average_decay(double decay, int64_t t);
 
 /** Updates the average: average = d * average + (1 - d) * now, for n numbers. Computes in double,
  * and rounds once. */
-void laci_average_move(laci_pool *pool, double d, const float *now, float *average, int64_t n);
+void laci_average_update(laci_pool *pool, double d, const float *now, float *average, int64_t n);
 
 /** Exchanges a [n] and b [n]. */
 void laci_average_exchange(laci_pool *pool, float *a, float *b, int64_t n);

@@ -97,8 +97,8 @@ static int newest_first(const void *a, const void *b) {
 }
 
 /** Lists the files for whose names `wanted` is true. */
-static lac_status list(const char *folder, bool (*wanted)(const char *name), listing *l,
-                       lac_error *err) {
+static lac_status list_files(const char *folder, bool (*wanted)(const char *name), listing *l,
+                             lac_error *err) {
   DIR *open = opendir(folder);
   *l = (listing){0};
   if (!open) {
@@ -183,9 +183,9 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
 }
 
 /** Removes all but the newest `keep` checkpoints; the one just written always stays. */
-static void tidy(int in, const char *folder, const char *written, int keep) {
+static void remove_old(int in, const char *folder, const char *written, int keep) {
   listing l;
-  if (!list(folder, is_checkpoint, &l, NULL)) {
+  if (!list_files(folder, is_checkpoint, &l, NULL)) {
     size_t kept = keep < 1 ? 1 : (size_t)keep;
     for (size_t at = kept; at < l.n; at++) {
       if (strcmp(l.names[at], written) != 0) continue;
@@ -216,7 +216,7 @@ lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_se
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
-  if (!st) tidy(in, folder, name, keep);
+  if (!st) remove_old(in, folder, name, keep);
   if (in >= 0) (void)close(in);
   laci_free(path);
   return st;
@@ -302,7 +302,7 @@ lac_status laci_checkpoint_newest(const char *folder, laci_checkpoint **checkpoi
   listing l;
   lac_error first = {0};
   *checkpoint = NULL;
-  lac_status st = list(folder, is_checkpoint, &l, err);
+  lac_status st = list_files(folder, is_checkpoint, &l, err);
   if (st) return st;
   st = LAC_NOT_FOUND;
   for (size_t at = 0; at < l.n && st; at++) {

@@ -112,7 +112,7 @@ static lac_status read_text(const laci_train_log *log, char *text, size_t *n, la
   return LAC_OK;
 }
 
-static lac_status take_over(laci_train_log *log, int64_t step, lac_error *err) {
+static lac_status continue_log(laci_train_log *log, int64_t step, lac_error *err) {
   struct stat found;
   size_t kept = 0;
   lac_status st = LAC_OK;
@@ -157,7 +157,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
     st = laci_folder_open_file(in, LACI_RUN_LOG, l->path, flags, &l->fd, err);
     (void)close(in);
   }
-  if (!st) st = take_over(l, step, err);
+  if (!st) st = continue_log(l, step, err);
   if (st) destroy(l);
   else *log = l;
   return st;

@@ -20,17 +20,19 @@
 #include "train/trainer.h"
 
 /** Is there a multiple of `every` in (from, to]? That is, did the steps cross one? */
-static bool crosses(int64_t from, int64_t to, int64_t every) {
+static bool crosses_multiple(int64_t from, int64_t to, int64_t every) {
   return every > 0 && to / every > from / every;
 }
 
-static bool reached(const laci_loop *l) {
+static bool has_reached_threshold(const laci_loop *l) {
   return l->options->stop_threshold >= 0 && l->best_top1 >= l->options->stop_threshold;
 }
 
-static bool is_over(const laci_loop *l) { return l->step >= l->options->steps || reached(l); }
+static bool is_over(const laci_loop *l) {
+  return l->step >= l->options->steps || has_reached_threshold(l);
+}
 
-static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *err) {
+static lac_status send_event(const laci_loop *l, laci_loop_event *event, lac_error *err) {
   event->step = l->step;
   event->epoch = l->step / l->options->steps_per_epoch;
   event->steps = l->options->steps;
@@ -38,14 +40,14 @@ static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *er
 }
 
 /** Reports an event. If that fails at process 0, as on a full disk, all processes end. */
-static lac_status report(const laci_loop *l, laci_loop_event *event, lac_error *err) {
-  return laci_comm_agree_late(l->comm, tell(l, event, err), err);
+static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_error *err) {
+  return laci_comm_agree_late(l->comm, send_event(l, event, err), err);
 }
 
 /** Reports an event after a step, without a meeting of all processes: a failure waits for the next
  * vote. */
 static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *err) {
-  lac_status st = tell(l, event, l->share ? &l->untold : err);
+  lac_status st = send_event(l, event, l->share ? &l->untold : err);
   if (!l->share) return st;
   if (st && !l->untold.status)
     (void)laci_fail(&l->untold, st, "the log of steps cannot be written");
@@ -56,7 +58,7 @@ static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *e
 
 /** Evaluates the network. LAC_BAD_VALUE (NaN or infinity) is a failure of the training, and its
  * state is not worth saving; after any other failure the state is intact. */
-static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err) {
+static lac_status evaluate_network(laci_loop *l, laci_loop_score *score, lac_error *err) {
   lac_status st = l->hooks->evaluate(l->hooks->context, score, err);
   l->stopped = st && st != LAC_BAD_VALUE;
   if (st == LAC_BAD_VALUE && l->step > l->result->first_step) {
@@ -70,9 +72,9 @@ static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err
   return st;
 }
 
-static lac_status evaluate_held(laci_loop *l, lac_error *err) {
+static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
   laci_loop_score score = {0};
-  lac_status st = score_now(l, &score, err);
+  lac_status st = evaluate_network(l, &score, err);
   if (st) return st;
   l->evaluated = l->step;
   l->result->evaluated = true;
@@ -87,7 +89,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
     st = laci_comm_agree_late(l->comm, laci_loop_keep_best(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
-  return st ? st : report(l, &event, err);
+  return st ? st : report_event(l, &event, err);
 }
 
 /** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
@@ -95,7 +97,7 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
   laci_trainer_exchange_average(l->trainer);
-  st = evaluate_held(l, err);
+  st = evaluate_and_record(l, err);
   laci_trainer_exchange_average(l->trainer);
   return st;
 }
@@ -103,9 +105,9 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
 /** Evaluates once before the first step. The score is only reported as an event. */
 static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
-  lac_status st = score_now(l, &event.score, err);
+  lac_status st = evaluate_network(l, &event.score, err);
   if (!st) l->first_score = event.score.loss;
-  return st ? st : report(l, &event, err);
+  return st ? st : report_event(l, &event, err);
 }
 
 /** Saves a checkpoint, unless the processes' states differ. */
@@ -113,22 +115,22 @@ static lac_status save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
   if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
-  return st ? st : report(l, &event, err);
+  return st ? st : report_event(l, &event, err);
 }
 
-static lac_status do_what_is_due(laci_loop *l, lac_error *err) {
+static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
   const laci_loop_options *o = l->options;
   bool ends = l->step >= o->steps;
   if (!ends && l->step % o->steps_per_loop != 0) return LAC_OK;
   lac_status st = LAC_OK;
   bool scores = l->hooks->evaluate && l->evaluated < l->step &&
-                (ends || crosses(l->evaluated, l->step, o->eval_every));
+                (ends || crosses_multiple(l->evaluated, l->step, o->eval_every));
   int64_t best_before = l->best_step;
   if (scores) st = evaluate(l, err);
   if (st || !o->folder) return st;
   /* New best weights are saved at once, so that the checkpoint that refers to them finds them. */
   bool found_best = o->keep_best && l->best_step != best_before;
-  bool saves = is_over(l) || found_best || crosses(l->saved, l->step, o->checkpoint_every);
+  bool saves = is_over(l) || found_best || crosses_multiple(l->saved, l->step, o->checkpoint_every);
   saves = saves && l->saved < l->step;
   /* A checkpoint of this step may exist that does not record the evaluation that was just done. */
   saves = saves || (scores && l->saved == l->step);
@@ -159,17 +161,17 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
                             lac_error *err) {
   float part = 0;
   laci_batch_watch watch = {.n_buckets = 0};
-  if (l->share) return laci_share_early(l->share, images, labels, sum, err);
+  if (l->share) return laci_share_early_batch(l->share, images, labels, sum, err);
   if (l->trace) {
-    watch.begins = laci_trace_begins(l->trace);
-    watch.seconds = laci_trace_seconds(l->trace);
+    watch.begins = laci_trace_begin_times(l->trace);
+    watch.seconds = laci_trace_durations(l->trace);
   }
   lac_status st = laci_trainer_batch_watched(l->trainer, images, labels, &part, &watch, err);
   *sum += (double)part;
   return st;
 }
 
-static lac_status fail_untold(const laci_loop *l, lac_error *err) {
+static lac_status fail_unreported(const laci_loop *l, lac_error *err) {
   return laci_fail(err, l->untold.status, "%s", l->untold.text);
 }
 
@@ -180,11 +182,12 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
   double sum = 0;
   for (int k = 0; k < n; k++) {
     const float *images = NULL, *labels = NULL;
-    lac_status st = l->untold.status ? fail_untold(l, err) : take_batch(l, &images, &labels, err);
+    lac_status st =
+        l->untold.status ? fail_unreported(l, err) : take_batch(l, &images, &labels, err);
     if (st) {
-      st = laci_share_give_up(l->share, st, n, err);
+      st = laci_share_fail_step(l->share, st, n, err);
     } else if (l->share && k == n - 1) {
-      st = laci_share_batch(l->share, images, labels, n, &sum, err);
+      st = laci_share_last_batch(l->share, images, labels, n, &sum, err);
     } else {
       st = run_batch(l, images, labels, &sum, err);
     }
@@ -195,14 +198,14 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
   return isfinite(*loss) ? LAC_OK : laci_comm_agree(l->comm, fail_loss(l, *loss, err), err);
 }
 
-static void measure(laci_loop *l, double seconds) {
+static void measure_speed(laci_loop *l, double seconds) {
   const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* a running mean */
   l->result->step_seconds += seconds;
   l->seconds_a_step += weight * (seconds - l->seconds_a_step);
   double images = (double)l->options->feed.batch * l->options->accumulate * laci_comm_size(l->comm);
   l->result->images_per_second = l->seconds_a_step > 0 ? images / l->seconds_a_step : 0;
   if (!l->share) return;
-  laci_share_times times = laci_share_last(l->share);
+  laci_share_times times = laci_share_last_times(l->share);
   l->result->comm_seconds += times.busy;
   l->result->comm_waited += times.waited;
 }
@@ -213,7 +216,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
   lac_status st = run_batches(l, &loss, err);
   if (st) { /* undo the step; if all agreed that a process had no batch, the state is consistent */
-    l->stopped = l->stopped || (l->share && laci_comm_agreed(l->comm));
+    l->stopped = l->stopped || (l->share && laci_comm_has_agreed(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
     return st;
   }
@@ -224,8 +227,8 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   if (isnan(l->first_loss)) l->first_loss = loss;
   l->most_rate = fmax(l->most_rate, rate);
   const double end = laci_clock_seconds();
-  if (l->trace) laci_trace_step(l->trace, l->step, begin, end);
-  measure(l, end - begin);
+  if (l->trace) laci_trace_record_step(l->trace, l->step, begin, end);
+  measure_speed(l, end - begin);
   bool compares = l->compared < 0 || (o->paranoid > 0 && l->step % o->paranoid == 0);
   if (compares) st = laci_loop_compare_processes(l, err);
   if (st) return st;
@@ -248,7 +251,7 @@ static lac_status create_feed(laci_loop *l, lac_error *err) {
   return laci_feed_create(l->set, &o, first, &l->feed, err);
 }
 
-static lac_status go(laci_loop *l, lac_error *err) {
+static lac_status run_loop(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return evaluate(l, err);
   lac_status st = LAC_OK;
   if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
@@ -257,12 +260,12 @@ static lac_status go(laci_loop *l, lac_error *err) {
     st = laci_comm_agree(l->comm, st, err);
   }
   while (!st) {
-    st = do_what_is_due(l, err);
+    st = evaluate_and_save_if_due(l, err);
     if (st || is_over(l)) break;
     st = take_step(l, err);
   }
   if (!st && l->share) {
-    st = laci_comm_agree(l->comm, l->untold.status ? fail_untold(l, err) : LAC_OK, err);
+    st = laci_comm_agree(l->comm, l->untold.status ? fail_unreported(l, err) : LAC_OK, err);
   }
   /* If an earlier run took all steps, its result is evaluated again, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
@@ -275,7 +278,7 @@ static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
   if (may_agree) return save(l, err);
-  return laci_loop_is_first(l) ? laci_loop_save(l, err) : LAC_OK;
+  return laci_loop_is_first_process(l) ? laci_loop_save(l, err) : LAC_OK;
 }
 
 static lac_status end_interrupted(laci_loop *l, lac_error *err) {
@@ -318,7 +321,7 @@ static bool has_diverged(const laci_loop *l, double *end) {
 static void note_divergence(const laci_loop *l) {
   double end = NAN;
   if (l->options->eval_only || isnan(l->first_loss)) return;
-  if (!has_diverged(l, &end) || !laci_loop_is_first(l)) return;
+  if (!has_diverged(l, &end) || !laci_loop_is_first_process(l)) return;
   const bool scored = !isnan(l->first_score);
   laci_log(LAC_LOG_WARNING,
            "the training has diverged: the loss is %.4g at the end and was %.4g %s; a lower rate "
@@ -347,8 +350,8 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};
-  if (!st) st = report(&l, &begin, err);
-  if (!st) st = go(&l, err);
+  if (!st) st = report_event(&l, &begin, err);
+  if (!st) st = run_loop(&l, err);
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
   else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only)
@@ -361,7 +364,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   result->best_top1 = l.best_top1;
   result->best_top5 = l.best_top5;
   result->best_step = l.best_step;
-  result->reached = reached(&l);
+  result->reached = has_reached_threshold(&l);
   laci_loop_clear_state(&l);
   return st;
 }

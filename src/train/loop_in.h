@@ -66,7 +66,7 @@ LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_erro
 /** Writes a checkpoint of this step; fails instead where numbers are not finite. */
 LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
 /** Is this process 0 (or a single process), which reads and writes files? */
-bool laci_loop_is_first(const laci_loop *loop);
+bool laci_loop_is_first_process(const laci_loop *loop);
 /** Checks that all processes hold the same state, at most once after a step. */
 LAC_MUST_CHECK lac_status laci_loop_compare_processes(laci_loop *loop, lac_error *err);
 /** Restores the newest checkpoint, if options ask for it; without one the run starts from the

@@ -56,8 +56,8 @@ lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_late(l->comm, allocate(l, err), err);
   if (!st && l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
   if (st || !l->options->trace) return st;
-  st =
-      laci_trace_create(laci_trainer_engine(l->trainer), laci_share_sums(l->share), &l->trace, err);
+  st = laci_trace_create(laci_trainer_engine(l->trainer), laci_share_count_sums(l->share),
+                         &l->trace, err);
   st = laci_comm_agree(l->comm, st, err);
   if (!st) laci_share_record(l->share, l->trace);
   return st;
@@ -125,7 +125,7 @@ static laci_snapshot snapshot_of(const laci_loop *l, const char *options) {
                          .optimizer = laci_trainer_optimizer(l->trainer)};
 }
 
-static lac_status write_into(const laci_loop *l, const char *folder, int keep, lac_error *err) {
+static lac_status write_snapshot(const laci_loop *l, const char *folder, int keep, lac_error *err) {
   char options[MOST_ABOUT];
   (void)snprintf(options, sizeof options, "{\"evaluated\": %" PRId64 ", %s}", l->evaluated,
                  l->options->about);
@@ -133,12 +133,12 @@ static lac_status write_into(const laci_loop *l, const char *folder, int keep, l
   return laci_snapshot_write(folder, &snapshot, keep, err);
 }
 
-bool laci_loop_is_first(const laci_loop *l) { return laci_comm_rank(l->comm) == 0; }
+bool laci_loop_is_first_process(const laci_loop *l) { return laci_comm_rank(l->comm) == 0; }
 
 lac_status laci_loop_save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_check_finite(l, err);
-  if (!st && laci_loop_is_first(l)) {
-    st = write_into(l, l->options->folder, l->options->keep, err);
+  if (!st && laci_loop_is_first_process(l)) {
+    st = write_snapshot(l, l->options->folder, l->options->keep, err);
   }
   if (!st) note_saved(l);
   return st;
@@ -167,7 +167,7 @@ lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
   char path[PATH_MAX];
   if (!l->options->keep_best) return LAC_OK;
   copy_best(l);
-  if (!l->options->folder || l->options->eval_only || !laci_loop_is_first(l)) return LAC_OK;
+  if (!l->options->folder || l->options->eval_only || !laci_loop_is_first_process(l)) return LAC_OK;
   lac_status st = best_path(l->options->folder, path, err);
   if (!st && mkdir(path, 0777) != 0 && errno != EEXIST) {
     st = laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
@@ -175,7 +175,7 @@ lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
   if (!st && laci_path_is_link(path)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: it is a link, which is not followed", path);
   }
-  return st ? st : write_into(l, path, KEEP_BEST, err);
+  return st ? st : write_snapshot(l, path, KEEP_BEST, err);
 }
 
 void laci_loop_use_best(laci_loop *l) {
@@ -330,24 +330,24 @@ static lac_status recover(laci_loop *l, lac_error *err) {
 }
 
 /** The state of the run, without the trainer's, that every process gets. */
-typedef struct note {
+typedef struct progress {
   int64_t step, evaluated, saved, best_step;
   double best_top1, best_top5;
   char saved_text[sizeof((laci_loop *)0)->saved_text];
-} note;
+} progress;
 
-static note note_of(const laci_loop *l) {
-  note n = {.step = l->step,
-            .evaluated = l->evaluated,
-            .saved = l->saved,
-            .best_step = l->best_step,
-            .best_top1 = l->best_top1,
-            .best_top5 = l->best_top5};
+static progress progress_of(const laci_loop *l) {
+  progress n = {.step = l->step,
+                .evaluated = l->evaluated,
+                .saved = l->saved,
+                .best_step = l->best_step,
+                .best_top1 = l->best_top1,
+                .best_top5 = l->best_top5};
   memcpy(n.saved_text, l->saved_text, sizeof n.saved_text);
   return n;
 }
 
-static void take_note(laci_loop *l, const note *n) {
+static void apply_progress(laci_loop *l, const progress *n) {
   l->step = n->step;
   l->evaluated = n->evaluated;
   l->saved = n->saved;
@@ -369,13 +369,13 @@ static lac_status share_best(laci_loop *l, lac_error *err) {
 
 lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
   lac_status st = LAC_OK;
-  if (l->options->recover && laci_loop_is_first(l)) st = recover(l, err);
+  if (l->options->recover && laci_loop_is_first_process(l)) st = recover(l, err);
   st = laci_comm_agree_late(l->comm, st, err);
   if (st || !l->share) return st;
-  note n = note_of(l);
-  st = laci_share_state(l->share, l->options->masks, &n, sizeof n, err);
+  progress n = progress_of(l);
+  st = laci_share_broadcast_state(l->share, l->options->masks, &n, sizeof n, err);
   if (st) return st;
-  take_note(l, &n);
+  apply_progress(l, &n);
   return share_best(l, err);
 }
 

@@ -135,7 +135,7 @@ static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *param
   return LAC_OK;
 }
 
-static void cut(laci_optimizer *o) {
+static void split_parts(laci_optimizer *o) {
   part *to = o->parts;
   for (int k = 0; k < o->n_tensors; k++) {
     const laci_parameter *p = &o->tensors[k].about;
@@ -174,7 +174,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
     st = laci_fail_memory(err, "the optimizer's state");
     goto out;
   }
-  cut(o);
+  split_parts(o);
   *optimizer = o;
 out:
   if (st) laci_optimizer_destroy(o);
@@ -231,7 +231,7 @@ static void mask_gradient(const step *s, const part *p) {
 }
 
 /** Masks the gradients of parts [begin, end), and measures the norms for the ratios of LARS. */
-static void measure(int64_t begin, int64_t end, void *context) {
+static void measure_norms(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   for (int64_t at = begin; at < end; at++) {
     part *p = &s->o->parts[at];
@@ -260,7 +260,7 @@ static void find_ratios(const step *s) {
   }
 }
 
-static void descend(int64_t begin, int64_t end, void *context) {
+static void update_sgd(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   const laci_optimizer_options *options = &s->o->options;
   bool lars = options->kind == LACI_OPTIMIZER_LARS;
@@ -279,7 +279,7 @@ static void descend(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void adapt(int64_t begin, int64_t end, void *context) {
+static void update_adam(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   const laci_optimizer_options *o = &s->o->options;
   double t = (double)s->o->steps, rate = (double)s->rate;
@@ -304,12 +304,12 @@ void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, flo
   step s = {optimizer, laci_update(), rate, scale, weights, gradients};
   optimizer->steps++;
   if (optimizer->options.kind == LACI_OPTIMIZER_ADAMW) {
-    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, adapt, &s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_adam, &s);
     return;
   }
   if (optimizer->options.kind == LACI_OPTIMIZER_LARS) {
-    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, measure, &s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, measure_norms, &s);
     find_ratios(&s);
   }
-  laci_pool_for(optimizer->pool, optimizer->n_parts, 1, descend, &s);
+  laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_sgd, &s);
 }

@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 /** Returns the settings for so many images in a step; NULL: the batch is not large. */
-static const laci_large_batch *large_of(const laci_training_recipe *recipe,
-                                        const laci_run_size *size) {
+static const laci_large_batch *large_batch_of(const laci_training_recipe *recipe,
+                                              const laci_run_size *size) {
   const laci_large_batch *found = NULL;
   for (int k = 0; k < recipe->n_large; k++) {
     if (size->global_batch > recipe->large[k].above) found = &recipe->large[k];
@@ -22,7 +22,7 @@ static const laci_large_batch *large_of(const laci_training_recipe *recipe,
 }
 
 static double rate_of(const laci_training_recipe *recipe, const laci_run_size *size) {
-  const laci_large_batch *large = large_of(recipe, size);
+  const laci_large_batch *large = large_batch_of(recipe, size);
   if (size->rate >= 0) return size->rate;
   if (large) return large->rate;
   bool many = size->n_processes > 1 && recipe->rate_many > 0;
@@ -32,7 +32,7 @@ static double rate_of(const laci_training_recipe *recipe, const laci_run_size *s
 }
 
 static double warmup_epochs_of(const laci_training_recipe *recipe, const laci_run_size *size) {
-  const laci_large_batch *large = large_of(recipe, size);
+  const laci_large_batch *large = large_batch_of(recipe, size);
   return large ? large->warmup_epochs : recipe->warmup_epochs;
 }
 
@@ -91,8 +91,8 @@ typedef struct lines {
   size_t capacity, used;
 } lines;
 
-static void add(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
-static void add(lines *to, const char *format, ...) {
+static void add_line(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
+static void add_line(lines *to, const char *format, ...) {
   va_list values;
   va_start(values, format);
   int n = vsnprintf(to->text + to->used, to->capacity - to->used, format, values);
@@ -105,7 +105,7 @@ static void add(lines *to, const char *format, ...) {
 static void add_epochs(lines *to, const laci_training_recipe *recipe, int first) {
   for (int k = first; k < recipe->n_stages; k++) {
     const char *between = k == first ? "" : k + 1 == recipe->n_stages ? " and " : ", ";
-    add(to, "%s%.3g", between, recipe->stages[k].from_epoch);
+    add_line(to, "%s%.3g", between, recipe->stages[k].from_epoch);
   }
 }
 
@@ -121,25 +121,25 @@ void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci
   lines to = {text, capacity, 0};
   text[0] = '\0';
   if (size->steps == 0 && llround(recipe->epochs * an_epoch) < 1) {
-    add(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
+    add_line(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
   }
   if (schedule->warmup_steps != warmup) {
     bool half = (double)steps >= recipe->warmup_of_epochs * an_epoch;
-    add(&to, "warm-up: %" PRId64 " step%s, %s, not %g epoch%s (%" PRId64 " steps)\n",
-        schedule->warmup_steps, plural(schedule->warmup_steps),
-        half ? "half of the run" : "this run's share", warmup_epochs, warmup_epochs == 1 ? "" : "s",
-        warmup);
+    add_line(&to, "warm-up: %" PRId64 " step%s, %s, not %g epoch%s (%" PRId64 " steps)\n",
+             schedule->warmup_steps, plural(schedule->warmup_steps),
+             half ? "half of the run" : "this run's share", warmup_epochs,
+             warmup_epochs == 1 ? "" : "s", warmup);
   }
   if (falls && recipe->stages_of && recipe->n_stages > 0) {
-    add(&to, "the rate falls at the shares of the run where it does in %s: epochs ",
-        recipe->stages_of);
+    add_line(&to, "the rate falls at the shares of the run where it does in %s: epochs ",
+             recipe->stages_of);
     add_epochs(&to, recipe, 0);
-    add(&to, "\n");
+    add_line(&to, "\n");
   }
   while (reached < recipe->n_stages && schedule->stages[reached].from < steps) reached++;
   if (falls && reached < recipe->n_stages) {
-    add(&to, "the rate does not fall at epoch%s ", plural(recipe->n_stages - reached));
+    add_line(&to, "the rate does not fall at epoch%s ", plural(recipe->n_stages - reached));
     add_epochs(&to, recipe, reached);
-    add(&to, ": the run ends before, after %.3g\n", (double)steps / an_epoch);
+    add_line(&to, ": the run ends before, after %.3g\n", (double)steps / an_epoch);
   }
 }

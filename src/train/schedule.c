@@ -26,7 +26,7 @@ bool laci_schedule_find(const char *name, laci_schedule_kind *kind) {
   return false;
 }
 
-static bool ends(const laci_schedule *s) {
+static bool has_fixed_end(const laci_schedule *s) {
   return s->kind == LACI_SCHEDULE_COSINE || s->kind == LACI_SCHEDULE_POLYNOMIAL;
 }
 
@@ -35,7 +35,7 @@ lac_status laci_schedule_check(const laci_schedule *s, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "learning rate %g to %g, wanted 0 or more", s->rate,
                      s->end_rate);
   }
-  if (s->warmup_steps < 0 || (ends(s) && s->warmup_steps >= s->steps)) {
+  if (s->warmup_steps < 0 || (has_fixed_end(s) && s->warmup_steps >= s->steps)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a warm-up of %lld steps in a training of %lld",
                      (long long)s->warmup_steps, (long long)s->steps);
   }
@@ -65,7 +65,7 @@ static double factor_of(const laci_schedule *s, int64_t step) {
 double laci_schedule_rate(const laci_schedule *s, int64_t step) {
   if (step < s->warmup_steps) return s->rate * (double)(step + 1) / (double)s->warmup_steps;
   double span = s->rate - s->end_rate, x = 0;
-  if (ends(s)) x = (double)(step - s->warmup_steps) / (double)(s->steps - s->warmup_steps);
+  if (has_fixed_end(s)) x = (double)(step - s->warmup_steps) / (double)(s->steps - s->warmup_steps);
   if (x > 1) x = 1;
   switch (s->kind) {
     case LACI_SCHEDULE_PIECEWISE: return s->rate * factor_of(s, step);

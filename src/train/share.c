@@ -31,7 +31,7 @@ struct laci_share {
 
 /* Sets the order of buckets to that of process 0: plans may differ between processors, and with
  * them the order in which buckets become final. */
-static lac_status share_order(laci_share *s, lac_error *err) {
+static lac_status broadcast_order(laci_share *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
   int64_t *offsets = s->offsets;
   for (size_t b = 0; b < n; b++) offsets[b] = s->buckets[b].offset;
@@ -66,7 +66,7 @@ static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
  * messages. */
 enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
 
-static size_t bucket_of(const laci_trainer *trainer, const laci_share_options *options) {
+static size_t bucket_bytes(const laci_trainer *trainer, const laci_share_options *options) {
   const laci_training_graph *graph = laci_trainer_graph(trainer);
   const laci_parameter *parameters = laci_trainer_parameters(trainer);
   size_t all = 0;
@@ -76,13 +76,13 @@ static size_t bucket_of(const laci_trainer *trainer, const laci_share_options *o
   return part < LEAST_BUCKET ? LEAST_BUCKET : part > MOST_BUCKET ? MOST_BUCKET : part;
 }
 
-static lac_status fill(laci_share *s, laci_trainer *trainer, const laci_share_options *options,
-                       lac_error *err) {
+static lac_status share_init(laci_share *s, laci_trainer *trainer,
+                             const laci_share_options *options, lac_error *err) {
   if (!s) return laci_fail_memory(err, "what processes share");
   s->comm = options->comm;
   s->trainer = trainer;
-  lac_status st =
-      laci_trainer_buckets(trainer, bucket_of(trainer, options), &s->buckets, &s->n_buckets, err);
+  lac_status st = laci_trainer_buckets(trainer, bucket_bytes(trainer, options), &s->buckets,
+                                       &s->n_buckets, err);
   return st ? st : make_sums(s, options->wire, err);
 }
 
@@ -90,9 +90,9 @@ lac_status laci_share_create(laci_trainer *trainer, const laci_share_options *op
                              laci_share **share, lac_error *err) {
   *share = NULL;
   laci_share *s = laci_alloc(1, sizeof *s);
-  lac_status st = fill(s, trainer, options, err);
+  lac_status st = share_init(s, trainer, options, err);
   st = laci_comm_agree(options->comm, st, err);
-  if (!st) st = share_order(s, err);
+  if (!st) st = broadcast_order(s, err);
   if (st) laci_share_destroy(s);
   else *share = s;
   return st;
@@ -115,8 +115,8 @@ static lac_status send_floats(laci_comm *comm, float *floats, int64_t n, lac_err
   return floats ? laci_comm_broadcast(comm, floats, (size_t)n * sizeof *floats, err) : LAC_OK;
 }
 
-lac_status laci_share_state(laci_share *s, uint8_t *masks, void *note, size_t note_bytes,
-                            lac_error *err) {
+lac_status laci_share_broadcast_state(laci_share *s, uint8_t *masks, void *note, size_t note_bytes,
+                                      lac_error *err) {
   if (!s) return LAC_OK;
   laci_optimizer *optimizer = laci_trainer_optimizer(s->trainer);
   const int64_t n = laci_optimizer_size(optimizer);
@@ -142,7 +142,7 @@ lac_status laci_share_state(laci_share *s, uint8_t *masks, void *note, size_t no
 
 /* Ends the vote on whether all processes have their batches; if not, all stop. The vote begins
  * before the batch, and the answers are read when they are needed. */
-static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
+static lac_status end_vote(laci_share *s, lac_status mine, lac_error *err) {
   uint32_t any = 0;
   lac_status st = laci_comm_vote_end(s->comm, &any, err);
   s->has_voted = true;
@@ -150,19 +150,19 @@ static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
   return laci_comm_agree(s->comm, mine, err);
 }
 
-lac_status laci_share_give_up(laci_share *s, lac_status mine, int n_batches, lac_error *err) {
+lac_status laci_share_fail_step(laci_share *s, lac_status mine, int n_batches, lac_error *err) {
   if (!s) return mine;
   lac_error lost = {0};
   lac_status st = laci_comm_vote_begin(s->comm, 1, &lost);
   if (!st) st = laci_comm_await_vote(s->comm, n_batches, &lost);
-  if (!st) return hear_vote(s, mine, err);
+  if (!st) return end_vote(s, mine, err);
   return err ? laci_fail(err, st, "%s", lost.text) : st;
 }
 
 static lac_status on_ready(void *context, int bucket, lac_error *err) {
   laci_share *s = context;
   if (!s->has_voted) {
-    lac_status st = hear_vote(s, LAC_OK, err);
+    lac_status st = end_vote(s, LAC_OK, err);
     if (st) return st;
   }
   const laci_bucket *b = &s->buckets[bucket];
@@ -171,7 +171,7 @@ static lac_status on_ready(void *context, int bucket, lac_error *err) {
   return LAC_OK;
 }
 
-static void on_between(void *context) {
+static void poll_sums(void *context) {
   const laci_share *s = context;
   laci_comm_poll(s->comm);
 }
@@ -215,14 +215,14 @@ static lac_status end_sums(laci_share *s, lac_error *err) {
   if (st) return st;
   measure(s, laci_clock_seconds() - begin);
   for (int b = 0; b < s->n_buckets && s->trace; b++) {
-    laci_trace_sum(s->trace, b, laci_comm_sum_times(s->sums[b]),
-                   (size_t)s->buckets[b].count * sizeof(float));
+    laci_trace_record_sum(s->trace, b, laci_comm_sum_times(s->sums[b]),
+                          (size_t)s->buckets[b].count * sizeof(float));
   }
   return LAC_OK;
 }
 
-lac_status laci_share_early(laci_share *s, const float *images, const float *labels, double *loss,
-                            lac_error *err) {
+lac_status laci_share_early_batch(laci_share *s, const float *images, const float *labels,
+                                  double *loss, lac_error *err) {
   const laci_batch_watch watch = {.keeps_on = true};
   float part = 0;
   lac_status st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
@@ -230,15 +230,15 @@ lac_status laci_share_early(laci_share *s, const float *images, const float *lab
   return st;
 }
 
-lac_status laci_share_batch(laci_share *s, const float *images, const float *labels, int n_batches,
-                            double *loss, lac_error *err) {
+lac_status laci_share_last_batch(laci_share *s, const float *images, const float *labels,
+                                 int n_batches, double *loss, lac_error *err) {
   const laci_batch_watch watch = {.buckets = s->buckets,
                                   .n_buckets = s->n_buckets,
                                   .ready = on_ready,
-                                  .between = on_between,
+                                  .between = poll_sums,
                                   .context = s,
-                                  .begins = s->trace ? laci_trace_begins(s->trace) : NULL,
-                                  .seconds = s->trace ? laci_trace_seconds(s->trace) : NULL,
+                                  .begins = s->trace ? laci_trace_begin_times(s->trace) : NULL,
+                                  .seconds = s->trace ? laci_trace_durations(s->trace) : NULL,
                                   .keeps_on = true};
   float part = 0;
   s->has_voted = false;
@@ -247,7 +247,7 @@ lac_status laci_share_batch(laci_share *s, const float *images, const float *lab
   if (!st) st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
   if (st) return st;
   *loss += (double)part;
-  laci_trainer_count(s->trainer, n_batches * laci_comm_size(s->comm));
+  laci_trainer_set_n_batches(s->trainer, n_batches * laci_comm_size(s->comm));
   st = end_sums(s, err);
   if (!st) st = share_statistics(s, err);
   return st ? st : share_loss(s, n_batches, loss, err);
@@ -255,8 +255,8 @@ lac_status laci_share_batch(laci_share *s, const float *images, const float *lab
 
 /* ---- Looking ---- */
 
-laci_share_times laci_share_last(const laci_share *s) { return s->times; }
-int laci_share_sums(const laci_share *s) { return s ? s->n_buckets : 0; }
+laci_share_times laci_share_last_times(const laci_share *s) { return s->times; }
+int laci_share_count_sums(const laci_share *s) { return s ? s->n_buckets : 0; }
 
 void laci_share_record(laci_share *s, laci_trace *trace) {
   if (s) s->trace = trace;

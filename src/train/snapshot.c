@@ -106,8 +106,8 @@ typedef struct found {
 } found;
 
 /** Finds a section that must have exactly so many bytes. */
-static lac_status get(const laci_checkpoint *c, const char *name, size_t size_bytes,
-                      laci_section *section, lac_error *err) {
+static lac_status find_section(const laci_checkpoint *c, const char *name, size_t size_bytes,
+                               laci_section *section, lac_error *err) {
   lac_status st = laci_checkpoint_section(c, name, section, err);
   if (st || section->size_bytes == size_bytes) return st;
   return laci_fail(err, LAC_BAD_FILE, "%s: '%s' has %zu bytes, but this network wants %zu",
@@ -119,7 +119,7 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
   laci_section section;
   const char *path = laci_checkpoint_path(c);
   const char *optimizer = laci_optimizer_name(laci_optimizer_kind_of(s->optimizer));
-  lac_status st = get(c, "run", sizeof *run, &section, err);
+  lac_status st = find_section(c, "run", sizeof *run, &section, err);
   if (st) return st;
   memcpy(run, section.bytes, sizeof *run);
   run->optimizer[sizeof run->optimizer - 1] = '\0';
@@ -151,9 +151,10 @@ static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s
   }
   if (!has) return LAC_OK;
   const size_t n_weights = (size_t)s->n_weights, n_statistics = (size_t)s->n_statistics;
-  lac_status st = get(c, "average", n_weights * sizeof(float), &f->average, err);
+  lac_status st = find_section(c, "average", n_weights * sizeof(float), &f->average, err);
   if (st) return st;
-  return get(c, "average statistics", n_statistics * sizeof(float), &f->average_statistics, err);
+  return find_section(c, "average statistics", n_statistics * sizeof(float), &f->average_statistics,
+                      err);
 }
 
 static bool ends_in_zero(const laci_section *s) {
@@ -168,13 +169,14 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
   if (!st && !ends_in_zero(&f->options)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: its options are no text", laci_checkpoint_path(c));
   }
-  if (!st) st = get(c, "weights", weights_bytes, &f->weights, err);
+  if (!st) st = find_section(c, "weights", weights_bytes, &f->weights, err);
   if (!st) {
-    st = get(c, "statistics", (size_t)s->n_statistics * sizeof(float), &f->statistics, err);
+    st =
+        find_section(c, "statistics", (size_t)s->n_statistics * sizeof(float), &f->statistics, err);
   }
   for (int k = 0; k < laci_optimizer_slots(s->optimizer) && !st; k++) {
     char name[16];
-    st = get(c, slot_name(k, name), weights_bytes, &f->slots[k], err);
+    st = find_section(c, slot_name(k, name), weights_bytes, &f->slots[k], err);
   }
   if (!st) st = find_averages(c, s, f, err);
   if (st || laci_checkpoint_section(c, "masks", &f->masks, NULL)) return st;
@@ -182,7 +184,7 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
     return laci_fail(err, LAC_BAD_FILE, "%s: it has masks, but this training is dense",
                      laci_checkpoint_path(c));
   }
-  return get(c, "masks", bits_bytes(s->n_weights), &f->masks, err);
+  return find_section(c, "masks", bits_bytes(s->n_weights), &f->masks, err);
 }
 
 /** Copies a section; memcpy must not be called with NULL, even for no bytes. */

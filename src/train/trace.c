@@ -60,10 +60,10 @@ static double *record_now(laci_trace *t) {
   return t->records + (size_t)(t->n_taken % RECORDS) * t->n_record;
 }
 
-double *laci_trace_begins(laci_trace *t) { return record_now(t) + HEAD; }
-double *laci_trace_seconds(laci_trace *t) { return record_now(t) + HEAD + t->n_steps; }
+double *laci_trace_begin_times(laci_trace *t) { return record_now(t) + HEAD; }
+double *laci_trace_durations(laci_trace *t) { return record_now(t) + HEAD + t->n_steps; }
 
-void laci_trace_sum(laci_trace *t, int sum, laci_comm_times times, size_t bytes) {
+void laci_trace_record_sum(laci_trace *t, int sum, laci_comm_times times, size_t bytes) {
   double *to = record_now(t) + HEAD + 2 * t->n_steps + (size_t)sum * SUM_NUMBERS;
   to[0] = times.begun;
   to[1] = times.exchanged;
@@ -71,7 +71,7 @@ void laci_trace_sum(laci_trace *t, int sum, laci_comm_times times, size_t bytes)
   to[3] = (double)bytes;
 }
 
-void laci_trace_step(laci_trace *t, int64_t step, double begun, double ended) {
+void laci_trace_record_step(laci_trace *t, int64_t step, double begun, double ended) {
   double *to = record_now(t);
   to[0] = (double)step;
   to[1] = begun;

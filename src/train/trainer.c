@@ -31,7 +31,7 @@ struct laci_trainer {
                                   NULL */
   float *average, *average_statistics; /* [size], [n_statistics] */
   float *logits;                       /* [batch, classes], used if the caller passes NULL */
-  double *seconds;                     /* laci_trainer_watch; NULL: not watched */
+  double *seconds;                     /* laci_trainer_time_steps; NULL: not watched */
   int n_batches;                       /* since the last update */
   int images_port, labels_port, loss_port, logits_port; /* labels: -1 where targets are matched */
   const void **inputs;
@@ -49,7 +49,7 @@ static int port_of(const int *values, int n, int value) {
 
 /* ---- Creating ---- */
 
-static lac_status lay_out(laci_trainer *t, lac_error *err) {
+static lac_status lay_out_buffers(laci_trainer *t, lac_error *err) {
   const laci_training_graph *g = t->graph;
   t->parameters = laci_alloc((size_t)g->n_params, sizeof *t->parameters);
   t->statistic_at = laci_alloc((size_t)g->n_stats, sizeof *t->statistic_at);
@@ -184,7 +184,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   if (!t) return laci_fail_memory(err, "the trainer");
   t->ema = options->ema;
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
-  if (!st) st = lay_out(t, err);
+  if (!st) st = lay_out_buffers(t, err);
   if (!st) st = plan(t, model, options, err);
   if (!st) st = make_buffers(t, err);
   if (!st) {
@@ -230,7 +230,7 @@ const laci_parameter *laci_trainer_parameters(const laci_trainer *t) { return t-
 laci_optimizer *laci_trainer_optimizer(laci_trainer *t) { return t->optimizer; }
 float *laci_trainer_weights(laci_trainer *t) { return t->weights; }
 float *laci_trainer_gradients(laci_trainer *t) { return t->gradients; }
-void laci_trainer_count(laci_trainer *t, int n_batches) { t->n_batches = n_batches; }
+void laci_trainer_set_n_batches(laci_trainer *t, int n_batches) { t->n_batches = n_batches; }
 
 float *laci_trainer_statistics(laci_trainer *t, int64_t *n) {
   *n = t->n_statistics;
@@ -241,7 +241,7 @@ const char *laci_trainer_plan_text(const laci_trainer *t) {
   return laci_engine_plan_text(t->engine);
 }
 const laci_engine *laci_trainer_engine(const laci_trainer *t) { return t->engine; }
-void laci_trainer_watch(laci_trainer *t, double *seconds) { t->seconds = seconds; }
+void laci_trainer_time_steps(laci_trainer *t, double *seconds) { t->seconds = seconds; }
 
 int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->pool); }
 
@@ -308,8 +308,8 @@ lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float 
   return LAC_OK;
 }
 
-lac_status laci_trainer_match(laci_trainer *t, const float *images, const float *const *targets,
-                              float *loss, lac_error *err) {
+lac_status laci_trainer_match_batch(laci_trainer *t, const float *images,
+                                    const float *const *targets, float *loss, lac_error *err) {
   const laci_training_graph *g = t->graph;
   for (int k = 0; k < g->n_targets; k++)
     t->inputs[port_of(g->graph->inputs, g->graph->n_inputs, g->targets[k])] = targets[k];
@@ -323,18 +323,18 @@ typedef struct watching {
   int next;
 } watching;
 
-static lac_status hand_over(watching *w, lac_error *err) {
+static lac_status hand_over_bucket(watching *w, lac_error *err) {
   const laci_bucket *bucket = &w->watch->buckets[w->next];
   add_sums(w->trainer, bucket->offset, bucket->count);
   return w->watch->ready(w->watch->context, w->next++, err);
 }
 
-static lac_status look_between(void *context, size_t step, lac_error *err) {
+static lac_status hand_over_ready(void *context, size_t step, lac_error *err) {
   watching *w = context;
   const laci_batch_watch *watch = w->watch;
   lac_status st = LAC_OK;
   while (!st && w->next < watch->n_buckets && watch->buckets[w->next].step <= step) {
-    st = hand_over(w, err);
+    st = hand_over_bucket(w, err);
   }
   if (!st && watch->between) watch->between(watch->context);
   return st;
@@ -345,12 +345,12 @@ lac_status laci_trainer_batch_watched(laci_trainer *t, const float *images, cons
   watching w = {.trainer = t, .watch = watch};
   const laci_engine_watch steps = {.begins = watch->begins,
                                    .seconds = watch->seconds,
-                                   .between = look_between,
+                                   .between = hand_over_ready,
                                    .context = &w,
                                    .keeps_on = watch->keeps_on};
   t->outputs[t->logits_port] = t->logits;
   lac_status st = run_batch(t, images, labels, loss, &steps, err);
-  while (!st && w.next < watch->n_buckets) st = hand_over(&w, err);
+  while (!st && w.next < watch->n_buckets) st = hand_over_bucket(&w, err);
   if (st) return st;
   if (watch->n_buckets == 0) add_sums(t, 0, t->size);
   end_batch(t);
@@ -378,7 +378,7 @@ static int compare_steps(const void *a, const void *b) {
  * bucket is final only with the last step, so its sum must be waited for. Each bucket therefore
  * leaves as many floats to later ones as it has itself, down to a size at which the time of
  * messages dominates. */
-static int64_t most_before(int64_t end, int64_t wanted) {
+static int64_t bucket_size_before(int64_t end, int64_t wanted) {
   const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
   return wanted < most ? wanted : most;
 }
@@ -397,7 +397,7 @@ lac_status laci_trainer_buckets(const laci_trainer *t, size_t bytes, laci_bucket
     const int64_t begin = parameter->offset;
     laci_bucket *last = *n > 0 ? &list[*n - 1] : NULL;
     const int64_t end = last ? last->offset + last->count : 0;
-    if (last && end - begin <= most_before(end, wanted)) { /* including the gap between
+    if (last && end - begin <= bucket_size_before(end, wanted)) { /* including the gap between
                                                               parameters */
       last->count = end - begin;
       last->offset = begin;
@@ -415,8 +415,8 @@ lac_status laci_trainer_buckets(const laci_trainer *t, size_t bytes, laci_bucket
 static void move_average(laci_trainer *t, int64_t n_before) {
   if (!t->average) return;
   double d = laci_average_decay(t->ema, n_before);
-  laci_average_move(t->pool, d, t->weights, t->average, t->size);
-  laci_average_move(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
+  laci_average_update(t->pool, d, t->weights, t->average, t->size);
+  laci_average_update(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
 }
 
 void laci_trainer_update(laci_trainer *t, double rate) {

@@ -54,10 +54,10 @@ laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
 float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
 /** Returns the gradients since the last update, at the same places as the weights. A caller that
  * has sums over more batches than the trainer may store them there, and must then call
- * laci_trainer_count. */
+ * laci_trainer_set_n_batches. */
 float *laci_trainer_gradients(laci_trainer *trainer);
 /** Sets the number of batches over which the gradients are summed. */
-void laci_trainer_count(laci_trainer *trainer, int n_batches);
+void laci_trainer_set_n_batches(laci_trainer *trainer, int n_batches);
 /** Returns the running means and variances, one after the other; *n floats in all. */
 float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
 /** Return the plan as text, one line for each step; its bytes of memory; and its number of
@@ -69,7 +69,7 @@ int laci_trainer_threads(const laci_trainer *trainer);
 const laci_engine *laci_trainer_engine(const laci_trainer *trainer);
 /** Makes every later batch write the duration of each step of the plan to seconds
  * [laci_engine_step_count], which is borrowed; NULL: ends this. */
-void laci_trainer_watch(laci_trainer *trainer, double *seconds);
+void laci_trainer_time_steps(laci_trainer *trainer, double *seconds);
 
 /** Computes one batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its
  * gradients are added to those since the last update, and the running statistics are updated. *loss
@@ -79,9 +79,9 @@ LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float 
                                              lac_error *err);
 /** Computes a batch as laci_trainer_batch does, for a graph that matches targets (LACI_LOSS_MATCH):
  * targets [n_targets], in the graph's order and shapes. */
-LAC_MUST_CHECK lac_status laci_trainer_match(laci_trainer *trainer, const float *images,
-                                             const float *const *targets, float *loss,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_trainer_match_batch(laci_trainer *trainer, const float *images,
+                                                   const float *const *targets, float *loss,
+                                                   lac_error *err);
 /** A range of the gradients' buffer that becomes final at one step of the plan, while the batch
  * continues. */
 typedef struct laci_bucket {

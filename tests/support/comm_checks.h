@@ -66,7 +66,7 @@ static const char *check_agreement(laci_comm *comm) {
   char wanted[64];
   uint32_t any = rank == last ? 4 : 1;
   if (laci_comm_agree(comm, LAC_OK, &err) || err.text[0]) return "all agree";
-  if (laci_comm_agreed(comm) != (comm == NULL)) return "agreed without a failure";
+  if (laci_comm_has_agreed(comm) != (comm == NULL)) return "agreed without a failure";
   lac_status mine = LAC_OK;
   if (rank == last) {
     mine = laci_hint(&err, LAC_HINT_BATCH, laci_fail(&err, LAC_IO, "the disk of %d is full", rank));
@@ -75,10 +75,10 @@ static const char *check_agreement(laci_comm *comm) {
   (void)snprintf(wanted, sizeof wanted, "process %d: the disk of %d is full", last, last);
   if (size > 1 && strcmp(err.text, wanted) != 0) return "the text of the last";
   if (err.hint != LAC_HINT_BATCH) return "the hint";
-  if (!laci_comm_agreed(comm)) return "nobody knows of it";
+  if (!laci_comm_has_agreed(comm)) return "nobody knows of it";
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_vote_end(comm, &any, NULL)) return "vote";
   if (any != (size > 1 ? 5U : 4U)) return "bits of a vote";
-  if (comm && laci_comm_agreed(comm)) return "agreed on what comes after";
+  if (comm && laci_comm_has_agreed(comm)) return "agreed on what comes after";
   any = rank == last ? 4 : 1;
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, 2, NULL))
     return "awaiting";

@@ -29,7 +29,7 @@ static void *group_member_live(void *context) {
   const laci_comm_options options = {.timeout = 120};
   laci_comm *comm = NULL;
   lac_process_group *group = NULL;
-  if (laci_comm_open_over(m->transport, &options, &comm, &m->err)) abort();
+  if (laci_comm_open_transport(m->transport, &options, &comm, &m->err)) abort();
   if (laci_process_group_create(comm, &group, &m->err)) abort();
   m->status = m->job(group, m->mine, &m->err);
   lac_process_group_close(group, m->status);

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     printf("saved\n");
     fflush(stdout);
   }
-  if (st == LAC_PEER) laci_comm_leave_to_first(comm);
+  if (st == LAC_PEER) laci_comm_wait_for_first(comm);
   if (st) fprintf(stderr, "comm_main: %s\n", err.text);
   if (wrong) st = LAC_INTERNAL;
   laci_comm_close(comm, st);

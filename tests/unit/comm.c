@@ -29,7 +29,7 @@ typedef struct member {
 static void *live(void *context) {
   member *m = context;
   laci_comm *comm = NULL;
-  m->status = laci_comm_open_over(&m->local->face, &m->options, &comm, &m->err);
+  m->status = laci_comm_open_transport(&m->local->face, &m->options, &comm, &m->err);
   if (m->status) {
     laci_comm_close(comm, m->status);
     return NULL;
@@ -183,7 +183,7 @@ static void too_much_at_a_time_is_refused(void **state) {
   laci_comm *comm;
   laci_comm_sum *sum;
   lac_error err = {0};
-  assert_int_equal(laci_comm_open_over(&world->members[0].face, &o, &comm, &err), LAC_OK);
+  assert_int_equal(laci_comm_open_transport(&world->members[0].face, &o, &comm, &err), LAC_OK);
   assert_int_equal(laci_comm_sum_create(comm, INT64_C(1) << 40, LACI_WIRE_F32, &sum, &err),
                    LAC_BAD_ARGUMENT);
   assert_null(sum);

@@ -291,7 +291,7 @@ static void what_is_done_to_a_bucket_stays(void **state) {
     run_ok(&f, one, 0, NULL);
     run_ok(&f, two, 0, &w);
     expect_same_gradients(one, two);
-    laci_trainer_count(two, 2);
+    laci_trainer_set_n_batches(two, 2);
     laci_trainer_update(one, 0.1);
     laci_trainer_update(two, 0.1);
     assert_memory_equal(laci_trainer_weights(one), laci_trainer_weights(two),

@@ -170,7 +170,7 @@ typedef struct opening {
 
 static void *open_one(void *context) {
   opening *o = context;
-  if (laci_comm_open_over(o->transport, &o->options, &o->comm, NULL)) abort();
+  if (laci_comm_open_transport(o->transport, &o->options, &o->comm, NULL)) abort();
   return NULL;
 }
 

@@ -77,11 +77,11 @@ lac_status lac_process_group_agree(lac_process_group *group, lac_status mine, la
 }
 
 void lac_process_group_leave_to_first(lac_process_group *group) {
-  laci_comm_leave_to_first(laci_process_group_comm(group));
+  laci_comm_wait_for_first(laci_process_group_comm(group));
 }
 
 bool lac_process_group_agreed(const lac_process_group *group) {
-  return laci_comm_agreed(laci_process_group_comm(group));
+  return laci_comm_has_agreed(laci_process_group_comm(group));
 }
 
 lac_status lac_process_group_broadcast(lac_process_group *group, void *bytes, size_t n,
