@@ -139,7 +139,7 @@ static void dense_steps_are_matched_by_their_node(void **state) {
                                           {.name = "d (reorder)", .seconds = 16, .kernel = "own"},
                                           {.name = "d", .seconds = 32, .kernel = "jit"}};
   lac_bench_result r = {.layers = rows, .n_layers = 5, .dense_layers = dense, .n_dense_layers = 6};
-  laci_bench_match(&r, rows);
+  laci_bench_match_dense(&r, rows);
   static const double wanted[] = {1, 2, 0, 0, 12};
   static const char *const kernels[] = {"gemm", "jit", NULL, NULL, "first"};
   for (int at = 0; at < r.n_layers; at++) {
@@ -208,7 +208,7 @@ static void a_fixed_batch_is_changed_and_put_back(void **state) {
   const laci_engine_port *ports;
   lac_error err = {0};
   const uint8_t *before = graph->stored[0].bytes;
-  assert_true(laci_rebatch_wanted(graph, &options));
+  assert_true(laci_rebatch_is_wanted(graph, &options));
   if (laci_rebatch_begin(graph, &options, &batch, &err)) fail_msg("%s", err.text);
   assert_int_equal(batch.from, 1);
   laci_engine_options o = {.threads = 1, .shapes = batch.shapes, .n_shapes = batch.n_shapes};
@@ -231,7 +231,7 @@ static void the_files_own_batch_changes_nothing(void **state) {
     lac_bench_options options = {.batch = wanted};
     laci_rebatch batch;
     lac_error err = {0};
-    assert_false(laci_rebatch_wanted(graph, &options));
+    assert_false(laci_rebatch_is_wanted(graph, &options));
     assert_int_equal(laci_rebatch_begin(graph, &options, &batch, &err), LAC_OK);
     assert_int_equal(batch.from, 0);
     laci_rebatch_undo(&batch);

@@ -74,7 +74,7 @@ static lac_status check_resolved(const laci_value *value, const laci_shape *shap
 }
 
 /* Uses a size that is known for one symbol wherever the file uses the same symbol. */
-static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
+static void propagate_sizes(laci_rebatch *batch, int64_t *bound) {
   for (int pass = 0; pass < 2; pass++) { /* pass 0 reads the known sizes, pass 1 writes them */
     for (int at = 0; at < batch->n_shapes; at++) {
       const laci_shape *open = &batch->graph->values[batch->graph->inputs[at]].type.shape;
@@ -105,12 +105,12 @@ static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *o
     st = input_shape(value, options, shape, err);
     if (!st && shape->rank > 0 && options->batch) shape->dims[0] = options->batch;
   }
-  if (!st) spread_sizes(batch, bound);
+  if (!st) propagate_sizes(batch, bound);
   for (int at = 0; at < batch->n_shapes && !st; at++) {
     laci_shape *shape = &batch->shapes[at].shape;
     if (shape->rank > 0 && shape->dims[0] < 0) shape->dims[0] = 1;
   }
-  if (!st) spread_sizes(batch, bound);
+  if (!st) propagate_sizes(batch, bound);
   for (int at = 0; at < batch->n_shapes && !st; at++) {
     st = check_resolved(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
   }
@@ -178,7 +178,7 @@ static void set_batch(laci_graph *graph, int64_t batch) {
 }
 
 /* Returns an input whose first size is fixed to another number than wanted; NULL: none. */
-static const laci_value *contradicting(const laci_graph *graph, int wanted) {
+static const laci_value *find_contradicting(const laci_graph *graph, int wanted) {
   for (int at = 0; wanted > 0 && at < graph->n_inputs; at++) {
     const laci_value *value = &graph->values[graph->inputs[at]];
     const laci_shape *shape = &value->type.shape;
@@ -188,7 +188,7 @@ static const laci_value *contradicting(const laci_graph *graph, int wanted) {
 }
 
 static lac_status change_batch(laci_rebatch *batch, int to, lac_error *err) {
-  const laci_value *fixed = contradicting(batch->graph, to);
+  const laci_value *fixed = find_contradicting(batch->graph, to);
   char text[256];
   if (!fixed) return LAC_OK;
   int64_t from = file_batch(batch->graph);
@@ -209,8 +209,8 @@ static lac_status change_batch(laci_rebatch *batch, int to, lac_error *err) {
 
 /* ---- Begin, check, undo ---- */
 
-bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *options) {
-  return contradicting(graph, options->batch) != NULL;
+bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *options) {
+  return find_contradicting(graph, options->batch) != NULL;
 }
 
 lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,

@@ -151,7 +151,7 @@ static void log_plan(const laci_engine *engine) {
 
 /* Fills an input: floats in [-1, 1), integers 0 and 1, which are valid indices almost everywhere.
  */
-static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
+static void fill_input(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
   int64_t n = laci_shape_count(&port->type.shape);
   for (int64_t at = 0; at < n; at++) {
     double x = laci_rng_unit(seed, (uint64_t)stream, (uint64_t)at);
@@ -160,7 +160,7 @@ static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *
   }
 }
 
-static lac_status take_memory(bench *b, lac_error *err) {
+static lac_status alloc_buffers(bench *b, lac_error *err) {
   const laci_engine_port *in, *out;
   laci_bench_ports *p = &b->ports;
   p->n_inputs = laci_engine_inputs(b->plans[0].engine, &in);
@@ -171,7 +171,7 @@ static lac_status take_memory(bench *b, lac_error *err) {
   for (int at = 0; whole && at < p->n_inputs; at++) {
     p->inputs[at] = laci_alloc(in[at].size_bytes, 1);
     whole = p->inputs[at] != NULL;
-    if (whole) fill(&in[at], b->options->seed, at, p->inputs[at]);
+    if (whole) fill_input(&in[at], b->options->seed, at, p->inputs[at]);
   }
   for (int at = 0; whole && at < p->n_outputs; at++) {
     p->outputs[at] = laci_alloc(out[at].size_bytes, 1);
@@ -223,7 +223,7 @@ static lac_status run_all(bench *b, lac_error *err) {
   while (!st && !is_enough(b, now - begin)) {
     bool is_due = b->peak <= 0 || now - peak_at >= peak_every_s;
     if (is_due) {
-      b->peak = fmax(b->peak, laci_bench_peak(b->pool, b->kernel));
+      b->peak = fmax(b->peak, laci_bench_measure_peak(b->pool, b->kernel));
       peak_at = laci_clock_seconds();
     }
     st = run_round(b, is_due, err);
@@ -242,7 +242,7 @@ static lac_status measure(bench *b, lac_error *err) {
   for (int at = 0; at < b->n_plans && !st; at++) {
     st = laci_bench_plan_warm(&b->plans[at], &b->ports, err);
   }
-  if (!st) st = laci_bench_read(b->pool, &b->result->pub.read_bytes, err);
+  if (!st) st = laci_bench_measure_read(b->pool, &b->result->pub.read_bytes, err);
   return st ? st : run_all(b, err);
 }
 
@@ -298,9 +298,9 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
   fill_times(b);
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
-  if (!st) st = laci_bench_facts(b->result, &b->plans[0], b->graph, err);
+  if (!st) st = laci_bench_copy_facts(b->result, &b->plans[0], b->graph, err);
   if (!st) st = laci_bench_describe(b->result, &b->plans[0], dense, b->check, err);
-  return st ? st : laci_bench_sum(b->result, err);
+  return st ? st : laci_bench_sum_layers(b->result, err);
 }
 
 static void free_all(void **blocks, int n) {
@@ -332,14 +332,14 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   b.dtype = laci_bench_dtype(b.options);
   /* Searching for the pattern takes time. It is done after the measurement, to give the first
    * result early; only a changed batch size needs its inferred shapes before. */
-  if (laci_rebatch_wanted(b.graph, b.options)) {
+  if (laci_rebatch_is_wanted(b.graph, b.options)) {
     st = laci_model_materialise(model, err);
     if (!st) st = look_for_pattern(&b, model, err);
   }
   if (!st) st = plan_engines(&b, model, err);
   for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
   if (!st) laci_bench_log(&b.plans[0], b.graph);
-  if (!st) st = take_memory(&b, err);
+  if (!st) st = alloc_buffers(&b, err);
   if (!st) st = measure(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);
   if (!st) st = fill_result(&b, model, err);

@@ -29,11 +29,11 @@ enum { LACI_BENCH_READ = 96 << 20 }; /* number of bytes to read: more than the c
 
 /** Measures reading from memory on all threads of the pool: bytes per second, the best of a few
  * passes. */
-LAC_MUST_CHECK lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_measure_read(laci_pool *pool, double *bytes_per_second,
+                                                  lac_error *err);
 /** Measures one sample of the kernel, a few milliseconds, on all threads of the pool. Returns
  * operations per second. */
-double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel);
+double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel);
 
 /* ---- batch.c ---- */
 
@@ -51,7 +51,7 @@ typedef struct laci_rebatch {
 
 /** Do the options want another batch size than the file's fixed one? Shapes must have been inferred
  * if so. */
-bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *options);
+bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *options);
 /** Resolves the shapes of all inputs: the first size is the batch size (0: the file's, or 1), the
  * others are from the file and the options. If the file has another fixed batch size, changes the
  * graph: its inputs, and constants of Reshape nodes, in which the batch size becomes 0 (copy the
@@ -97,8 +97,9 @@ const char *laci_bench_engine(const lac_bench_options *asked);
 lac_dtype laci_bench_dtype(const lac_bench_options *asked);
 /** Logs the plan, and which nodes run by slow definitions. */
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph);
-LAC_MUST_CHECK lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
-                                           const laci_graph *graph, lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_copy_facts(laci_bench_result *result,
+                                                const laci_bench_plan *plan,
+                                                const laci_graph *graph, lac_error *err);
 void laci_bench_plan_clear(laci_bench_plan *plan);
 /** Does the first run, and a few more that are not timed. */
 LAC_MUST_CHECK lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
@@ -120,11 +121,11 @@ LAC_MUST_CHECK lac_status laci_bench_describe(laci_bench_result *result, const l
                                               lac_error *err);
 /** Adds to each of the rows [n_layers] the dense plan's time for the same node; the time of nodes
  * without a row goes to dense_rest_seconds. */
-void laci_bench_match(lac_bench_result *result, lac_bench_layer *rows);
+void laci_bench_match_dense(lac_bench_result *result, lac_bench_layer *rows);
 
 /* ---- report.c ---- */
 
 /** Computes the result's kinds and sums from its layers. */
-LAC_MUST_CHECK lac_status laci_bench_sum(laci_bench_result *result, lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err);
 
 #endif

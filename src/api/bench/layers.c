@@ -85,7 +85,7 @@ static int find_row(const lac_bench_layer *rows, int n, int from, const char *na
   return at;
 }
 
-void laci_bench_match(lac_bench_result *r, lac_bench_layer *rows) {
+void laci_bench_match_dense(lac_bench_result *r, lac_bench_layer *rows) {
   for (int at = 0; at < r->n_layers; at++) {
     rows[at].dense_seconds = 0;
     rows[at].dense_kernel = NULL;
@@ -121,6 +121,6 @@ lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan 
   if (!dense) return LAC_OK;
   r->dense_layers = dense_layers;
   r->n_dense_layers = (int)dense->n_steps;
-  laci_bench_match(r, result->layers);
+  laci_bench_match_dense(r, result->layers);
   return LAC_OK;
 }

@@ -20,7 +20,7 @@ typedef struct peak_job {
   int64_t iterations;
 } peak_job;
 
-static void walk(int64_t begin, int64_t end, void *context) {
+static void run_kernel(int64_t begin, int64_t end, void *context) {
   const peak_job *job = context;
   for (int64_t part = begin; part < end; part++) {
     float value;
@@ -29,20 +29,20 @@ static void walk(int64_t begin, int64_t end, void *context) {
 }
 
 /* Runs the kernel once in each thread; returns the seconds. */
-static double walk_all(laci_pool *pool, peak_job *job) {
+static double run_kernel_on_all(laci_pool *pool, peak_job *job) {
   double begin = laci_clock_seconds();
-  laci_pool_for(pool, laci_pool_threads(pool), 1, walk, job);
+  laci_pool_for(pool, laci_pool_threads(pool), 1, run_kernel, job);
   return laci_clock_seconds() - begin;
 }
 
-double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel) {
+double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel) {
   float value;
   peak_job job = {.kernel = kernel, .iterations = PROBE_ITERATIONS};
   double warm = 0, one = 1;
-  while (warm < warm_up_s) warm += one = walk_all(pool, &job);
+  while (warm < warm_up_s) warm += one = run_kernel_on_all(pool, &job);
   if (one > 0 && one < sample_s)
     job.iterations = laci_int_within(PROBE_ITERATIONS * sample_s / one, 0, INT64_MAX - 1) + 1;
-  double seconds = walk_all(pool, &job);
+  double seconds = run_kernel_on_all(pool, &job);
   double each = kernel.run(1, &value) * (double)job.iterations;
   return seconds > 0 ? each * laci_pool_threads(pool) / seconds : 0;
 }
@@ -62,7 +62,7 @@ static void read_part(int64_t begin, int64_t end, void *context) {
   }
 }
 
-lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second, lac_error *err) {
+lac_status laci_bench_measure_read(laci_pool *pool, double *bytes_per_second, lac_error *err) {
   size_t n_parts = (size_t)laci_pool_threads(pool);
   size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole cache lines */
   uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);

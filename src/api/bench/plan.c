@@ -77,20 +77,20 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
 }
 
 const char *laci_bench_engine(const lac_bench_options *asked) {
-  return laci_engine_wanted(asked->engine);
+  return laci_engine_or_default(asked->engine);
 }
 
 lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
-  return laci_dtype_that_runs(laci_bench_engine(asked), asked->dtype);
+  return laci_dtype_supported_or_warn(laci_bench_engine(asked), asked->dtype);
 }
 
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {
   const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
-  laci_log_exact(&exact, graph->n_nodes);
+  laci_log_exact_nodes(&exact, graph->n_nodes);
 }
 
-lac_status laci_bench_facts(laci_bench_result *result, const laci_bench_plan *plan,
-                            const laci_graph *graph, lac_error *err) {
+lac_status laci_bench_copy_facts(laci_bench_result *result, const laci_bench_plan *plan,
+                                 const laci_graph *graph, lac_error *err) {
   lac_bench_result *r = &result->pub;
   const laci_engine_exact exact = laci_engine_exact_part(plan->engine);
   r->engine = laci_arena_text(&result->arena, laci_engine_name(plan->engine));

@@ -24,7 +24,7 @@ static int longest_first(const void *a, const void *b) {
   return strcmp(x->op, y->op);
 }
 
-lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
+lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err) {
   lac_bench_result *r = &result->pub;
   size_t most = (size_t)r->n_layers + (size_t)r->n_dense_layers;
   result->kinds = laci_arena_alloc(&result->arena, most, sizeof *result->kinds);

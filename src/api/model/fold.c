@@ -86,14 +86,14 @@ static uint64_t kept_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
 }
 
-static uint64_t left_next_to(const folding *f, uint64_t held) {
+static uint64_t budget_left(const folding *f, uint64_t held) {
   return f->most > held ? f->most - held : 0;
 }
 
 /* Reserves memory for a value. Returns false if it does not fit into the limit, and the value then
  * stays computed. */
 static bool reserve_bytes(folding *f, int value, uint64_t kept, uint64_t held) {
-  if (kept <= left_next_to(f, held)) {
+  if (kept <= budget_left(f, held)) {
     f->most -= kept;
     return true;
   }
@@ -134,7 +134,7 @@ static lac_status evaluate(const folding *f, int value, const uint8_t *constants
       return laci_fail(err, LAC_UNSUPPORTED, "%s: it is not constant", v->name);
     c->values[c->n] = made;
     lac_status st =
-        laci_graph_evaluate(f->graph, made, left_next_to(f, c->held), &c->bufs[c->n], err);
+        laci_graph_evaluate(f->graph, made, budget_left(f, c->held), &c->bufs[c->n], err);
     if (st) return st;
     c->held += held_bytes(c->bufs[c->n]);
     if (!f->done[made]) c->kept += kept_bytes(c->bufs[c->n]);
@@ -143,7 +143,7 @@ static lac_status evaluate(const folding *f, int value, const uint8_t *constants
   return LAC_OK;
 }
 
-static bool ends_all(lac_status st) {
+static bool ends_run(lac_status st) {
   return st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED;
 }
 
@@ -162,7 +162,7 @@ static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_
   contents c = {0};
   lac_error why = {0};
   lac_status st = evaluate(f, value, constants, &c, &why);
-  if (st && !ends_all(st)) {
+  if (st && !ends_run(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[value].name,
              why.text);
     contents_clear(&c);
@@ -220,7 +220,7 @@ static bool is_same(const laci_buf *a, const laci_buf *b) {
 static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
   for (int k = 0; k < c->n; k++) {
     lac_status st =
-        laci_graph_evaluate(f->graph, c->values[k], left_next_to(f, c->held), &c->bufs[k], err);
+        laci_graph_evaluate(f->graph, c->values[k], budget_left(f, c->held), &c->bufs[k], err);
     if (st) return st;
     c->held += held_bytes(c->bufs[k]);
     while (c->same[k] < k && !is_same(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
@@ -259,7 +259,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     found = !f->done[values[k]] && list_call_values(f, values[k], c);
   }
   if (found && !st) st = evaluate_calls(f, c, &why);
-  if (st && found && !ends_all(st)) {
+  if (st && found && !ends_run(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
              why.text);
     st = LAC_OK;
@@ -290,7 +290,7 @@ static bool is_wanted(const folding *f, const laci_layer *layer) {
 }
 
 /* Chooses the values to be stored. */
-static lac_status choose(folding *f, lac_error *err) {
+static lac_status choose_values(folding *f, lac_error *err) {
   f->wanted = laci_alloc((size_t)f->graph->n_values, sizeof *f->wanted);
   if (!f->wanted) return laci_fail_memory(err, "the computed weights");
   for (int l = 0; l < f->analysis->n_rows; l++) {
@@ -307,7 +307,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
   f->names = laci_alloc((size_t)f->graph->n_values, sizeof *f->names);
   uint8_t *constants = laci_graph_find_constants(f->graph);
   if (!f->done || !f->names || !constants) st = laci_fail_memory(err, "the computed weights");
-  if (!st) st = choose(f, err);
+  if (!st) st = choose_values(f, err);
   for (int l = 0; l < a->n_rows && !st; l++) {
     const laci_layer *layer = &a->layers[l];
     if (layer->computed < 0 || !f->wanted[layer->computed]) continue;
@@ -324,7 +324,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
 
 /* Reads and analyzes the graph of the file. If it cannot be analyzed, nothing is folded, and the
  * model's later analysis reports the problem. */
-static lac_status look(folding *f, lac_error *err) {
+static lac_status analyze_file(folding *f, lac_error *err) {
   const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
   lac_status st = laci_onnx_reimport(f->model->file, &f->graph, err);
   if (!st) st = laci_graph_check_typing(f->graph, true, err);
@@ -378,8 +378,8 @@ static lac_status commit(folding *f, lac_error *err) {
 
 static lac_status fold(folding *f, lac_error *err) {
   lac_error why = {0};
-  lac_status st = look(f, &why);
-  if (st && !ends_all(st)) return LAC_OK;
+  lac_status st = analyze_file(f, &why);
+  if (st && !ends_run(st)) return LAC_OK;
   if (st && err) *err = why;
   if (!st) st = laci_onnx_edit_begin(f->model->file, &f->edit, err);
   if (!st) st = fold_all(f, err);
@@ -396,8 +396,8 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   laci_free(constants);
   if (!any) return LAC_OK;
   laci_budget budget = laci_budget_of(max_memory);
-  if (laci_model_is_large(model, &budget)) laci_model_add_held(model, &budget);
-  else laci_model_add_to(model, &budget);
+  if (laci_model_is_large(model, &budget)) laci_model_budget_streamed(model, &budget);
+  else laci_model_budget_stored(model, &budget);
   f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
   lac_status st = laci_model_materialise_small(model, err);
   if (!st) st = fold(f, err);

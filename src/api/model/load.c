@@ -13,8 +13,8 @@
 lac_load_options lac_load_options_default(void) { return (lac_load_options){.lenient = false}; }
 
 /* The last step of loading: sets *model to `made`, or after a failure destroys made. */
-static lac_status keep(lac_status st, lac_model *made, const lac_load_options *options,
-                       const char *path, lac_model **model, lac_error *err) {
+static lac_status finish_load(lac_status st, lac_model *made, const lac_load_options *options,
+                              const char *path, lac_model **model, lac_error *err) {
   if (!st) {
     st = laci_graph_check_typing(made->graph, options && options->lenient, err);
     if (st && path) st = laci_fail_in(err, st, "%s", path);
@@ -35,7 +35,7 @@ static lac_status load(const char *path, const lac_load_options *options, lac_mo
     if (!st) st = laci_onnx_load(path, &made->file, &made->graph, err);
     if (st) st = laci_foreign_explain_file(path, st, err);
   }
-  return keep(st, made, options, path, model, err);
+  return finish_load(st, made, options, path, model, err);
 }
 
 lac_status lac_model_load_with(const char *path, const lac_load_options *options, lac_model **model,
@@ -56,7 +56,7 @@ lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
   lac_model *made = NULL;
   if (!st) st = laci_pack_load(path, &made, err);
-  return st ? st : keep(st, made, NULL, path, model, err);
+  return st ? st : finish_load(st, made, NULL, path, model, err);
 }
 
 static lac_status load_memory(const void *bytes, size_t size_bytes, const lac_load_options *options,
@@ -66,7 +66,7 @@ static lac_status load_memory(const void *bytes, size_t size_bytes, const lac_lo
   lac_status st = laci_model_new("(memory)", &made, err);
   if (!st) st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
   if (st == LAC_BAD_FILE) st = laci_foreign_explain(NULL, bytes, size_bytes, st, err);
-  return keep(st, made, options, NULL, model, err);
+  return finish_load(st, made, options, NULL, model, err);
 }
 
 lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,

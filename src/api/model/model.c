@@ -126,7 +126,7 @@ lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weigh
   return LAC_OK;
 }
 
-void laci_model_add_to(const lac_model *model, laci_budget *budget) {
+void laci_model_budget_stored(const lac_model *model, laci_budget *budget) {
   for (int s = 0; s < model->graph->n_stored; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     laci_budget_add(budget, stored->size_bytes, "%.200s (stored)", stored->name);
@@ -140,7 +140,7 @@ bool laci_model_is_large(const lac_model *model, const laci_budget *budget) {
   return model->file && (bytes > most || bytes > budget->limit / 4);
 }
 
-void laci_model_add_held(const lac_model *model, laci_budget *budget) {
+void laci_model_budget_streamed(const lac_model *model, laci_budget *budget) {
   const laci_stored *largest = NULL;
   for (int s = 0; s < model->graph->n_stored; s++) {
     const laci_stored *stored = &model->graph->stored[s];

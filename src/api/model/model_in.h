@@ -60,14 +60,14 @@ bool laci_model_is_large(const lac_model *model, const laci_budget *budget);
 
 /** Adds to the budget the memory of a model whose large tensors stay in files: its small tensors,
  * and one large one at a time. */
-void laci_model_add_held(const lac_model *model, laci_budget *budget);
+void laci_model_budget_streamed(const lac_model *model, laci_budget *budget);
 
 /** Loads the model's small tensors into memory. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_model_materialise_small(const lac_model *model, lac_error *err);
 
 /** Adds to the budget the memory of all stored tensors, which are in memory after
  * laci_model_materialise. */
-void laci_model_add_to(const lac_model *model, laci_budget *budget);
+void laci_model_budget_stored(const lac_model *model, laci_budget *budget);
 
 /** Were the shapes inferred? Any thread may call it. */
 bool laci_model_is_inferred(const lac_model *model);

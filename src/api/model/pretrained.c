@@ -33,7 +33,7 @@ typedef struct weights_tensor {
 
 /* ---- The interface ---- */
 
-static int count_of(const weights_file *f) {
+static int count_tensors(const weights_file *f) {
   int n = 0;
   if (f->tensors) (void)laci_safetensors_list(f->tensors, &n);
   else n = lac_model_tensor_count(f->model);
@@ -48,7 +48,7 @@ static const char *name_of(const weights_file *f, int k) {
   return view.name;
 }
 
-static bool find(const weights_file *f, const char *name, weights_tensor *t) {
+static bool find_tensor(const weights_file *f, const char *name, weights_tensor *t) {
   *t = (weights_tensor){0};
   if (f->tensors) {
     t->of = laci_safetensors_find(f->tensors, name);
@@ -83,18 +83,18 @@ static void translate(const weights_file *f, const char *name, char ours[256]) {
   (void)snprintf(ours, 256, "%s%s", is_linear ? "fc." : "", is_linear ? rest + 7 : rest);
 }
 
-static bool find_ours(const weights_file *f, const char *name, weights_tensor *t) {
+static bool find_renamed(const weights_file *f, const char *name, weights_tensor *t) {
   char theirs[256];
   (void)snprintf(theirs, sizeof theirs, "%s%s", f->prefix, name);
-  if (find(f, theirs, t)) return true;
+  if (find_tensor(f, theirs, t)) return true;
   if (!has_prefix(name, "fc.")) return false;
   (void)snprintf(theirs, sizeof theirs, "%slinear.%s", f->prefix, name + 3);
-  return find(f, theirs, t);
+  return find_tensor(f, theirs, t);
 }
 
 static void find_prefix(weights_file *f) {
   static const char module[] = "module."; /* prefix that PyTorch's DataParallel adds */
-  int n = count_of(f);
+  int n = count_tensors(f);
   f->prefix = n > 0 ? module : "";
   for (int k = 0; k < n; k++) {
     if (!has_prefix(name_of(f, k), module)) f->prefix = "";
@@ -107,7 +107,7 @@ static bool ends_in(const char *text, const char *end) {
 }
 
 static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pretrained *found) {
-  for (int k = count_of(f) - 1; k >= 0; k--) {
+  for (int k = count_tensors(f) - 1; k >= 0; k--) {
     char ours[256];
     const char *name = name_of(f, k);
     bool is_known = ends_in(name, ".num_batches_tracked");
@@ -154,7 +154,7 @@ static lac_status check_type(const weights_file *f, const laci_stored *s, const 
 
 /** Does the file have a tensor whose name contains this? */
 static bool has_part(const weights_file *f, const char *part) {
-  for (int k = count_of(f) - 1; k >= 0; k--) {
+  for (int k = count_tensors(f) - 1; k >= 0; k--) {
     if (strstr(name_of(f, k), part)) return true;
   }
   return false;
@@ -193,10 +193,10 @@ static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph
   return LAC_OK;
 }
 
-static lac_status take(const weights_file *f, laci_stored *s, lac_pretrained *found,
-                       lac_error *err) {
+static lac_status copy_tensor(const weights_file *f, laci_stored *s, lac_pretrained *found,
+                              lac_error *err) {
   weights_tensor t;
-  if (!find_ours(f, s->name, &t)) return fail_missing(f, s, err);
+  if (!find_renamed(f, s->name, &t)) return fail_missing(f, s, err);
   int64_t classes = other_classes(s, &t);
   if (classes > 0) {
     found->fresh_classifier = true;
@@ -216,15 +216,15 @@ static lac_status take(const weights_file *f, laci_stored *s, lac_pretrained *fo
   return st;
 }
 
-static lac_status take_all(weights_file *f, lac_model *model, lac_pretrained *found,
-                           lac_error *err) {
+static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretrained *found,
+                                   lac_error *err) {
   lac_status st = laci_model_materialise(model, err);
   find_prefix(f);
   if (!st) st = check_shortcuts(f, model->graph, err);
   for (int s = 0; s < model->graph->n_stored && !st; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     if (!laci_dtype_is_float(stored->dtype)) continue; /* shapes and the like are no weights */
-    st = take(f, &model->graph->stored[s], found, err);
+    st = copy_tensor(f, &model->graph->stored[s], found, err);
   }
   if (!st) count_unknown(f, model->graph, found);
   return st;
@@ -276,7 +276,7 @@ lac_status lac_pretrained_read(lac_model *model, const char *path, lac_pretraine
   weights_file f = {0};
   *found = (lac_pretrained){0};
   st = open_file(path, &f, err);
-  if (!st) st = take_all(&f, model, found, err);
+  if (!st) st = copy_all_tensors(&f, model, found, err);
   laci_safetensors_close(f.tensors);
   lac_model_destroy(f.model);
   return st;

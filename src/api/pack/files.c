@@ -22,7 +22,7 @@ static bool is_plain_name(const char *name) {
          strlen(name) < 256;
 }
 
-bool laci_pack_is_as_in_files(const lac_model *model) {
+bool laci_pack_is_unchanged(const lac_model *model) {
   if (model->packed || !lac_model_reads(model, model->path)) return false;
   for (size_t at = 0; at < laci_onnx_n_data_files(model->file); at++) {
     if (!is_plain_name(laci_onnx_data_file_at(model->file, at).location)) return false;

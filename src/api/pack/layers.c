@@ -64,8 +64,8 @@ static const char *try_layer(laci_packer *k, const laci_layer *layer, lac_pack_l
   return NULL;
 }
 
-static lac_status say(laci_packer *k, lac_pack_layer *row, const char *text, const char *name,
-                      lac_error *err) {
+static lac_status set_remark(laci_packer *k, lac_pack_layer *row, const char *text,
+                             const char *name, lac_error *err) {
   size_t n = strlen(text) + strlen(name) + 1;
   char *joined = laci_arena_alloc(&k->report->arena, n, 1);
   if (!joined) return laci_fail_memory(err, "the report");
@@ -121,18 +121,18 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
     if (!st && *first) {
       row->packed = true;
       row->packed_bytes = report->layers[*first - 1].packed_bytes;
-      st = say(k, row, "the weight of ", report->layers[*first - 1].name, err);
+      st = set_remark(k, row, "the weight of ", report->layers[*first - 1].name, err);
       continue;
     }
     const char *why = st ? NULL : try_layer(k, layer, row);
-    if (!st && why && why[0]) st = say(k, row, why, "", err);
+    if (!st && why && why[0]) st = set_remark(k, row, why, "", err);
     if (row->packed) *first = l + 1;
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   for (int l = a->n_layers; l < a->n_rows && !st;
        l++) { /* the parts go into the pack as they are */
     st = name_layer(k, &a->layers[l], &report->layers[l], err);
-    if (!st) st = say(k, &report->layers[l], a->layers[l].reason, "", err);
+    if (!st) st = set_remark(k, &report->layers[l], a->layers[l].reason, "", err);
   }
   return st;
 }

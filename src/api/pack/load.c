@@ -95,7 +95,7 @@ static lac_status fetch(void *context, size_t offset, size_t size_bytes, void *t
   return laci_packfile_fetch(from->pack, from->file, offset, size_bytes, to, err);
 }
 
-static lac_status outline(void *context, uint8_t *to, lac_error *err) {
+static lac_status fill_outline(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
   return laci_packfile_fill(from->pack, from->file, to, err);
 }
@@ -113,7 +113,7 @@ static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context,
   return LAC_OK;
 }
 
-static lac_status whole(void *context, uint8_t *to, lac_error *err) {
+static lac_status restore_whole(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
   buffer b = {to};
   return laci_packfile_restore(from->pack, from->file, to_buffer, &b, err);
@@ -134,8 +134,8 @@ static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **re
                               .size_bytes = (size_t)laci_packfile_file_size(pack, file),
                               .id = laci_packfile_id(pack),
                               .fetch = fetch,
-                              .outline = outline,
-                              .whole = whole,
+                              .outline = fill_outline,
+                              .whole = restore_whole,
                               .close = close_file,
                               .context = from};
   lac_status st = laci_reader_open_origin(&origin, reader, err);

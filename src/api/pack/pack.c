@@ -106,7 +106,7 @@ lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *
   }
   st = new_report(model, options, &report, err);
   if (st) return st;
-  if (laci_pack_is_as_in_files(model)) st = pack_model(model, options, path, force, report, err);
+  if (laci_pack_is_unchanged(model)) st = pack_model(model, options, path, force, report, err);
   else st = save_and_pack(model, options, path, force, report, err);
   if (!st && out) *out = &report->pub;
   else lac_pack_report_destroy(&report->pub);

@@ -23,10 +23,10 @@ const char *laci_score_name_of(const lac_options *options);
 /** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);
 
-/** Percentages for a report. laci_percent returns 100 * part / of. The next function returns a
+/** Percentages for a report. laci_percent_of returns 100 * part / of. The next function returns a
  * lower bound of the agreement on such data, in percent, if held-back samples have one answer each;
  * else 0. */
-double laci_percent(int64_t part, int64_t of);
+double laci_percent_of(int64_t part, int64_t of);
 double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back);
 
 /** Open samples, and how they are used. */

@@ -8,7 +8,7 @@
 #include "data/samples.h"
 #include "lacuna/calibration.h"
 
-double laci_percent(int64_t part, int64_t of) {
+double laci_percent_of(int64_t part, int64_t of) {
   return of > 0 ? 100 * (double)part / (double)of : 0;
 }
 
@@ -42,7 +42,7 @@ static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
         .layer = point->layer < 0 ? NULL : report->layers[point->layer].name,
         .effect = point->effect,
         .outputs_error = point->difference.relative,
-        .top1 = laci_percent(point->difference.n_right_b, point->difference.n_labelled)};
+        .top1 = laci_percent_of(point->difference.n_right_b, point->difference.n_labelled)};
   }
   to->curve = points;
   to->n_curve = from->n_points;
@@ -64,10 +64,10 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .held_back = from->n_held_back,
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
-      .agreement = laci_percent(outputs->n_agree, outputs->n_answers),
+      .agreement = laci_percent_of(outputs->n_agree, outputs->n_answers),
       .labelled = outputs->n_labelled,
-      .top1_dense = laci_percent(outputs->n_right_a, outputs->n_labelled),
-      .top1_pruned = laci_percent(outputs->n_right_b, outputs->n_labelled),
+      .top1_dense = laci_percent_of(outputs->n_right_a, outputs->n_labelled),
+      .top1_pruned = laci_percent_of(outputs->n_right_b, outputs->n_labelled),
       .kept_dense = from->n_kept_dense,
       .kept_bytes = from->values_bytes,
       .file_bytes = from->file_bytes,

@@ -30,7 +30,7 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   laci_pruning *found = NULL;
   lac_status st = laci_job_open(original, options, &job, err);
   if (st) return st;
-  laci_model_add_to(model, &job.budget);
+  laci_model_budget_stored(model, &job.budget);
   st = laci_job_materialise(&job, original, err);
   if (!st) st = laci_model_materialise(model, err); /* every element is compared */
   const laci_prune_options how = laci_prune_options_of(options, &job);
@@ -40,7 +40,7 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   if (!st && known) st = laci_pruning_verify(found, &how, job.pool, err);
   if (!st) st = laci_report_add_verification(report, found, err);
   if (!st && known) st = laci_report_add_orders(report, found, err);
-  if (!st) laci_report_sum(report);
+  if (!st) laci_report_compute_sums(report);
   laci_pruning_destroy(found);
   laci_job_close(&job);
   return st;
@@ -56,9 +56,9 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
-  if (!st) st = laci_report_look(report, &job, options, err);
+  if (!st) st = laci_report_measure(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
-  if (!st) st = laci_report_look_at_computed(report, &job, options, err);
+  if (!st) st = laci_report_measure_computed(report, &job, options, err);
   if (!st && original) st = compare(original, model, options, report, err);
   laci_job_close(&job);
   if (!st) *out = &report->pub;

@@ -32,8 +32,8 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
 
 /* Sets *held [n_rows], from laci_alloc: which computed weights hold the pattern before the
  * reordering. */
-static lac_status look_before(const laci_job *job, const lac_options *options, bool **held,
-                              lac_error *err) {
+static lac_status measure_before(const laci_job *job, const lac_options *options, bool **held,
+                                 lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_mask_rule rule = laci_rule_of(options);
   const laci_look_options how = {&rule, &job->budget, job->pool};
@@ -65,13 +65,13 @@ static lac_status replay(lac_model *model, const laci_job *job, const laci_saved
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   bool *held = NULL;
-  lac_status st = look_before(job, options, &held, err);
+  lac_status st = measure_before(job, options, &held, err);
   if (!st) st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
   if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
   if (!st) st = laci_report_fill(report, pruning, err);
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
-    laci_report_look_again(report, job, options);
+    laci_report_remeasure_computed(report, job, options);
     warn_of_broken(report, job, held);
     *out = report;
   } else if (report) {

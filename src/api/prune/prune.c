@@ -83,7 +83,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   }
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
-    laci_report_look_again(report, &job, options);
+    laci_report_remeasure_computed(report, &job, options);
     if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
     report->pub.summary.total_seconds = laci_clock_seconds() - start;
     *out = &report->pub;
@@ -123,9 +123,9 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   if (st) return st;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
   if (!st && job.streamed) laci_report_leave_unmeasured(report, model->path);
-  else if (!st) st = laci_report_look(report, &job, options, err);
-  if (!st && !job.streamed) st = laci_report_look_at_computed(report, &job, options, err);
-  if (!st) laci_report_sum(report);
+  else if (!st) st = laci_report_measure(report, &job, options, err);
+  if (!st && !job.streamed) st = laci_report_measure_computed(report, &job, options, err);
+  if (!st) laci_report_compute_sums(report);
   if (!st) {
     *out = &report->pub;
   } else if (report) {

@@ -109,11 +109,11 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
       .n_values = from->n_values,
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
-      .agreement = laci_percent(outputs->n_agree, outputs->n_answers),
+      .agreement = laci_percent_of(outputs->n_agree, outputs->n_answers),
       .agreement_least = laci_least_agreement(outputs, from->n_held_back),
       .labelled = outputs->n_labelled,
-      .top1_floats = laci_percent(outputs->n_right_a, outputs->n_labelled),
-      .top1_integers = laci_percent(outputs->n_right_b, outputs->n_labelled)};
+      .top1_floats = laci_percent_of(outputs->n_right_a, outputs->n_labelled),
+      .top1_integers = laci_percent_of(outputs->n_right_b, outputs->n_labelled)};
   if (from->outputs_reason) {
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     if (!to->outputs_reason) return laci_fail_memory(err, "the report");

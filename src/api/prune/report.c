@@ -21,7 +21,7 @@
 #include "prune/prune.h"
 #include "tensor/shape.h"
 
-static const char *keep(laci_report *report, const char *text, bool *ok) {
+static const char *copy_text(laci_report *report, const char *text, bool *ok) {
   if (!text) return NULL;
   const char *copy = laci_arena_text(&report->arena, text);
   *ok &= copy != NULL;
@@ -36,9 +36,9 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
   const bool known = laci_shape_known(shape) && !from->packed;
   lac_layer *to = &report->layers[l];
   bool ok = true;
-  *to = (lac_layer){.name = keep(report, a->graph->nodes[from->node].name, &ok),
-                    .op = keep(report, a->graph->nodes[from->node].type, &ok),
-                    .weight = keep(report, stored ? stored->name : value->name, &ok),
+  *to = (lac_layer){.name = copy_text(report, a->graph->nodes[from->node].name, &ok),
+                    .op = copy_text(report, a->graph->nodes[from->node].type, &ok),
+                    .weight = copy_text(report, stored ? stored->name : value->name, &ok),
                     .dtype = stored ? stored->dtype : value->type.dtype,
                     .rank = known ? shape->rank : 0,
                     .channels_in = from->channels_in,
@@ -56,7 +56,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
                     .group_c = from->group_c < 0 ? -1 : from->group_c + 1,
                     .group_k = from->group_k < 0 ? -1 : from->group_k + 1,
                     .n_elements = known ? laci_shape_count(shape) : 0,
-                    .reason = keep(report, from->reason, &ok)};
+                    .reason = copy_text(report, from->reason, &ok)};
   for (int d = 0; d < to->rank; d++) to->shape[d] = shape->dims[d];
   return ok;
 }
@@ -77,7 +77,7 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
                     .n_consumers = from->n_layers,
                     .n_producers = from->n_producers,
                     .frozen = from->frozen,
-                    .cause = keep(report, from->cause, &ok)};
+                    .cause = copy_text(report, from->cause, &ok)};
   to->consumers = names_of(report, from->layers, from->n_layers, &ok);
   to->producers = names_of(report, from->producers, from->n_producers, &ok);
   return ok;
@@ -87,11 +87,11 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
 static bool name_rule(laci_report *report, const lac_options *options, bool prunes) {
   char text[LACI_PATTERN_TEXT];
   bool ok = true;
-  report->pub.pattern = keep(report, laci_pattern_text(options, text), &ok);
+  report->pub.pattern = copy_text(report, laci_pattern_text(options, text), &ok);
   if (!prunes) return ok;
-  report->pub.mask = keep(report, options->mask ? options->mask : "1d", &ok);
+  report->pub.mask = copy_text(report, options->mask ? options->mask : "1d", &ok);
   if (!options->calibration)
-    report->pub.score = keep(report, options->score ? options->score : "magnitude", &ok);
+    report->pub.score = copy_text(report, options->score ? options->score : "magnitude", &ok);
   return ok;
 }
 
@@ -114,7 +114,7 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .n_groups = a->n_groups,
                              .layers = report->layers,
                              .groups = report->groups};
-  report->pub.model = keep(report, model->path, &ok);
+  report->pub.model = copy_text(report, model->path, &ok);
   ok = ok && name_rule(report, options, strcmp(verb, "prune") == 0);
   report->pub.summary.groups = a->n_searchable;
   report->pub.summary.folded = model->n_folded;
@@ -151,7 +151,8 @@ static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
   to->measured = from->measured;
   to->searchable = to->permutable_c = from->searchable;
   to->permutable_k = to->permutable_k && !p->plan->held[to->group_k - 1];
-  if (from->reason != p->analysis->layers[l].reason) to->reason = keep(report, from->reason, &ok);
+  if (from->reason != p->analysis->layers[l].reason)
+    to->reason = copy_text(report, from->reason, &ok);
   return ok;
 }
 
@@ -161,14 +162,14 @@ lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, la
   for (int g = 0; ok && g < report->pub.n_groups; g++) {
     if (!p->plan->held[g]) continue;
     report->groups[g].frozen = true;
-    report->groups[g].cause = keep(report, p->held_cause[g], &ok);
+    report->groups[g].cause = copy_text(report, p->held_cause[g], &ok);
     report->pub.summary.groups--;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_look(laci_report *report, const laci_job *job, const lac_options *options,
-                            lac_error *err) {
+lac_status laci_report_measure(laci_report *report, const laci_job *job, const lac_options *options,
+                               lac_error *err) {
   laci_pruning *found = NULL;
   const laci_mask_rule rule = laci_rule_of(options);
   lac_status st = laci_pruning_create(job->analysis, rule.pattern, &found, err);
@@ -180,7 +181,7 @@ lac_status laci_report_look(laci_report *report, const laci_job *job, const lac_
   for (int l = 0; l < report->pub.n_layers; l++) {
     report->layers[l].pruned = report->layers[l].was_pruned;
   }
-  laci_report_sum(report);
+  laci_report_compute_sums(report);
   return LAC_OK;
 }
 
@@ -252,9 +253,9 @@ lac_status laci_report_add_verification(laci_report *report, const laci_pruning 
   summary->verification = states[found->state];
   char said[LACI_SAID];
   laci_verification_text(&p->verification, said);
-  if (said[0]) summary->verification_text = keep(report, said, &ok);
-  if (found->reason[0]) summary->skipped_reason = keep(report, found->reason, &ok);
-  if (found->first_skipped) summary->reached = keep(report, found->first_skipped, &ok);
+  if (said[0]) summary->verification_text = copy_text(report, said, &ok);
+  if (found->reason[0]) summary->skipped_reason = copy_text(report, found->reason, &ok);
+  if (found->first_skipped) summary->reached = copy_text(report, found->first_skipped, &ok);
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
@@ -272,7 +273,7 @@ static bool add_group(laci_report *report, const laci_pruning *p, int g) {
   to->kept = found->kept;
   to->upper_bound = found->upper;
   to->efficacy = laci_found_efficacy(found);
-  to->strategy = keep(report, found->strategy, &ok);
+  to->strategy = copy_text(report, found->strategy, &ok);
   to->iterations = found->iterations;
   to->proven = found->proven;
   return ok;
@@ -300,11 +301,11 @@ lac_status laci_report_fill(laci_report *report, laci_pruning *p, lac_error *err
   if (st) return st;
   report->pub.summary.interrupted = p->interrupted;
   report->pub.summary.search_seconds = p->search_seconds;
-  laci_report_sum(report);
+  laci_report_compute_sums(report);
   return LAC_OK;
 }
 
-void laci_report_sum(laci_report *report) {
+void laci_report_compute_sums(laci_report *report) {
   lac_summary *sum = &report->pub.summary;
   sum->layers = report->pub.n_layers;
   sum->eligible = sum->permuted = sum->reordered = sum->pruned = 0;

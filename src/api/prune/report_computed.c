@@ -14,7 +14,7 @@
 #include "prune/prune.h"
 #include "sparse/measure.h"
 
-static void fill(lac_layer *to, const laci_weight_measurement *look) {
+static void fill_layer(lac_layer *to, const laci_weight_measurement *look) {
   to->measured = true;
   to->n_zeros = look->stats.n_zeros;
   to->zero_ratio = (double)look->stats.n_zeros / (double)look->stats.n_elements;
@@ -28,7 +28,7 @@ static lac_status measure(laci_report *report, const laci_job *job, int l,
                           lac_error *err) {
   laci_weight_measurement look;
   lac_status st = laci_weight_measure(view, rule, job->pool, &look, err);
-  if (!st) fill(&report->layers[l], &look);
+  if (!st) fill_layer(&report->layers[l], &look);
   if (!st && look.is_pruned) st = laci_report_add_computed_target(report, job, l, view, err);
   return st;
 }
@@ -45,7 +45,7 @@ static lac_status note_unknown(laci_report *report, int l, const char *why, lac_
   return layer->reason ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job,
+lac_status laci_report_measure_computed(laci_report *report, const laci_job *job,
                                         const lac_options *options, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_mask_rule rule = laci_rule_of(options);
@@ -65,12 +65,13 @@ lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job
       st = note_unknown(report, l, why.text, err);
     }
   }
-  laci_report_sum(report);
+  laci_report_compute_sums(report);
   return st;
 }
 
-void laci_report_look_again(laci_report *report, const laci_job *job, const lac_options *options) {
+void laci_report_remeasure_computed(laci_report *report, const laci_job *job,
+                                    const lac_options *options) {
   lac_error why = {0};
-  if (laci_report_look_at_computed(report, job, options, &why))
+  if (laci_report_measure_computed(report, job, options, &why))
     laci_log(LAC_LOG_WARNING, "computed weights were not looked at: %s", why.text);
 }

@@ -71,21 +71,22 @@ LAC_MUST_CHECK lac_status laci_report_fill(laci_report *report, laci_pruning *pr
 
 /** Measures the layers' weights in the model and sums them up; layers whose weights are pruned
  * count as pruned. Fails LAC_BAD_VALUE, too. */
-LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *job,
-                                           const lac_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_measure(laci_report *report, const laci_job *job,
+                                              const lac_options *options, lac_error *err);
 
 /** Measures the computed weights of the job's network without storing them, adds the targets'
  * answers for them, and sums up. Weights that cannot be evaluated stay unmeasured; the log says
  * why. Call it last. Fails LAC_NO_MEMORY, LAC_IO. (report_computed.c) */
-LAC_MUST_CHECK lac_status laci_report_look_at_computed(laci_report *report, const laci_job *job,
+LAC_MUST_CHECK lac_status laci_report_measure_computed(laci_report *report, const laci_job *job,
                                                        const lac_options *options, lac_error *err);
 
-/** Does laci_report_look_at_computed after the network was changed: a failure is only a warning,
+/** Does laci_report_measure_computed after the network was changed: a failure is only a warning,
  * since the change cannot be undone. (report_computed.c) */
-void laci_report_look_again(laci_report *report, const laci_job *job, const lac_options *options);
+void laci_report_remeasure_computed(laci_report *report, const laci_job *job,
+                                    const lac_options *options);
 
 /** Computes the summary's sums over the layers: pruned, permuted, kept_before, kept_after. */
-void laci_report_sum(laci_report *report);
+void laci_report_compute_sums(laci_report *report);
 /** Marks the report as unmeasured and logs this, for a model whose large weights stay in their
  * files. */
 void laci_report_leave_unmeasured(laci_report *report, const char *path);

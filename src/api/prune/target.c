@@ -25,7 +25,7 @@ lac_status laci_targets_find(const lac_options *options, laci_target_choice **ch
   return st;
 }
 
-static const char *keep(laci_report *report, const char *text, bool *ok) {
+static const char *copy_text(laci_report *report, const char *text, bool *ok) {
   const char *copy = text && text[0] ? laci_arena_text(&report->arena, text) : NULL;
   *ok = *ok && (copy || !text || !text[0]);
   return copy;
@@ -37,19 +37,19 @@ static const char *gain_text(laci_report *report, const laci_target *target,
   if (!gain) return NULL;
   (void)snprintf(text, sizeof text, "%s: %s", gain->of,
                  laci_target_source_text(target, gain->source, source));
-  return keep(report, text, ok);
+  return copy_text(report, text, ok);
 }
 
 /* Counts an answer. by: 1, or -1 to undo it. */
-static void count(lac_target_report *to, lac_target_answer answer, int by) {
+static void count_answer(lac_target_report *to, lac_target_answer answer, int by) {
   to->n_dense += by * (answer == LAC_TARGET_DENSE);
   to->n_taken += by * (answer == LAC_TARGET_TAKEN);
   to->n_refused += by * (answer == LAC_TARGET_REFUSED);
   to->n_not_stated += by * (answer == LAC_TARGET_NOT_STATED);
 }
 
-static lac_status judge(laci_report *report, const laci_target_choice *choice,
-                        const laci_target_layer *seen, lac_target_layer *to, lac_error *err) {
+static lac_status judge_layer(laci_report *report, const laci_target_choice *choice,
+                              const laci_target_layer *seen, lac_target_layer *to, lac_error *err) {
   laci_target_answer found;
   bool ok = true;
   lac_status st = laci_target_judge(choice, seen, &found, err);
@@ -59,7 +59,7 @@ static lac_status judge(laci_report *report, const laci_target_choice *choice,
                            .pays = found.pays,
                            .gain = found.gain ? found.gain->times : 0,
                            .gain_of = gain_text(report, choice->target, found.gain, &ok),
-                           .reason = keep(report, found.reason, &ok)};
+                           .reason = copy_text(report, found.reason, &ok)};
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
@@ -75,13 +75,13 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
     laci_analysis_target_layer(a, l, &seen);
     const uint8_t *fresh = pruning ? pruning->weights[a->layers[l].stored] : NULL;
     if (fresh) seen.view.bytes = fresh;
-    lac_status st = judge(report, &job->targets[target], &seen, &layers[l], err);
+    lac_status st = judge_layer(report, &job->targets[target], &seen, &layers[l], err);
     if (st) return st;
-    count(to, layers[l].answer, 1);
+    count_answer(to, layers[l].answer, 1);
   }
   for (int l = a->n_layers; l < a->n_rows; l++) { /* dense, until the computed weight is measured */
     layers[l].reason = report->layers[l].reason;
-    count(to, LAC_TARGET_DENSE, 1);
+    count_answer(to, LAC_TARGET_DENSE, 1);
   }
   return LAC_OK;
 }
@@ -94,9 +94,9 @@ lac_status laci_report_add_computed_target(laci_report *report, const laci_job *
     lac_target_layer *to = &report->target_layers[t][l];
     laci_analysis_target_layer(job->analysis, l, &seen);
     seen.view = *view;
-    count(&report->targets[t], to->answer, -1);
-    st = judge(report, &job->targets[t], &seen, to, err);
-    count(&report->targets[t], to->answer, 1);
+    count_answer(&report->targets[t], to->answer, -1);
+    st = judge_layer(report, &job->targets[t], &seen, to, err);
+    count_answer(&report->targets[t], to->answer, 1);
   }
   return st;
 }
@@ -113,7 +113,7 @@ lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
   if (!targets || !report->target_layers) return laci_fail_memory(err, "the report");
   for (int t = 0; t < options->n_targets; t++) {
     const laci_target *target = job->targets[t].target;
-    targets[t] = (lac_target_report){.name = keep(report, options->targets[t], &ok),
+    targets[t] = (lac_target_report){.name = copy_text(report, options->targets[t], &ok),
                                      .title = target->title,
                                      .needs = target->needs};
     lac_status st = add_layers(report, job, pruning, t, err);

@@ -29,14 +29,14 @@ struct lac_engine {
                      requested since the last run */
 };
 
-const char *laci_engine_wanted(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
+const char *laci_engine_or_default(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
 
-lac_dtype laci_dtype_here(const char *engine, lac_dtype wanted) {
+lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted) {
   return wanted == LAC_DTYPE_BF16 && laci_engine_lacks_bf16(engine) ? LAC_DTYPE_F32 : wanted;
 }
 
-lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted) {
-  const lac_dtype here = laci_dtype_here(engine, wanted);
+lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted) {
+  const lac_dtype here = laci_dtype_supported(engine, wanted);
   if (here != wanted) {
     laci_log(LAC_LOG_WARNING,
              "this processor has no bf16 instructions (AVX512-BF16): it computes in f32");
@@ -44,7 +44,7 @@ lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted) {
   return here;
 }
 
-void laci_log_exact(const laci_engine_exact *exact, int n_nodes) {
+void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes) {
   if (exact->n_nodes == 0) return;
   laci_log(LAC_LOG_INFO, "%d of %d node%s run%s exactly, which is slow: %s", exact->n_nodes,
            n_nodes, laci_plural(n_nodes), exact->n_nodes == 1 ? "s" : "", exact->reason);
@@ -98,7 +98,7 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
                              lac_engine **engine, lac_error *err) {
   laci_budget budget = laci_budget_of(options ? options->max_memory : 0);
   lac_status st = laci_model_engine(model, options, &budget, engine, err);
-  if (!st) laci_log_parts(*engine);
+  if (!st) laci_log_engine_parts(*engine);
   return st;
 }
 
@@ -120,8 +120,8 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   st = convert_shapes(options, &shapes, err);
   if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
   if (!st) {
-    const char *name = laci_engine_wanted(options->engine);
-    made->dtype = laci_dtype_that_runs(name, options->dtype);
+    const char *name = laci_engine_or_default(options->engine);
+    made->dtype = laci_dtype_supported_or_warn(name, options->dtype);
     made->n_nodes = model->graph->n_nodes;
     laci_engine_options o = {.engine = name,
                              .threads = options->threads,
@@ -210,9 +210,9 @@ const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
   return laci_engine_result(engine->engine, output);
 }
 
-void laci_log_parts(const lac_engine *engine) {
+void laci_log_engine_parts(const lac_engine *engine) {
   const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
-  laci_log_exact(&exact, engine->n_nodes);
+  laci_log_exact_nodes(&exact, engine->n_nodes);
 }
 
 /* Returns the port with its actual shape, and its elements in the port's type. */

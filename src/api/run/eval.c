@@ -180,13 +180,13 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   st = laci_model_engine(model, &o, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
-  if (!e->quiet) laci_log_parts(e->engine);
+  if (!e->quiet) laci_log_engine_parts(e->engine);
   return fit_output(e, err);
 }
 
 /* ---- Buffers, loader, predictions ---- */
 
-static lac_status take_memory(evaluation *e, lac_error *err) {
+static lac_status alloc_buffers(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   bool whole = true;
   e->sample = laci_preprocessing_sample(&e->preprocessing);
@@ -298,12 +298,14 @@ static void evaluation_clear(evaluation *e) {
 static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
                           const lac_eval_options *options, lac_error *err) {
   lac_status st = check_options(options, err);
-  if (!st) e->dtype = laci_dtype_that_runs(laci_engine_wanted(options->engine), options->dtype);
+  if (!st)
+    e->dtype =
+        laci_dtype_supported_or_warn(laci_engine_or_default(options->engine), options->dtype);
   if (!st) st = open_data(e, model, data, options, err);
   if (!st) st = plan_network(e, model, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
   e->metrics.counts_bad = true;
-  if (!st) st = take_memory(e, err);
+  if (!st) st = alloc_buffers(e, err);
   return st ? st : open_predictions(e, model, options, err);
 }
 
@@ -318,8 +320,8 @@ static lac_status run_images(evaluation *e, int threads, lac_error *err) {
   return st;
 }
 
-static void give_result(const laci_metrics *metrics, int n_sparse, double seconds,
-                        lac_eval_result *result) {
+static void set_result(const laci_metrics *metrics, int n_sparse, double seconds,
+                       lac_eval_result *result) {
   *result = (lac_eval_result){.images = metrics->images,
                               .top1 = laci_metrics_top1(metrics),
                               .top5 = laci_metrics_top5(metrics),
@@ -328,7 +330,7 @@ static void give_result(const laci_metrics *metrics, int n_sparse, double second
   if (seconds > 0) result->images_per_second = (double)result->images / seconds;
 }
 
-static void give_facts(const lac_engine *engine, lac_eval_result *result) {
+static void set_facts(const lac_engine *engine, lac_eval_result *result) {
   const lac_engine_facts about = lac_engine_about(engine);
   result->dtype = about.dtype;
   result->n_nodes = about.n_nodes;
@@ -352,8 +354,8 @@ static lac_status evaluate(evaluation *e, const lac_model *model, const char *da
     st = laci_writer_finish(e->predictions, err);
     if (!st) st = laci_writer_commit(e->predictions, err);
   }
-  if (!st) give_result(&e->metrics, laci_model_engine_sparse(e->engine), e->seconds, result);
-  if (!st) give_facts(e->engine, result);
+  if (!st) set_result(&e->metrics, laci_model_engine_sparse(e->engine), e->seconds, result);
+  if (!st) set_facts(e->engine, result);
   evaluation_clear(e);
   return st;
 }
@@ -429,5 +431,5 @@ void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *re
   for (int64_t at = 0; at < scores->images; at++) {
     laci_metrics_add_score(&metrics, &scores->scores[at]);
   }
-  give_result(&metrics, scores->n_sparse, scores->seconds, result);
+  set_result(&metrics, scores->n_sparse, scores->seconds, result);
 }

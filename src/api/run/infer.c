@@ -225,7 +225,7 @@ static const char *engine_of(const lac_infer_options *options) {
 
 /* Do the options name an engine that runs node by node? Such an engine can run networks whose sizes
  * depend on data, and returns doubles. */
-static bool is_walked(const lac_infer_options *options) {
+static bool is_run_by_node(const lac_infer_options *options) {
   const char *engine = engine_of(options);
   return engine && laci_engine_has_stepper(engine);
 }
@@ -238,11 +238,12 @@ static lac_status check_options(inference *run, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine and the engine '%s' are both wanted",
                      options->engine);
   }
-  if (is_walked(options) && options->dtype != LAC_DTYPE_F32) {
+  if (is_run_by_node(options) && options->dtype != LAC_DTYPE_F32) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
                      engine_of(options), lac_dtype_name(options->dtype));
   }
-  run->dtype = laci_dtype_that_runs(laci_engine_wanted(engine_of(options)), options->dtype);
+  run->dtype =
+      laci_dtype_supported_or_warn(laci_engine_or_default(engine_of(options)), options->dtype);
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *shape = &options->shapes[at];
     if (!shape->name || shape->rank < 0 || shape->rank > LACI_MAX_RANK) {
@@ -332,7 +333,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   laci_free(shapes);
   if (st) return st;
   laci_log_plan(*engine);
-  laci_log_parts(*engine);
+  laci_log_engine_parts(*engine);
   return keep_facts(run->result, *engine, err);
 }
 
@@ -393,7 +394,7 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
 
 /* Adds to the budget the memory of the values for these inputs, as far as sizes are known before
  * the run. */
-static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error *err) {
+static lac_status plan_steps(const inference *run, laci_budget *budget, lac_error *err) {
   int n = run->graph->n_inputs;
   laci_type *types = NULL;
   laci_input_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
@@ -415,11 +416,11 @@ static bool is_double(const inference *run, int value) {
 
 /* Returns the engine that runs node by node; NULL: use one with a plan. Plans compute in f32, so
  * networks with f64 inputs or outputs are run node by node if no engine was named. */
-static const char *find_walker(const inference *run) {
+static const char *find_stepping_engine(const inference *run) {
   const laci_graph *graph = run->graph;
   bool doubles = false;
-  if (is_walked(run->options)) return engine_of(run->options);
-  if (strcmp(laci_engine_wanted(engine_of(run->options)), LACI_ENGINE_AUTO) != 0) return NULL;
+  if (is_run_by_node(run->options)) return engine_of(run->options);
+  if (strcmp(laci_engine_or_default(engine_of(run->options)), LACI_ENGINE_AUTO) != 0) return NULL;
   for (int at = 0; at < graph->n_inputs; at++) doubles |= is_double(run, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs; at++) doubles |= is_double(run, graph->outputs[at]);
   if (!doubles) return NULL;
@@ -427,7 +428,7 @@ static const char *find_walker(const inference *run) {
   return LACI_ENGINE_EXACT;
 }
 
-static lac_status run_walk(inference *run, const lac_model *model, lac_error *err) {
+static lac_status run_steps(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
   run->result->pub.engine = laci_arena_text(&run->result->arena, run->walker);
@@ -435,11 +436,11 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   run->result->pub.n_nodes = graph->n_nodes;
   if (!run->result->pub.engine) return laci_fail_memory(err, "the result");
   laci_budget budget = laci_budget_of(run->budget.limit), planned;
-  laci_model_add_to(model, &budget);
+  laci_model_budget_stored(model, &budget);
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
   if (!st) st = laci_model_materialise(model, err); /* shapes depend on small stored tensors */
-  if (!st) st = plan_walk(run, &planned, err);
+  if (!st) st = plan_steps(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   const laci_stepper_options options = {.engine = run->walker, .pool = pool, .budget = &budget};
   if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);
@@ -637,8 +638,8 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = name_outputs(&run, folder, err);
   if (!st) st = open_outputs(&run, model, folder, err);
   if (!st) {
-    run.walker = find_walker(&run);
-    st = run.walker ? run_walk(&run, model, err) : run_planned(&run, model, err);
+    run.walker = find_stepping_engine(&run);
+    st = run.walker ? run_steps(&run, model, err) : run_planned(&run, model, err);
   }
   if (!st) st = write_outputs(&run, err);
   if (!st && result) {

@@ -22,19 +22,19 @@ LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
                                             lac_engine **engine, lac_error *err);
 
 /** Returns the name of the engine to use; name NULL: that of the default engine. */
-const char *laci_engine_wanted(const char *name);
+const char *laci_engine_or_default(const char *name);
 /** Returns the type in which the engine (NULL: the fast one) computes if `wanted` is requested: f32
  * instead of bf16 if this processor has no bf16 instructions. */
-lac_dtype laci_dtype_here(const char *engine, lac_dtype wanted);
-/** Returns the same as laci_dtype_here, and warns if the types differ; call it once, before the
- * work begins. */
-lac_dtype laci_dtype_that_runs(const char *engine, lac_dtype wanted);
+lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted);
+/** Returns the same as laci_dtype_supported, and warns if the types differ; call it once, before
+ * the work begins. */
+lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted);
 
 /** Returns laci_engine_result of the engine inside. */
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output);
 /** Logs at LAC_LOG_INFO which nodes run by slow definitions and why, if any do. */
-void laci_log_exact(const laci_engine_exact *exact, int n_nodes);
-void laci_log_parts(const lac_engine *engine);
+void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes);
+void laci_log_engine_parts(const lac_engine *engine);
 
 /** Returns laci_engine_sparse_step_count of the engine inside. */
 int laci_model_engine_sparse(const lac_engine *engine);

@@ -16,7 +16,7 @@ static const laci_engine_tuning tunings[] = {[LAC_TUNING_OFF] = LACI_TUNING_OFF,
                                              [LAC_TUNING_FULL] = LACI_TUNING_FULL};
 
 /** Stores the timings, also if making the engine failed, since the measurements are valid. */
-static void keep(laci_timings *timings) {
+static void save_timings(laci_timings *timings) {
   lac_error why = {0};
   if (laci_timings_save(timings, &why)) {
     laci_log(LAC_LOG_WARNING, "timings are not kept: %s", why.text);
@@ -25,8 +25,8 @@ static void keep(laci_timings *timings) {
 }
 
 /* Adds a hint to a failure: the automatic engine can run the network if every operator is known. */
-static lac_status name_cure(const laci_graph *graph, const laci_engine_options *options,
-                            lac_status st, lac_error *err) {
+static lac_status add_hint(const laci_graph *graph, const laci_engine_options *options,
+                           lac_status st, lac_error *err) {
   const char *name = options->engine ? options->engine : LACI_ENGINE_FAST;
   bool all = st == LAC_UNSUPPORTED && strcmp(name, LACI_ENGINE_AUTO) != 0;
   for (int n = 0; all && n < graph->n_nodes; n++)
@@ -44,11 +44,11 @@ lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_o
   }
   own.tuning = tunings[tuning];
   if (own.tuning == LACI_TUNING_OFF)
-    return name_cure(graph, &own, laci_engine_create(graph, &own, engine, err), err);
+    return add_hint(graph, &own, laci_engine_create(graph, &own, engine, err), err);
   laci_cpu_model(machine);
   lac_status st = laci_timings_open(path, machine, &own.timings, err);
   if (st) return st;
   st = laci_engine_create(graph, &own, engine, err);
-  keep(own.timings);
-  return name_cure(graph, &own, st, err);
+  save_timings(own.timings);
+  return add_hint(graph, &own, st, err);
 }

@@ -100,7 +100,7 @@ static lac_status replay_together(const tuning *t, const lac_options *pruning, l
 
 /* Stores the report's channel orders in the folder; NULL: there are none. The file of an earlier
  * run is removed in any case. A failure is only a warning. */
-static void keep_order(const char *folder, const lac_report *report) {
+static void save_order(const char *folder, const lac_report *report) {
   char path[PATH_MAX];
   lac_error err = {0};
   if (!order_path(folder, path)) return;
@@ -112,14 +112,14 @@ static void keep_order(const char *folder, const lac_report *report) {
 
 /* Stores the orders at the first event, since from then on the folder is the run's; only process 0
  * writes. */
-static void listen(const lac_train_event *event, void *context) {
+static void on_event(const lac_train_event *event, void *context) {
   const tuning *t = context;
   const lac_train_options *given = &t->options->training;
   bool writes = !given->eval_only && lac_process_group_rank(given->group) == 0;
   if (event->kind == LAC_TRAIN_BEGIN && writes) {
     const lac_report *report = t->result->pruning;
     bool searched = report && t->options->pruning.permute && !t->result->replayed;
-    if (searched || event->step == 0) keep_order(given->model_dir, searched ? report : NULL);
+    if (searched || event->step == 0) save_order(given->model_dir, searched ? report : NULL);
   }
   if (given->listener) given->listener(event, given->context);
 }
@@ -250,11 +250,11 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   if (st) return st;
   tuning t = {.model = model, .options = options, .result = result};
   lac_train_options training = options->training;
-  training.dtype = laci_dtype_that_runs(training.engine, training.dtype);
+  training.dtype = laci_dtype_supported_or_warn(training.engine, training.dtype);
   st = lac_train_check(model, data, &training, err);
   if (!st) st = make_masks(&t, err);
   if (lac_mask_count(result->mask) == 0) training.eval_first = false;
-  training.listener = listen;
+  training.listener = on_event;
   training.context = &t;
   return st ? st : lac_train(model, data, result->mask, &training, &result->training, err);
 }

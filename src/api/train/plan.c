@@ -63,8 +63,8 @@ static lac_status resolve_images(const char *data, const lac_train_options *o,
   return laci_preprocessing_check(p, err);
 }
 
-lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
-                           lac_error *err) {
+lac_status laci_train_open_data(const char *data, const lac_train_options *o, laci_train_plan *plan,
+                                lac_error *err) {
   lac_status st = laci_parts_find(data, use_of(o), &plan->parts, err);
   if (st) return st;
   const char *train = plan->parts.train, *test = plan->parts.test;
@@ -94,7 +94,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
   lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  st = laci_train_open(data, options, &plan, err);
+  st = laci_train_open_data(data, options, &plan, err);
   if (!st) {
     *found = (lac_train_data){.format = laci_dataset_format(plan.set),
                               .images = laci_dataset_count(plan.set),

@@ -45,7 +45,7 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
 
 /** Gives a piecewise schedule its stages if the recipe has none: those of the first recipe, at the
  * same fractions of the training. */
-static void give_stages(laci_training_recipe *r) {
+static void set_default_stages(laci_training_recipe *r) {
   int n;
   const laci_training_recipe *first = laci_training_recipes(&n);
   if (r->schedule != LACI_SCHEDULE_PIECEWISE || r->n_stages > 0) return;
@@ -118,15 +118,15 @@ lac_status laci_train_recipe(const lac_train_options *o, laci_training_recipe *r
   if (!o->augment) r->augment = false;
   lac_status st = LAC_OK;
   if (o->n_boundaries) st = set_stages(o, r, err);
-  else give_stages(r);
+  else set_default_stages(r);
   if (!st && o->decay >= 0 && !o->n_boundaries) st = set_decay(o, r, err);
   return st ? st : change_optimizer(o, r, err);
 }
 
 /** Writes the setting of an explicit rate, which does not depend on the batch size. */
-static void show_rate(const lac_train_options *o, laci_training_recipe *r) {
+static void set_rate(const lac_train_options *o, laci_training_recipe *r) {
   if (o->batch) r->batch = o->batch;
-  else if (!r->batch && laci_dtype_here(o->engine, o->dtype) == LAC_DTYPE_BF16)
+  else if (!r->batch && laci_dtype_supported(o->engine, o->dtype) == LAC_DTYPE_BF16)
     r->batch = LACI_BATCH_BF16;
   if (o->rate < 0) return;
   r->rate = o->rate;
@@ -143,7 +143,7 @@ lac_status lac_train_settings(const lac_train_options *options, lac_train_settin
   if (st) return st;
   const laci_training_recipe *named = laci_training_recipe_find(r.name);
   *n = 0;
-  show_rate(options, &r);
+  set_rate(options, &r);
   for (int k = 0; k < LACI_RECIPE_SETTINGS; k++) {
     lac_train_setting *row = &settings[*n];
     char usual[sizeof row->value];

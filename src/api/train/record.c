@@ -29,8 +29,8 @@ struct laci_train_record {
   char curves[PATH_MAX];
 };
 
-lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed, int64_t steps,
-                           lac_error *err) {
+lac_status laci_train_mark_folder(const char *folder, const char *network, uint64_t seed,
+                                  int64_t steps, lac_error *err) {
   char path[PATH_MAX], started[32] = "";
   time_t now = time(NULL);
   struct tm parts;

@@ -12,8 +12,8 @@ typedef struct lac_train_event lac_train_event;
 
 /** Writes run.json, which marks the folder as one of a training run: program, network's name, seed,
  * steps, time of the start. Fails LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed,
-                                          int64_t steps, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_mark_folder(const char *folder, const char *network,
+                                                 uint64_t seed, int64_t steps, lac_error *err);
 
 /** log.jsonl, TensorBoard events and curves.svg of a run. */
 typedef struct laci_train_record laci_train_record;

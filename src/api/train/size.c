@@ -13,8 +13,8 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
   lac_train_options own = *options;
-  own.dtype = laci_dtype_here(options->engine, options->dtype);
-  st = laci_train_open(data, &own, &plan, err);
+  own.dtype = laci_dtype_supported(options->engine, options->dtype);
+  st = laci_train_open_data(data, &own, &plan, err);
   if (!st) st = laci_train_resolve(&own, &plan, err);
   if (!st) {
     *found = (lac_train_size){

@@ -28,7 +28,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   if (st) return st;
   laci_train_plan plan = {0};
   lac_train_options own = *options;
-  own.dtype = laci_dtype_that_runs(options->engine, options->dtype);
+  own.dtype = laci_dtype_supported_or_warn(options->engine, options->dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
   *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
@@ -54,7 +54,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
   lac_train_options own = *options;
-  own.dtype = laci_dtype_here(options->engine, options->dtype);
+  own.dtype = laci_dtype_supported(options->engine, options->dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   st = laci_training_prepare(&t, data, err);
   if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);

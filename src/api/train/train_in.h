@@ -55,9 +55,9 @@ LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_
 
 /** Returns the masks in the form for the engine; the caller frees *weights. The masks in a
  * checkpoint that the run continues must be the same, or continuing fails (train/loop_state.c). */
-LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
-                                                    laci_engine_weight **weights, int *n_weights,
-                                                    lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_engine_masks(const laci_training *t, const lac_mask *mask,
+                                                     laci_engine_weight **weights, int *n_weights,
+                                                     lac_error *err);
 /** Fills t->masks: all masks in one buffer, each at its weight's offset. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,

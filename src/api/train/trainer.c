@@ -32,13 +32,13 @@ static void log_plan(const laci_trainer *trainer, bool remat) {
   }
 }
 
-static void warn_of_left(const laci_untrained *left, const char *why) {
+static void warn_of_untrained(const laci_untrained *left, const char *why) {
   if (left->n == 0) return;
   laci_log(LAC_LOG_WARNING, "%s%s: %s", left->first, left->n > 1 ? " and others" : "", why);
 }
 
 /** Logs which weights are not trained although one might expect it. */
-static lac_status log_left(const laci_training *t, lac_error *err) {
+static lac_status log_untrained(const laci_training *t, lac_error *err) {
   const laci_graph *model = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
   laci_untrained left;
@@ -55,21 +55,21 @@ static lac_status log_left(const laci_training *t, lac_error *err) {
         left.n == 1 ? "s" : "", left.n == 1 ? "it is" : "they are", left.first);
   }
   left = laci_untrained_of_products(model, g);
-  warn_of_left(&left,
-               "not trained: taken for constants, since they meet the images before any "
-               "weight does, are in a Constant node, or are no f32");
+  warn_of_untrained(&left,
+                    "not trained: taken for constants, since they meet the images before any "
+                    "weight does, are in a Constant node, or are no f32");
   left = laci_untrained_without_gradient(g);
-  warn_of_left(&left, "no gradient reaches them, only the decay of weights does");
+  warn_of_untrained(&left, "no gradient reaches them, only the decay of weights does");
   return LAC_OK;
 }
 
 /** Adds to the budget the memory in addition to the trainer's: the model as read and as written
  * back, masks, and batches of images that are loaded ahead. */
-static void add_around(const laci_training *t, laci_budget *budget) {
+static void budget_around(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
   int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
-  laci_model_add_to(t->model, budget);
-  laci_model_add_to(t->model, budget);
+  laci_model_budget_stored(t->model, budget);
+  laci_model_budget_stored(t->model, budget);
   laci_budget_add(budget, laci_bytes_of(images, laci_preprocessing_sample(p) * sizeof(float)),
                   "batches of %d images", t->plan->batch);
 }
@@ -77,7 +77,7 @@ static void add_around(const laci_training *t, laci_budget *budget) {
 lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, lac_error *err) {
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
-  lac_status st = laci_training_known_masks(t, mask, &weights, &n_weights, err);
+  lac_status st = laci_training_engine_masks(t, mask, &weights, &n_weights, err);
   laci_budget budget = laci_budget_of(t->options->max_memory);
   laci_trainer_options o = {.graph = laci_training_graph_options(t),
                             .optimizer = t->plan->recipe.optimizer,
@@ -91,12 +91,12 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
                             .ema = t->options->ema,
                             .shared = t->plan->processes > 1,
                             .budget = &budget};
-  add_around(t, &budget);
+  budget_around(t, &budget);
   if (!st) st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
   laci_free(weights);
   if (!st) st = laci_training_check_fit(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = laci_training_set_masks(t, mask, err);
-  if (!st) st = log_left(t, err);
+  if (!st) st = log_untrained(t, err);
   if (!st) log_plan(t->trainer, t->options->remat);
   return st;
 }
