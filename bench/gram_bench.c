@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/least.h"
+#include "base/min.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/gram/gram.h"
@@ -125,7 +125,7 @@ static void run_peer(const work *w, bool with_dense) {
   const int n = (int)w->columns;
   for (int64_t group = 0; group < w->unfold->groups; group++) {
     for (int64_t first = 0; first < w->positions; first += BLOCK) {
-      const int k = (int)laci_least(BLOCK, w->positions - first);
+      const int k = (int)laci_min(BLOCK, w->positions - first);
       laci_unfold_lines to = {w->unfold, w->pruned, group, first, k, NULL, w->lines, BLOCK};
       laci_unfold_fill(&to, 0, n);
       ssyrk(ROWS, UPPER, PLAIN, n, k, 1, w->lines, BLOCK, 0, w->product, n);

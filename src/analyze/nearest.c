@@ -11,7 +11,7 @@
 
 enum { LONGEST = 64, SHOWN = 3 };
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* Returns the smallest edit distance between text and a substring of name (P. H. Sellers, 1980).
  * row[i]: distance of the first i characters of text to a substring that ends at the current
@@ -22,11 +22,11 @@ static int edits_to_part(const char *text, int n, const char *name) {
   for (const char *at = name; *at; at++) {
     int diagonal = 0; /* row[0] stays 0: a substring may begin anywhere */
     for (int i = 1; i <= n; i++) {
-      int edits = least(diagonal + (text[i - 1] != *at), least(row[i], row[i - 1]) + 1);
+      int edits = min_int(diagonal + (text[i - 1] != *at), min_int(row[i], row[i - 1]) + 1);
       diagonal = row[i];
       row[i] = edits;
     }
-    fewest = least(fewest, row[n]);
+    fewest = min_int(fewest, row[n]);
   }
   return fewest;
 }
@@ -47,7 +47,7 @@ static const char *layer_name(const laci_analysis *analysis, int l) {
 
 static int edits_to_layer(const laci_analysis *analysis, int l, const char *text, int n) {
   const char *weight = laci_layer_weight_name(analysis, &analysis->layers[l]);
-  return least(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
+  return min_int(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
 }
 
 /** Finds the layers with the smallest edit distance, at most SHOWN, of equals the first. */

@@ -10,7 +10,7 @@
 
 enum { LONGEST = 64, MOST_EDITS = 3, SHORTEST_STEM = 4 };
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* Returns the edit distance of two words. row[i][j]: edits from the first i characters of a to the
  * first j characters of b. */
@@ -23,9 +23,9 @@ static int edit_distance(const char *a, const char *b) {
     row[i][0] = i;
     for (int j = 1; j <= n_b; j++) {
       int edits = row[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-      edits = least(edits, least(row[i - 1][j], row[i][j - 1]) + 1);
+      edits = min_int(edits, min_int(row[i - 1][j], row[i][j - 1]) + 1);
       bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      row[i][j] = swapped ? least(edits, row[i - 2][j - 2] + 1) : edits;
+      row[i][j] = swapped ? min_int(edits, row[i - 2][j - 2] + 1) : edits;
     }
   }
   return row[n_a][n_b];
@@ -67,8 +67,8 @@ static const char *only_related(relation *holds, const char *text, size_t mark,
 /* Returns how many letters may be wrong: a third, rounded up, but never half of them. */
 static int most_edits(const char *letters) {
   int n = (int)strlen(letters), edits = (n + 2) / 3;
-  edits = least(edits, MOST_EDITS);
-  return least(edits, (n - 1) / 2);
+  edits = min_int(edits, MOST_EDITS);
+  return min_int(edits, (n - 1) / 2);
 }
 
 const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n) {

@@ -20,7 +20,7 @@
 
 #include "base/divide.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "calibrate/inverse_in.h"
@@ -156,7 +156,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
   const int64_t n = a->fit->columns;
   const float rho = (float)a->rho;
   for (int64_t part = begin; part < end; part++) {
-    const int64_t first = part * at_once, last = laci_least(first + at_once, a->fit->rows);
+    const int64_t first = part * at_once, last = laci_min(first + at_once, a->fit->rows);
     for (int step = 0; step < STEPS_A_RHO; step++) {
       for (int64_t at = first * n; at < last * n; at++) {
         a->b[at] = a->g[at] - a->v[at] + rho * a->d[at];

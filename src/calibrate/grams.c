@@ -8,7 +8,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/gram/gram.h"
@@ -38,7 +38,7 @@ static int batches_to_collect(const laci_unfold *u) {
                 positions = laci_unfold_positions(u);
   if (bytes == 0 || positions == 0 || laci_unfold_columns(u) < WIDE) return 1;
   int64_t n = FEW_POSITIONS / positions;
-  n = laci_least(laci_least(n, waiting_bytes / bytes), MOST_WAITING);
+  n = laci_min(laci_min(n, waiting_bytes / bytes), MOST_WAITING);
   return n > 1 ? (int)n : 1;
 }
 
@@ -101,7 +101,7 @@ void laci_grams_clear(laci_grams *g) {
 static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
     const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_sums, (uint64_t)i);
-    g->positions[i] = laci_least(laci_int_from_f(at * (double)all / (double)taken), all - 1);
+    g->positions[i] = laci_min(laci_int_from_f(at * (double)all / (double)taken), all - 1);
   }
 }
 

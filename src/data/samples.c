@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "data/samples_in.h"
 #include "data/shuffle.h"
 
@@ -15,11 +15,11 @@ enum { MOST_COPIES = 1000 };
 static lac_status count_samples(laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
-  s->taken = laci_least(o->n, s->available);
+  s->taken = laci_min(o->n, s->available);
   if (o->judging_most > 0) {
     int64_t spared = s->available - o->judging_least, half = s->available / 2;
-    s->taken = laci_least(s->taken, spared > half ? spared : half > 0 ? half : 1);
-    s->judging = laci_least(s->available - s->taken, o->judging_most);
+    s->taken = laci_min(s->taken, spared > half ? spared : half > 0 ? half : 1);
+    s->judging = laci_min(s->available - s->taken, o->judging_most);
   }
   if (o->held_back_part > 0) {
     s->held_back = s->taken / o->held_back_part;

@@ -17,7 +17,7 @@
 #include "analyze/analyze.h"
 #include "base/binomial.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/log.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
@@ -129,7 +129,7 @@ typedef struct trial {
 static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {
-    int64_t batch = laci_least(t->cut->judging_batch, end - at);
+    int64_t batch = laci_min(t->cut->judging_batch, end - at);
     const laci_compare_options how = {.first = t->samples->count + at,
                                       .n = (end - at) / batch * batch,
                                       .batch = batch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/winograd4: every variant, in any blocks and parts, between any layouts, against the
  * definition, bit by bit; that against the direct product; and nothing is written but results. */
-#include "base/least.h"
+#include "base/min.h"
 #include "cpu/cpu.h"
 #include "kernel/sparse/winograd4.h"
 #include "support/sparse_case.h"
@@ -133,10 +133,10 @@ static void clear(made *m) {
 }
 
 /* Calls a part's kernel for [0, n), `each` at a time. */
-#define IN_PARTS(n, each, call)                                 \
-  for (int64_t part = 0; part < (n); part += (each)) {          \
-    const int64_t of[2] = {part, laci_least(part + (each), n)}; \
-    call;                                                       \
+#define IN_PARTS(n, each, call)                               \
+  for (int64_t part = 0; part < (n); part += (each)) {        \
+    const int64_t of[2] = {part, laci_min(part + (each), n)}; \
+    call;                                                     \
   }
 
 /* By blocks of so many units, in parts of so many channels and points. */
@@ -146,7 +146,7 @@ static void run(const made *m, const laci_sparse_operands *o, int64_t units, int
   const int64_t in = w->sources, out = w->window.channels_out;
   for (int64_t first = 0; first < w->n_units; first += units) {
     const laci_winograd4_block b =
-        laci_winograd4_block_of(w, first, laci_least(first + units, w->n_units));
+        laci_winograd4_block_of(w, first, laci_min(first + units, w->n_units));
     const size_t n_points = (size_t)laci_winograd4_floats(w, &b, in);
     const size_t n_sums = (size_t)laci_winograd4_floats(w, &b, out);
     float *points = malloc(n_points * sizeof *points), *sums = malloc(n_sums * sizeof *sums);

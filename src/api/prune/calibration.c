@@ -11,7 +11,7 @@
 #include "api/run/eval_in.h"
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "data/samples.h"
@@ -103,7 +103,7 @@ static lac_status check_judging(const laci_graph *graph, const lac_calibration *
                    "%s: %lld samples, too few to say with %g %% confidence that at most %g %s are "
                    "lost: wanted %lld or more, of which %lld judge",
                    c->data, (long long)laci_samples_available(samples), 100 * LACI_DROP_CONFIDENCE,
-                   c->max_drop, unit, (long long)(least + laci_least(least, c->samples)),
+                   c->max_drop, unit, (long long)(least + laci_min(least, c->samples)),
                    (long long)least);
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min.h"
 #include "kernel/convolution/pixels_avx512.h"
 #include "kernel/convolution/weight_gradient.h"
 
@@ -207,9 +207,9 @@ void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
     memset(first, 0, row * sizeof *first);
   }
   for (b.n = part->n_first; b.n < part->n_last; b.n += b.images) {
-    b.images = laci_least(b.most.images, part->n_last - b.n);
+    b.images = laci_min(b.most.images, part->n_last - b.n);
     for (b.row = 0; b.row < g->out_h; b.row += b.rows) {
-      b.rows = laci_least(b.most.rows, g->out_h - b.row);
+      b.rows = laci_min(b.most.rows, g->out_h - b.row);
       add_band(g, part, &b);
     }
   }

@@ -56,7 +56,7 @@ static layout layout_of(const laci_unfold *u) {
   layout l = {.y = side_of(&u->axis[1]), .x = side_of(&u->axis[2])};
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
-  l.images = laci_least(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
+  l.images = laci_min(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
   /* Zeros at the end: for the largest displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
   l.image_stride = laci_gram_whole(l.y.in * l.wide + more);
@@ -284,8 +284,8 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
     p.i = tile / c->tiles * TILE;
     p.j = tile % c->tiles * TILE;
     if (c->half && p.ey == 0 && (p.ex < 0 || (p.ex == 0 && p.j < p.i))) continue;
-    p.m = (int)laci_least(TILE, u->channels - p.i);
-    p.n = (int)laci_least(TILE, u->channels - p.j);
+    p.m = (int)laci_min(TILE, u->channels - p.i);
+    p.n = (int)laci_min(TILE, u->channels - p.j);
     sum_image(c, &p);
     take_rows(c, &p);
     take_columns(c, &p);
@@ -320,7 +320,7 @@ void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
   c.tiles = laci_ceil_div(u->channels, TILE);
   for (f.group = 0; f.group < u->groups; f.group++) {
     for (int64_t first = 0; first < u->images; first += l.images) {
-      c.n = laci_least(l.images, u->images - first);
+      c.n = laci_min(l.images, u->images - first);
       lay_out(&c, &f, gram->pruned + first * image, pruned, pool);
       c.left = pruned;
       c.out = gram->h + f.group * columns * columns;

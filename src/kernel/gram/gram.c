@@ -45,11 +45,11 @@ typedef struct block {
 
 static int64_t groups_at_once(const laci_unfold *u) {
   const int64_t some = COLUMNS_AT_ONCE / laci_unfold_columns(u);
-  return some < 1 ? 1 : laci_least(some, u->groups);
+  return some < 1 ? 1 : laci_min(some, u->groups);
 }
 
 static int64_t distance_of(const laci_unfold *u) {
-  return laci_gram_apart(laci_least(BLOCK, laci_unfold_positions(u)));
+  return laci_gram_apart(laci_min(BLOCK, laci_unfold_positions(u)));
 }
 
 uint64_t laci_gram_scratch(const laci_unfold *u, bool with_dense) {
@@ -72,8 +72,8 @@ static void fill(int64_t begin, int64_t end, void *context) {
                                   .positions = b->gram->positions,
                                   .lines = b->to + group * b->columns * distance,
                                   .distance = distance};
-    laci_unfold_fill(&to, column, laci_least(column + end - at, b->columns));
-    at += laci_least(end - at, b->columns - column) - 1;
+    laci_unfold_fill(&to, column, laci_min(column + end - at, b->columns));
+    at += laci_min(end - at, b->columns - column) - 1;
   }
 }
 
@@ -86,8 +86,8 @@ static void multiply(int64_t begin, int64_t end, void *context) {
     if (b->half && j < i) continue;
     const int64_t line = group * b->columns;
     const laci_dots dots = {
-        .m = (int)laci_least(TILE, b->columns - i),
-        .n = (int)laci_least(TILE, b->columns - j),
+        .m = (int)laci_min(TILE, b->columns - i),
+        .n = (int)laci_min(TILE, b->columns - j),
         .a = b->left + (line + i) * distance,
         .b = b->right + (line + j) * distance,
         .lda = distance,
@@ -139,9 +139,9 @@ void laci_gram_add(const laci_gram *gram, laci_pool *pool) {
   b.tiles = laci_ceil_div(b.columns, TILE);
   b.n_tiles = b.tiles * b.tiles;
   for (b.group = 0; b.group < u->groups; b.group += some) {
-    b.n_groups = laci_least(some, u->groups - b.group);
+    b.n_groups = laci_min(some, u->groups - b.group);
     for (b.first = 0; b.first < positions; b.first += size) {
-      b.n = laci_least(size, positions - b.first);
+      b.n = laci_min(size, positions - b.first);
       add_block(&b, pool);
     }
   }
@@ -157,10 +157,10 @@ typedef struct mirror {
 static void mirror_rows(int64_t begin, int64_t end, void *context) {
   const mirror *m = context;
   const int64_t n = m->columns;
-  for (int64_t from = 0; from < laci_least(end * TILE, n); from += TILE) { /* block by block, which
+  for (int64_t from = 0; from < laci_min(end * TILE, n); from += TILE) { /* block by block, which
                                                                               stays in the cache */
-    for (int64_t i = begin * TILE; i < laci_least(end * TILE, n); i++) {
-      for (int64_t j = from; j < laci_least(from + TILE, i); j++) m->h[i * n + j] = m->h[j * n + i];
+    for (int64_t i = begin * TILE; i < laci_min(end * TILE, n); i++) {
+      for (int64_t j = from; j < laci_min(from + TILE, i); j++) m->h[i * n + j] = m->h[j * n + i];
     }
   }
 }

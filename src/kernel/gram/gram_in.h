@@ -4,7 +4,7 @@
 #ifndef LACI_KERNEL_GRAM_GRAM_IN_H
 #define LACI_KERNEL_GRAM_GRAM_IN_H
 
-#include "base/least.h"
+#include "base/min.h"
 #include "kernel/gram/dots.h"
 #include "kernel/gram/gram.h"
 
@@ -29,7 +29,7 @@ static inline void laci_gram_half(laci_dots_kernel *kernel, const laci_dots *squ
   enum { STRIP = 16 };
   for (int i = 0; i < square->m; i += STRIP) {
     laci_dots strip = *square;
-    strip.m = (int)laci_least(STRIP, square->m - i);
+    strip.m = (int)laci_min(STRIP, square->m - i);
     strip.n -= i;
     strip.a += i * square->lda;
     strip.b += i * square->ldb;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min.h"
 
 int64_t laci_unfold_taps(const laci_unfold *u) {
   return u->axis[0].kernel * u->axis[1].kernel * u->axis[2].kernel;
@@ -63,8 +63,8 @@ static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t
   const int64_t before = axis->pad - t * axis->dilation; /* o * stride - before is in the input */
   int64_t low = before > 0 ? (before + axis->stride - 1) / axis->stride : 0;
   int64_t high = axis->in - 1 + before < 0 ? 0 : (axis->in - 1 + before) / axis->stride + 1;
-  low = low < o ? o : laci_least(low, o + n);
-  high = high < low ? low : laci_least(high, o + n);
+  low = low < o ? o : laci_min(low, o + n);
+  high = high < low ? low : laci_min(high, o + n);
   memset(to, 0, sizeof *to * (size_t)(low - o));
   if (low < high)
     copy_spread(from + low * axis->stride - before, axis->stride, to + (low - o), high - low);
@@ -84,7 +84,7 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
     const int64_t image = row / axis[1].out / axis[0].out;
     const int64_t i0 = meeting(&axis[0], u->transposed, o0, t0);
     const int64_t i1 = meeting(&axis[1], u->transposed, o1, t1);
-    n = laci_least(axis[2].out - o2, l->n - done);
+    n = laci_min(axis[2].out - o2, l->n - done);
     if (i0 < 0 || i1 < 0) {
       memset(line + done, 0, sizeof *line * (size_t)n);
       continue;
@@ -108,7 +108,7 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const int64_t channel_stride = axis[0].in * axis[1].in * axis[2].in;
   int64_t places[AT_ONCE]; /* offsets in the group's channel 0; -1: none */
   for (int64_t done = 0; done < l->n; done += AT_ONCE) {
-    const int64_t n = laci_least(AT_ONCE, l->n - done);
+    const int64_t n = laci_min(AT_ONCE, l->n - done);
     for (int64_t i = 0; i < n; i++) {
       const int64_t at = l->positions[l->first + done + i], o2 = at % axis[2].out;
       const int64_t row = at / axis[2].out, o1 = row % axis[1].out;
@@ -136,7 +136,7 @@ static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const int64_t width = u->groups * u->channels;
   const float *from = l->value + l->first * width + l->group * u->channels;
   for (int64_t p = 0; p < l->n; p += SQUARE) {
-    const int64_t rows = laci_least(SQUARE, l->n - p);
+    const int64_t rows = laci_min(SQUARE, l->n - p);
     for (int64_t c = begin; c < end; c++) {
       for (int64_t i = 0; i < rows; i++)
         l->lines[c * l->distance + p + i] = from[(p + i) * width + c];
@@ -151,7 +151,7 @@ void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end) {
                       axis[0].in * axis[1].in * axis[2].in == 1;
   if (l->positions) {
     for (int64_t column = begin, next; column < end; column = next) {
-      next = laci_least(end, (column / channels + 1) * channels);
+      next = laci_min(end, (column / channels + 1) * channels);
       gather_tap(l, column, next);
     }
   } else if (matrix) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min.h"
 #include "kernel/sparse/depthwise.h"
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/tile_isa.h"
@@ -143,7 +143,7 @@ static reading reading_of(const laci_depthwise *d, const laci_sparse_part *part)
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
   const int64_t begin = part->tile_first % d->n_each * LANES;
   const int64_t end = begin + (part->tile_last - part->tile_first) * LANES;
-  const int64_t last = laci_least(end, length), row = begin / width;
+  const int64_t last = laci_min(end, length), row = begin / width;
   reading r = {.first_row = row,
                .n_rows = (last - 1) / width - row + 1,
                .first = begin - row * width,
@@ -178,7 +178,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
   memset(line, 0, sizeof line); /* what is between rows is zero */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
-    const int64_t n = laci_least(end, r->last) - at;
+    const int64_t n = laci_min(end, r->last) - at;
     if (n > 0) sum_span(c, y * r->row_stride + x, n, LANES, line + (at - r->first));
   }
   for (int64_t at = 0; at < r->last - r->first; at += LANES, to += apart) {
@@ -332,11 +332,11 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
   laci_sparse_part some = {.tiles = part->tiles};
   for (int64_t c = part->row_first; c < part->row_last; c = some.row_last) {
     some.row_first = c;
-    some.row_last = laci_least(c + CHANNELS, part->row_last);
+    some.row_last = laci_min(c + CHANNELS, part->row_last);
     for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
       const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the end of the image block */
       some.tile_first = tile;
-      some.tile_last = laci_least(tile + d->n_together, laci_least(after, part->tile_last));
+      some.tile_last = laci_min(tile + d->n_together, laci_min(after, part->tile_last));
       if (images && only_clips(o, &some)) {
         sum_images(d, o, &some, NULL);
         continue;

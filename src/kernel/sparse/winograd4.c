@@ -4,7 +4,7 @@
 
 #include "base/divide.h"
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "kernel/variants.h"
@@ -135,7 +135,7 @@ int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
   const int64_t channels = w->sources + w->window.channels_out;
   const int64_t holds = held / (w->points * channels), lanes = holds > least ? holds : least;
   const int64_t units = (2 * lanes + w->unit - 1) / (2 * w->unit); /* rounded to the nearest */
-  return units > 1 ? laci_least(units, w->n_units) : 1;
+  return units > 1 ? laci_min(units, w->n_units) : 1;
 }
 
 /* ---- Weights ---- */

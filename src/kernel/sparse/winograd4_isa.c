@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min.h"
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/tile_isa.h"
 #include "kernel/sparse/winograd4.h"
@@ -257,7 +257,7 @@ static void take_second(const float *from, int64_t n, float *to) {
 static void one_lane_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
   const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
   const int64_t left = first < 0 ? (-first + stride - 1) / stride : 0;
-  const int64_t n = laci_least(left, s->filling->n_pixels);
+  const int64_t n = laci_min(left, s->filling->n_pixels);
   for (int64_t at = 0; at < n; at++) to[at] = 0;
   take_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
 }
@@ -446,7 +446,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
     for (int64_t part = 0; part < parts; part++) p[part] = pixels_of(w, x, unit, part);
     float *lanes = points + (unit - b->first) * LANES;
     for (int64_t s = first_last[0]; s < first_last[1]; s += together) {
-      const int64_t n = laci_least(together, first_last[1] - s);
+      const int64_t n = laci_min(together, first_last[1] - s);
       transform_columns(&p[s % parts], s / parts, n, read, columns);
       for (int64_t at = 0; at < n * read * VECTORS; at++) {
         const int64_t channel = at / VECTORS / read, i = at / VECTORS % read;
@@ -630,7 +630,7 @@ static void place_band(const laci_winograd4 *w, int64_t unit, band *to) {
   const laci_sparse_window *g = &w->window;
   const int64_t stride = w->out.row_stride;
   to->first_row = unit % w->tiles_h * SIDE;
-  to->last_row = laci_least(to->first_row + to->n * SIDE, g->out_h);
+  to->last_row = laci_min(to->first_row + to->n * SIDE, g->out_h);
   to->begin = to->first_row * stride;
   to->end = to->last_row == g->out_h ? (g->out_h - 1) * stride + g->out_w : to->last_row * stride;
   const int64_t first = to->begin / LANES, last = (to->end + LANES - 1) / LANES;
@@ -653,7 +653,7 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
 INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n, float *to) {
   const int64_t rows = rows_together(w), stride = w->out.row_stride;
   float together[SIDE][CHUNK];
-  n = laci_least(n, rows * SIDE);
+  n = laci_min(n, rows * SIDE);
   for (int64_t i = 0; rows == 1 && i < n; i++) put_together(results[i], to + i * stride);
   if (rows == 1) return;
   for (int i = 0; i < SIDE; i++) put_together(results[i], together[i]);
@@ -736,13 +736,13 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
   _Alignas(64) float line[LINE];
   band of = {.apart = laci_winograd4_apart(b, w->window.channels_out)};
   for (int64_t unit = b->first; unit < b->last; unit += of.n) {
-    of.n = laci_least(most > 1 ? most : 1, b->last - unit);
-    of.n = laci_least(of.n, w->tiles_h - unit % w->tiles_h);
+    of.n = laci_min(most > 1 ? most : 1, b->last - unit);
+    of.n = laci_min(of.n, w->tiles_h - unit % w->tiles_h);
     place_band(w, unit, &of);
     lines l = {line, (of.n * row + OVER) / LANES * LANES, first_last[0], 0};
-    const int64_t together = laci_least(TOGETHER, LINE / l.each);
+    const int64_t together = laci_min(TOGETHER, LINE / l.each);
     for (; l.first < first_last[1]; l.first += l.n) {
-      l.n = laci_least(together, first_last[1] - l.first);
+      l.n = laci_min(together, first_last[1] - l.first);
       for (int64_t c = 0; c < l.n; c++) {
         const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
         float *to = line + c * l.each + of.begin % LANES;
@@ -827,11 +827,11 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
     const tile t = tile_of(w, unit);
     const float *from = sums + (unit - b->first) * LANES;
     tile_part part = {.result = t.image_block * w->n_each + t.y * g->out_w + t.x,
-                      .n_rows = laci_least(SIDE, g->out_h - t.y),
-                      .n_columns = laci_least(SIDE, g->out_w - t.x)};
+                      .n_rows = laci_min(SIDE, g->out_h - t.y),
+                      .n_columns = laci_min(SIDE, g->out_w - t.x)};
     for (int64_t c = first_last[0]; c < first_last[1]; c = part.channel_last) {
       part.channel_first = c;
-      part.channel_last = laci_least(c + TOGETHER, first_last[1]);
+      part.channel_last = laci_min(c + TOGETHER, first_last[1]);
       if (read == READ) finish_seven(w, o, &part, from, b);
       else finish_six(w, o, &part, from, b);
     }

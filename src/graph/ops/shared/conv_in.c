@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/memory.h"
 #include "base/divide.h"
 #include "graph/ops/shared/op_in.h"
@@ -80,7 +80,7 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
   }
   int64_t start = o0 * stride - axis->pad + t * axis->dilation;
   int64_t begin = start < 0 ? laci_ceil_div(-start, stride) : 0;
-  int64_t end = laci_least(n, laci_ceil_div(axis->in - start, stride));
+  int64_t end = laci_min(n, laci_ceil_div(axis->in - start, stride));
   if (begin >= end) return;
   if (stride == 1) {
     memcpy(row + begin, line + start + begin, (size_t)(end - begin) * sizeof *row);
@@ -97,7 +97,7 @@ static void fill_row(const laci_patches *p, const double *image, int64_t kernel_
   int64_t t1 = rest % p->axis[1].kernel, t0 = rest / p->axis[1].kernel;
   while (col < col_end) {
     int64_t o2 = col % width, o1 = col / width % height, o0 = col / width / height;
-    int64_t n = laci_least(width - o2, col_end - col);
+    int64_t n = laci_min(width - o2, col_end - col);
     int64_t i1 = input_position(&p->axis[1], p->transposed, o1, t1);
     int64_t i0 = input_position(&p->axis[0], p->transposed, o0, t0);
     if (i0 < 0 || i1 < 0) {
@@ -118,13 +118,13 @@ void laci_patches_pack(const void *context, const laci_gemm_block *block, double
   const double *x = p->x + block->batch * p->channels * laci_patches_input_size(p);
   double row[RUN];
   for (int64_t col = block->col_begin; col < block->col_end; col += RUN) {
-    int64_t n = laci_least(RUN, block->col_end - col);
+    int64_t n = laci_min(RUN, block->col_end - col);
     double *first = panels + (col - block->col_begin) * depth;
     for (int64_t k = block->k_begin; k < block->k_end; k++) {
       fill_row(p, x + k / kernel * laci_patches_input_size(p), k % kernel, col, col + n, row);
       double *to = first + (k - block->k_begin) * LACI_GEMM_PANEL;
       for (int64_t at = 0; at < n; at += LACI_GEMM_PANEL, to += depth * LACI_GEMM_PANEL) {
-        int64_t lanes = laci_least(LACI_GEMM_PANEL, n - at);
+        int64_t lanes = laci_min(LACI_GEMM_PANEL, n - at);
         for (int64_t lane = 0; lane < lanes; lane++) to[lane] = row[at + lane];
       }
     }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "base/memory.h"
 #include "base/divide.h"
 
@@ -81,7 +81,7 @@ static void pack_a(int64_t begin, int64_t end, void *context) {
   const laci_gemm *g = j->gemm;
   for (int64_t task = begin; task < end; task++) {
     int64_t batch = task / j->n_panels, row0 = task % j->n_panels * ROWS;
-    int64_t n_rows = laci_least(ROWS, g->m - row0);
+    int64_t n_rows = laci_min(ROWS, g->m - row0);
     const double *a = g->a + g->a_offset[batch] + row0 * g->a_row_stride;
     double *to = j->a_panels + task * g->k * ROWS;
     for (int64_t at = 0; at < g->k; at++, a += g->a_col_stride, to += ROWS) {
@@ -101,8 +101,7 @@ static void multiply_block(const job *j, const laci_gemm_block *block, int64_t r
                            const double *b_panels) {
   const laci_gemm *g = j->gemm;
   int64_t depth = block->k_end - block->k_begin;
-  int64_t first = run * j->panels_per_run,
-          last = laci_least(first + j->panels_per_run, j->n_panels);
+  int64_t first = run * j->panels_per_run, last = laci_min(first + j->panels_per_run, j->n_panels);
   const double *a_panels = j->a_panels + block->batch % g->a_period * j->n_panels * g->k * ROWS;
   double *c = g->c + g->c_offset[block->batch];
   for (int64_t panel = first; panel < last; panel++) {
@@ -110,7 +109,7 @@ static void multiply_block(const job *j, const laci_gemm_block *block, int64_t r
     for (int64_t col = block->col_begin; col < block->col_end; col += COLS) {
       double acc[ROWS * COLS];
       j->tile(depth, a, b_panels + (col - block->col_begin) * depth, acc);
-      add_tile(acc, laci_least(ROWS, g->m - panel * ROWS), laci_least(COLS, block->col_end - col),
+      add_tile(acc, laci_min(ROWS, g->m - panel * ROWS), laci_min(COLS, block->col_end - col),
                c + panel * ROWS * g->c_row_stride + col, g->c_row_stride);
     }
   }
@@ -119,7 +118,7 @@ static void multiply_block(const job *j, const laci_gemm_block *block, int64_t r
 static void run_tasks(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const laci_gemm *g = j->gemm;
-  double *b_panels = laci_alloc((size_t)laci_least(BLOCK_K, g->k) * BLOCK_N, sizeof *b_panels);
+  double *b_panels = laci_alloc((size_t)laci_min(BLOCK_K, g->k) * BLOCK_N, sizeof *b_panels);
   if (!b_panels) {
     atomic_store(&j->no_memory, true);
     return;
@@ -129,10 +128,10 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
     int64_t col = rest % j->n_col_blocks * BLOCK_N;
     laci_gemm_block block = {.batch = rest / j->n_col_blocks,
                              .col_begin = col,
-                             .col_end = laci_least(col + BLOCK_N, g->n)};
+                             .col_end = laci_min(col + BLOCK_N, g->n)};
     for (int64_t k = 0; k < g->k; k += BLOCK_K) {
       block.k_begin = k;
-      block.k_end = laci_least(k + BLOCK_K, g->k);
+      block.k_end = laci_min(k + BLOCK_K, g->k);
       g->pack_b(g->pack_context, &block, b_panels);
       multiply_block(j, &block, run, b_panels);
     }
@@ -149,7 +148,7 @@ lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
    * A's panels are divided into runs too. Packing B again for every run costs little compared with
    * the product as long as a run keeps some panels. */
   int64_t wanted = laci_ceil_div(MIN_TASKS, gemm->n_batch * j.n_col_blocks);
-  j.n_row_runs = laci_least(wanted, laci_ceil_div(j.n_panels, 4));
+  j.n_row_runs = laci_min(wanted, laci_ceil_div(j.n_panels, 4));
   j.panels_per_run = laci_ceil_div(j.n_panels, j.n_row_runs);
   j.n_row_runs = laci_ceil_div(j.n_panels, j.panels_per_run);
   size_t n_packed = (size_t)(gemm->a_period * j.n_panels);
@@ -166,7 +165,7 @@ void laci_gemm_pack_matrix(const void *context, const laci_gemm_block *block, do
   int64_t depth = block->k_end - block->k_begin;
   const double *from = b->data + b->offset[block->batch] + block->k_begin * b->row_stride;
   for (int64_t col = block->col_begin; col < block->col_end; col += COLS) {
-    int64_t n_cols = laci_least(COLS, block->col_end - col);
+    int64_t n_cols = laci_min(COLS, block->col_end - col);
     double *to = panels + (col - block->col_begin) * depth;
     for (int64_t lane = 0; lane < n_cols; lane++) {
       const double *column = from + (col + lane) * b->col_stride;

@@ -8,7 +8,7 @@
  * are added in order and transposed to row-major at the end. So the results depend on the number of
  * threads, but on nothing else. Read next: kernel/convolution/weight_gradient.h. */
 #include "engine/cpu/onednn/convolution.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "kernel/convolution/weight_gradient.h"
 #include "engine/cpu/native/native.h"
 #include "cpu/pool.h"
@@ -56,9 +56,9 @@ static void sum_item(const weight_work *w, int64_t i, void *scratch) {
                                           .n_first = part * s->n / s->parts,
                                           .n_last = (part + 1) * s->n / s->parts,
                                           .k_first = k,
-                                          .k_last = laci_least(k + s->k_tile, s->g.k_blocks),
+                                          .k_last = laci_min(k + s->k_tile, s->g.k_blocks),
                                           .c_first = c,
-                                          .c_last = laci_least(c + s->c_tile, s->g.c_blocks),
+                                          .c_last = laci_min(c + s->c_tile, s->g.c_blocks),
                                           .sums = w->sums + part * count_floats(&s->g),
                                           .scratch = scratch};
   s->sums_of(&s->g, &some);
@@ -147,8 +147,8 @@ static bool is_balanced(int64_t items, int64_t n_threads) {
 static void share_work(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
   int64_t n_sums = laci_weight_gradient_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
-  s->k_tile = laci_least(laci_least(g->k_blocks, MOST_OUT), held);
-  s->c_tile = laci_least(g->c_blocks, held / s->k_tile);
+  s->k_tile = laci_min(laci_min(g->k_blocks, MOST_OUT), held);
+  s->c_tile = laci_min(g->c_blocks, held / s->k_tile);
   s->k_tiles = (g->k_blocks + s->k_tile - 1) / s->k_tile;
   s->c_tiles = (g->c_blocks + s->c_tile - 1) / s->c_tile;
   int64_t tiles = s->k_tiles * s->c_tiles;
@@ -156,7 +156,7 @@ static void share_work(weight_step *s, int n_threads) {
   while (s->parts < s->n && s->parts < n_threads && !is_balanced(tiles * s->parts, n_threads)) {
     s->parts++;
   }
-  s->shares = laci_least(n_threads, tiles * s->parts);
+  s->shares = laci_min(n_threads, tiles * s->parts);
   s->scratch_bytes = (laci_weight_gradient_scratch(g, s->k_tile) + 63) / 64 * 64;
 }
 

@@ -7,7 +7,7 @@
  * images are cut into bands, which threads share. Results do not depend on the number of threads.
  * Read next: kernel/convolution/winograd.h. */
 #include "engine/cpu/onednn/convolution.h"
-#include "base/least.h"
+#include "base/min.h"
 #include "graph/ops.h"
 #include "kernel/convolution/winograd.h"
 #include "engine/cpu/native/native.h"
@@ -54,9 +54,9 @@ static void convolve_shares(int64_t begin, int64_t end, void *context) {
     for (int64_t i = share * s->n_bands / s->shares; i < last; i++) {
       int64_t n = i / s->row_bands * s->images, row = i % s->row_bands * s->rows;
       const laci_winograd_band band = {.n_first = n,
-                                       .n_last = laci_least(n + s->images, s->n),
+                                       .n_last = laci_min(n + s->images, s->n),
                                        .row_first = row,
-                                       .row_last = laci_least(row + s->rows, s->g.out_h)};
+                                       .row_last = laci_min(row + s->rows, s->g.out_h)};
       s->kernel.convolve(&s->g, &band, w->x, w->transformed, w->y, scratch);
     }
   }
@@ -106,10 +106,10 @@ static bool share_work(winograd_step *s, int n_threads) {
     return false; /* too large to be divided into
                                                                 bands */
   laci_winograd_cut(&s->g, &s->rows, &s->images);
-  s->images = laci_least(s->images, (s->n + n_threads - 1) / n_threads);
+  s->images = laci_min(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;
   s->n_bands = (s->n + s->images - 1) / s->images * s->row_bands;
-  s->shares = laci_least(n_threads, s->n_bands);
+  s->shares = laci_min(n_threads, s->n_bands);
   s->scratch_bytes = (laci_winograd_scratch(&s->g, s->rows, s->images) + 63) / 64 * 64;
   return s->scratch_bytes > 0;
 }
