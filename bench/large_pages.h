@@ -23,11 +23,11 @@ static inline void *large_pages(size_t n, size_t size) {
   const size_t bytes = large_pages_bytes(n, size);
   char *pages = laci_pages_reserve(bytes + LARGE_PAGE);
   if (pages) pages += LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE;
-  if (!pages || !laci_pages_allow(pages, bytes)) {
+  if (!pages || !laci_pages_commit(pages, bytes)) {
     (void)fprintf(stderr, "not enough memory\n");
     exit(1);
   }
-  laci_pages_enlarge(pages, bytes);
+  laci_pages_use_huge(pages, bytes);
   memset(pages, 0, bytes);
   return pages;
 }

@@ -89,7 +89,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   }
   if (!st) {
     st = lac_check(model, original, &options, &report, err);
-    if (st == LAC_PROOF_FAILED) st = laci_fail_in(err, st, "%s", args->operand);
+    if (st == LAC_PROOF_FAILED) st = laci_fail_with_prefix(err, st, "%s", args->operand);
   }
   /* the report is written whether or not the check passes */
   if (!st) st = outputs_write(&plan, model, report, err);

@@ -75,7 +75,7 @@ bool group_says(const arguments *args, lac_error *err) {
   /* a failure to join usually happens in all processes */
   if (!args->group) (void)sleep(HEAD_START_S);
   if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
-  else (void)laci_fail_in(err, err->status, "process %d", rank);
+  else (void)laci_fail_with_prefix(err, err->status, "process %d", rank);
   return true;
 }
 

@@ -71,7 +71,7 @@ static lac_status read_model(const arguments *args, const char *path, lac_model 
   lac_status st = read_shared_stdin(args, &bytes, &size_bytes, err);
   if (!st) {
     st = lac_model_load_memory_with(bytes, size_bytes, &options, model, err);
-    if (st) st = laci_fail_in(err, st, "standard input");
+    if (st) st = laci_fail_with_prefix(err, st, "standard input");
   }
   laci_free(bytes);
   return st;

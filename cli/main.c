@@ -53,7 +53,8 @@ static void on_interrupt(int signal) {
     lac_interrupt(true);
     return;
   }
-  if (laci_file_sets_are_placed()) return; /* everything is done except for renaming the files */
+  if (laci_file_sets_are_being_placed())
+    return; /* everything is done except for renaming the files */
   laci_temporaries_remove();
   _exit(STATUS_OF_SIGNAL + signal);
 }

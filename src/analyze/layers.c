@@ -5,7 +5,7 @@
 #include "analyze/layers_in.h"
 #include "base/error.h"
 #include "base/divide.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "graph/constants.h"
 #include "graph/graph.h"
@@ -15,11 +15,11 @@
 /* Reads a stored float or integer tensor as doubles in the arena; NULL: no memory, or it cannot be
  * read. */
 static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {
-  laci_held held;
+  laci_acquired_bytes held;
   const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
   *n = laci_shape_count(&stored->shape);
   double *out = laci_arena_alloc(&analysis->arena, (size_t)*n, sizeof *out);
-  if (!out || laci_stored_hold(analysis->graph, stored, &held, NULL)) return NULL;
+  if (!out || laci_stored_acquire(analysis->graph, stored, &held, NULL)) return NULL;
   if (laci_dtype_is_float(stored->dtype)) {
     laci_read_f(stored->dtype, held.bytes, 0, *n, out);
   } else {
@@ -29,7 +29,7 @@ static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n
       out[k] = (double)one;
     }
   }
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   return out;
 }
 
@@ -142,10 +142,10 @@ static const char *set_norm_scales(laci_analysis *analysis, const laci_weight_so
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
   const double *g = scale ? read_doubles(analysis, source->norm.g, &count) : NULL;
   if (!g) return "there is no memory for its norms";
-  laci_held held;
-  if (laci_stored_hold(graph, v, &held, NULL)) return "its weight cannot be read for its norms";
+  laci_acquired_bytes held;
+  if (laci_stored_acquire(graph, v, &held, NULL)) return "its weight cannot be read for its norms";
   laci_compute_norms_along(v, held.bytes, layer->gain_axis, scale);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   for (int64_t k = 0; k < n; k++) {
     if (!(scale[k] > 0)) return "its weight is divided by a norm that is 0 or no number";
     scale[k] = g[k] / scale[k];

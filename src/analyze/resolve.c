@@ -246,9 +246,9 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
   laci_coupling_clear(&coupling);
-  if (!laci_budget_has(&t->budget, 0)) {
+  if (!laci_budget_allows(&t->budget, 0)) {
     st = laci_budget_check(&t->budget, "the analysis of channels", err);
-    return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
+    return laci_fail_with_prefix(err, st, "%s (%s)", node->name, node->type);
   }
   return st ? laci_fail(err, st, "%s: %s while reading how channels pass through", node->name,
                         lac_status_text(st))
@@ -295,7 +295,8 @@ static void init_layout(laci_tracks *t, int id) {
 
 lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget, laci_tracks *t,
                              lac_error *err) {
-  *t = (laci_tracks){.graph = graph, .budget = budget ? *budget : laci_budget_of(UINT64_MAX)};
+  *t = (laci_tracks){.graph = graph,
+                     .budget = budget ? *budget : laci_budget_with_limit(UINT64_MAX)};
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");

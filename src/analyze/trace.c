@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/layers_in.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -71,16 +71,16 @@ static bool same_content(const laci_graph *graph, int a, int b) {
   if (graph->values[a].stored < 0 || graph->values[b].stored < 0) return false;
   const laci_stored *x = &graph->stored[graph->values[a].stored];
   const laci_stored *y = &graph->stored[graph->values[b].stored];
-  laci_held held_x, held_y;
+  laci_acquired_bytes held_x, held_y;
   if (x->dtype != y->dtype || !laci_shape_equal(&x->shape, &y->shape) ||
-      x->size_bytes != y->size_bytes || laci_stored_hold(graph, x, &held_x, NULL))
+      x->size_bytes != y->size_bytes || laci_stored_acquire(graph, x, &held_x, NULL))
     return false;
-  bool same = laci_stored_hold(graph, y, &held_y, NULL) == LAC_OK;
+  bool same = laci_stored_acquire(graph, y, &held_y, NULL) == LAC_OK;
   if (same) {
     same = memcmp(held_x.bytes, held_y.bytes, x->size_bytes) == 0;
-    laci_let_go(&held_y);
+    laci_bytes_release(&held_y);
   }
-  laci_let_go(&held_x);
+  laci_bytes_release(&held_x);
   return same;
 }
 

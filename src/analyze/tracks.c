@@ -8,7 +8,7 @@
 int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
   laci_budget_add(&t->budget, laci_bytes_of(n, LACI_POSITION_BYTES), "axes of %lld positions",
                   (long long)n);
-  if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_has(&t->budget, 0) ||
+  if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_allows(&t->budget, 0) ||
       !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_capacity, sizeof *t->tracks)) {
     t->no_memory = true;
     return -1;
@@ -83,7 +83,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
       /* the older id is the root, so ids do not depend on the order of unions */
       other = a < b ? b : a;
   merge_tracks(&t->tracks[root], &t->tracks[other]);
-  laci_budget_give_back(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
+  laci_budget_subtract(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
   return root;
 }

@@ -53,7 +53,7 @@ double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
   return low;
 }
 
-int64_t laci_binomial_least(double rate, double doubt) {
+int64_t laci_binomial_least_trials(double rate, double doubt) {
   if (!(rate > 0)) return INT64_MAX;
   if (rate >= 1) return 1;
   double n = ceil(log(doubt) / log1p(-rate));

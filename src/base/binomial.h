@@ -19,6 +19,6 @@ double laci_binomial_lower(int64_t k, int64_t n, double doubt);
 
 /** Returns the least number of trials, none of them with the event, that bounds the rate to at most
  * `rate` with a probability `doubt` of error. INT64_MAX if no number does (rate <= 0). */
-int64_t laci_binomial_least(double rate, double doubt);
+int64_t laci_binomial_least_trials(double rate, double doubt);
 
 #endif

@@ -18,9 +18,11 @@
 static const uint64_t unlimited = UINT64_MAX;
 enum { LINE = 4096, SHARE_PERCENT = 80 };
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static uint64_t sum(uint64_t a, uint64_t b) { return a > unlimited - b ? unlimited : a + b; }
+static uint64_t add_saturated(uint64_t a, uint64_t b) {
+  return a > unlimited - b ? unlimited : a + b;
+}
 
 uint64_t laci_bytes_of(int64_t count, size_t size) {
   uint64_t bytes;
@@ -50,7 +52,7 @@ static uint64_t machine_memory(const char *root) {
 }
 
 /* Reads the number in a control group's file; "max", or a missing file, means no limit. */
-static uint64_t group_file(const char *root, const char *folder, const char *name) {
+static uint64_t read_group_limit(const char *root, const char *folder, const char *name) {
   char line[LINE];
   uint64_t limit = unlimited;
   FILE *file = open_at(root, folder, name);
@@ -70,7 +72,7 @@ static uint64_t group_limit(const char *root, const char *top, const char *group
   int n = snprintf(folder, sizeof folder, "%s%s", top, group);
   if (n < 0 || (size_t)n >= sizeof folder) return unlimited;
   for (;;) {
-    limit = least(limit, group_file(root, folder, name));
+    limit = min_u64(limit, read_group_limit(root, folder, name));
     char *slash = strlen(folder) > n_top ? strrchr(folder, '/') : NULL;
     if (!slash || slash < folder + n_top) return limit;
     *slash = 0;
@@ -78,7 +80,7 @@ static uint64_t group_limit(const char *root, const char *top, const char *group
 }
 
 /* Does the list of controllers, "cpu,memory", hold this one? */
-static bool lists(const char *list, const char *wanted) {
+static bool is_listed(const char *list, const char *wanted) {
   size_t n = strlen(wanted);
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     if (strncmp(at, wanted, n) == 0 && (at[n] == ',' || at[n] == 0)) return true;
@@ -98,10 +100,10 @@ static uint64_t group_memory(const char *root) {
     *group++ = 0;
     list++;
     if (!*list) {
-      limit = least(limit, group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
-    } else if (lists(list, "memory")) {
-      limit =
-          least(limit, group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
+      limit = min_u64(limit, group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
+    } else if (is_listed(list, "memory")) {
+      limit = min_u64(limit,
+                      group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
     }
   }
   if (file) (void)fclose(file);
@@ -121,23 +123,23 @@ static uint64_t address_space(void) {
 }
 
 uint64_t laci_memory_allowed(const char *root) {
-  uint64_t memory = least(machine_memory(root), group_memory(root));
+  uint64_t memory = min_u64(machine_memory(root), group_memory(root));
   if (memory != unlimited) memory = memory / 100 * SHARE_PERCENT;
-  return least(memory, address_space());
+  return min_u64(memory, address_space());
 }
 
 /* ---- Adding up ---- */
 
-laci_budget laci_budget_of(uint64_t limit) {
+laci_budget laci_budget_with_limit(uint64_t limit) {
   return (laci_budget){.limit = limit ? limit : laci_memory_allowed("")};
 }
 
-void laci_budget_add_sum(laci_budget *budget, uint64_t bytes) {
-  budget->needed = sum(budget->needed, bytes);
+void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes) {
+  budget->needed = add_saturated(budget->needed, bytes);
 }
 
 void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) {
-  laci_budget_add_sum(budget, bytes);
+  laci_budget_add_unnamed(budget, bytes);
   if (bytes <= budget->largest) return;
   budget->largest = bytes;
   va_list args;
@@ -146,15 +148,15 @@ void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ..
   va_end(args);
 }
 
-void laci_budget_give_back(laci_budget *budget, uint64_t bytes) {
-  if (budget->needed != unlimited) budget->needed -= least(bytes, budget->needed);
+void laci_budget_subtract(laci_budget *budget, uint64_t bytes) {
+  if (budget->needed != unlimited) budget->needed -= min_u64(bytes, budget->needed);
 }
 
-bool laci_budget_has(const laci_budget *budget, uint64_t bytes) {
-  return !budget || sum(budget->needed, bytes) <= budget->limit;
+bool laci_budget_allows(const laci_budget *budget, uint64_t bytes) {
+  return !budget || add_saturated(budget->needed, bytes) <= budget->limit;
 }
 
-void laci_budget_keep_most(laci_budget *most, const laci_budget *phase) {
+void laci_budget_take_larger(laci_budget *most, const laci_budget *phase) {
   if (phase->needed > most->needed) *most = *phase;
 }
 

@@ -2,7 +2,7 @@
  * Limits the memory of a computation: planned allocations are added up before any is made, and a
  * sum above the limit is an error that names the largest part.
  *
- *   laci_budget budget = laci_budget_of(options->max_memory);
+ *   laci_budget budget = laci_budget_with_limit(options->max_memory);
  *   laci_budget_add(&budget, bytes, "%s: %s f32", name, shape);
  *   st = laci_budget_check(&budget, "the run", err);
  *
@@ -31,19 +31,19 @@ typedef struct laci_budget {
 uint64_t laci_memory_allowed(const char *root);
 
 /** Returns a budget with that limit; 0: laci_memory_allowed. */
-laci_budget laci_budget_of(uint64_t limit);
+laci_budget laci_budget_with_limit(uint64_t limit);
 
 /** Adds a part of so many bytes, with a printf-style name. The name is formatted only if the part
  * is the largest so far. */
 void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) LAC_PRINTF(3, 4);
 /** Adds bytes without a name. */
-void laci_budget_add_sum(laci_budget *budget, uint64_t bytes);
+void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes);
 /** Subtracts bytes that were added and are freed. */
-void laci_budget_give_back(laci_budget *budget, uint64_t bytes);
+void laci_budget_subtract(laci_budget *budget, uint64_t bytes);
 /** Does the limit allow `bytes` more? A NULL budget has no limit. */
-bool laci_budget_has(const laci_budget *budget, uint64_t bytes);
+bool laci_budget_allows(const laci_budget *budget, uint64_t bytes);
 /** Replaces *most by *phase if the phase needs more memory. */
-void laci_budget_keep_most(laci_budget *most, const laci_budget *phase);
+void laci_budget_take_larger(laci_budget *most, const laci_budget *phase);
 
 /** Fails LAC_MEMORY_LIMIT if the sum exceeds the limit. what: the computation, for the message:
  * "pad_3 (output of Pad 'p'): 1x3000000x512 f32, 5.7 GB; WHAT needs 11.5 GB, 8.0 GB are

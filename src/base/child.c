@@ -151,7 +151,7 @@ static lac_status take_output(child *c, lac_error *err) {
 }
 
 /* Reads from the program's standard error, and keeps only the last bytes. */
-static void take_complaint(child *c) {
+static void read_stderr(child *c) {
   char chunk[COMPLAINT_BYTES / 2];
   ssize_t n = read(c->ours[STREAM_ERROR], chunk, sizeof chunk);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_stream(&c->ours[STREAM_ERROR]);
@@ -173,7 +173,7 @@ static lac_status fail_interrupted(lac_error *err) {
 /* Writes the input and reads both outputs until the program has closed them. If the answer becomes
  * too long or the time is over, sets *is_ended and result->end, and returns; the caller then kills
  * the program. */
-static lac_status talk(child *c, bool *is_ended, lac_error *err) {
+static lac_status exchange_data(child *c, bool *is_ended, lac_error *err) {
   static const short events[N_STREAMS] = {POLLOUT, POLLIN, POLLIN};
   lac_status st = LAC_OK;
   if (c->job->input_bytes == 0) close_stream(&c->ours[STREAM_INPUT]);
@@ -186,7 +186,7 @@ static lac_status talk(child *c, bool *is_ended, lac_error *err) {
     if (is_interrupted(c)) return fail_interrupted(err);
     if (n > 0 && streams[STREAM_INPUT].revents) send_input(c);
     if (n > 0 && streams[STREAM_OUTPUT].revents) st = take_output(c, err);
-    if (n > 0 && streams[STREAM_ERROR].revents) take_complaint(c);
+    if (n > 0 && streams[STREAM_ERROR].revents) read_stderr(c);
     if (c->result->output_bytes > c->job->most_bytes) {
       c->result->end = LACI_CHILD_TOO_MUCH;
       *is_ended = true;
@@ -234,7 +234,7 @@ static void kill_child(child *c) {
 
 /* Waits until the program ends, which should be soon, since it has closed its outputs. Kills it
  * when the time is over. */
-static void await(child *c) {
+static void wait_for_end(child *c) {
   while (!reap(c, WNOHANG)) {
     if (laci_clock_seconds() > c->deadline) {
       kill_child(c);
@@ -270,11 +270,11 @@ lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, 
   *result = (laci_child_result){.end = LACI_CHILD_UNKNOWN};
   lac_status st = start(&c, err);
   for (int at = 0; at < N_STREAMS; at++) close_stream(&c.its[at]);
-  if (!st) st = talk(&c, &is_ended, err);
+  if (!st) st = exchange_data(&c, &is_ended, err);
   laci_child_end why = result->end;
   for (int at = 0; at < N_STREAMS; at++) close_stream(&c.ours[at]);
   if (st || is_ended) kill_child(&c);
-  else await(&c);
+  else wait_for_end(&c);
   if (is_ended) result->end = why;
   keep_last_line(&c);
   bool at_keyboard = result->end == LACI_CHILD_KILLED && result->code == SIGINT;

@@ -45,7 +45,7 @@ lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status) {
   return status;
 }
 
-lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...) {
+lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *format, ...) {
   if (!err) return status;
   char prefix[sizeof err->text];
   va_list args;

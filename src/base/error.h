@@ -18,7 +18,7 @@ lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
 
 /** Formats a prefix and puts "PREFIX: " before the text already in err, unless the text begins so.
  * Sets err->status to status and returns it. */
-lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
+lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 
 /** A pointer argument of a public function that must not be NULL. */
@@ -43,7 +43,7 @@ void laci_error_rename(lac_error *err, const char *from, const char *to);
 
 /** Does the status mean a failure for a reason other than the data (no memory, an interruption)?
  * Then a caller that otherwise continues without the failed part must stop, too. */
-static inline bool laci_ends_the_run(lac_status status) {
+static inline bool laci_status_ends_run(lac_status status) {
   return status == LAC_NO_MEMORY || status == LAC_MEMORY_LIMIT || status == LAC_INTERRUPTED;
 }
 
@@ -58,7 +58,8 @@ lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
  * return LAC_OK. */
 #ifdef LACI_ANALYZER
 #define laci_fail(err, status, ...) ((void)laci_fail(err, status, __VA_ARGS__), (status))
-#define laci_fail_in(err, status, ...) ((void)laci_fail_in(err, status, __VA_ARGS__), (status))
+#define laci_fail_with_prefix(err, status, ...) \
+  ((void)laci_fail_with_prefix(err, status, __VA_ARGS__), (status))
 #define laci_fail_memory(err, what) ((void)laci_fail_memory(err, what), LAC_NO_MEMORY)
 #define laci_fail_errno(err, path, doing) ((void)laci_fail_errno(err, path, doing), LAC_IO)
 static inline lac_status laci_look_given(const laci_given *given, size_t n, lac_error *err) {

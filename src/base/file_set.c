@@ -28,7 +28,7 @@ enum { SECOND_NAMES = 10 };
 static _Thread_local laci_file_set *open_set;
 static atomic_int n_placing;
 
-bool laci_file_sets_are_placed(void) { return atomic_load(&n_placing) > 0; }
+bool laci_file_sets_are_being_placed(void) { return atomic_load(&n_placing) > 0; }
 
 static lac_status fail_errno(lac_error *err, const laci_placement *file, const char *doing) {
   int cause = errno;
@@ -131,7 +131,7 @@ static lac_status place(laci_placement *file, lac_error *err) {
 }
 
 /** Restores the state before the set: removes the new file, and renames the old one back. */
-static void take_back(laci_placement *file) {
+static void restore_old(laci_placement *file) {
   if (!file->path) return;
   switch (file->kind) {
     case LACI_PLACING_FILE:
@@ -163,7 +163,7 @@ static void drop_second_names(laci_placement *file) {
   (void)unlinkat(file->folder, file->path, 0);
   char *digit = file->path + strlen(file->path) - sizeof "N.data" + 1;
   for (*digit = '0'; *digit < '0' + SECOND_NAMES; ++*digit) {
-    (void)laci_dead_remove(file->folder, file->path);
+    (void)laci_remove_if_dead(file->folder, file->path);
   }
 }
 
@@ -177,20 +177,20 @@ static void release(laci_placement *file) {
 }
 
 void laci_placement_clear(laci_placement *file) {
-  take_back(file);
+  restore_old(file);
   release(file);
 }
 
 /* ---- A set ---- */
 
-static void begin(laci_file_set *set, bool apart) {
+static void begin_set(laci_file_set *set, bool apart) {
   *set = (laci_file_set){.outer = open_set, .apart = apart};
   open_set = set;
 }
 
-void laci_file_set_begin(laci_file_set *set) { begin(set, false); }
+void laci_file_set_begin(laci_file_set *set) { begin_set(set, false); }
 
-void laci_file_set_begin_apart(laci_file_set *set) { begin(set, true); }
+void laci_file_set_begin_separate(laci_file_set *set) { begin_set(set, true); }
 
 /** Syncs a folder, so that its renames survive a power cut. Not every file system can, and the file
  * is complete in any case, so a failure is ignored. */
@@ -218,7 +218,7 @@ static lac_status place_all(laci_file_set *set, lac_error *err) {
   lac_status st = LAC_OK;
   atomic_fetch_add(&n_placing, 1);
   for (size_t at = 0; at < set->n && !st; at++) st = place(&set->files[at], err);
-  for (size_t at = set->n; at-- > 0 && st;) take_back(&set->files[at]);
+  for (size_t at = set->n; at-- > 0 && st;) restore_old(&set->files[at]);
   for (size_t at = 0; at < set->n && !st; at++) {
     if (at == 0 || !same_folder(&set->files[at - 1], &set->files[at])) sync_folder(&set->files[at]);
   }
@@ -240,7 +240,7 @@ static lac_status reserve(laci_file_set *set, size_t n, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status join(laci_file_set *outer, laci_file_set *set, lac_error *err) {
+static lac_status join_sets(laci_file_set *outer, laci_file_set *set, lac_error *err) {
   lac_status st = reserve(outer, set->n, err);
   if (st || set->n == 0) return st;
   memcpy(outer->files + outer->n, set->files, set->n * sizeof *set->files);
@@ -252,7 +252,7 @@ static lac_status join(laci_file_set *outer, laci_file_set *set, lac_error *err)
 lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) {
   assert(open_set == set);
   open_set = set->outer;
-  if (!st) st = set->outer && !set->apart ? join(set->outer, set, err) : place_all(set, err);
+  if (!st) st = set->outer && !set->apart ? join_sets(set->outer, set, err) : place_all(set, err);
   while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};
@@ -334,7 +334,7 @@ lac_status laci_file_set_second_name(const laci_placement *file, char **name, la
   if (!path) return laci_fail_memory(err, file->shown);
   memcpy(path, file->path, n_folder);
   for (int number = 0; number < SECOND_NAMES && result; number++) {
-    laci_second_name(file->path + n_folder, number, second);
+    laci_make_second_name(file->path + n_folder, number, second);
     memcpy(path + n_folder, second, sizeof second);
     result = linkat(file->folder, file->temporary, file->folder, path, 0);
     if (result && errno != EEXIST) break;

@@ -55,7 +55,7 @@ typedef struct laci_file_set {
 void laci_file_set_begin(laci_file_set *set);
 /** Opens a set whose files are renamed at its own end, even if it is inside another set: for files
  * that are read before the outer set ends. */
-void laci_file_set_begin_apart(laci_file_set *set);
+void laci_file_set_begin_separate(laci_file_set *set);
 
 /** Ends a set; st: the status of the work. On success the files join the enclosing set, or are
  * renamed if there is none. Otherwise, and on a failure here, no new file is left and all old ones
@@ -87,6 +87,6 @@ void laci_placement_clear(laci_placement *file);
 
 /** Is a set of files being renamed at this moment? A signal should then not end the process yet.
  * Safe in a signal handler. */
-bool laci_file_sets_are_placed(void);
+bool laci_file_sets_are_being_placed(void);
 
 #endif

@@ -36,7 +36,7 @@ static bool is_ours(const char *path, uid_t owner) {
 
 /* Searches up to three folders above this code, since PREFIX/bin and PREFIX/lib are one folder
  * below PREFIX, PREFIX/lib/x86_64-linux-gnu two; tests in a build folder are as deep. */
-bool laci_file_installed(const char *name, char path[PATH_MAX]) {
+bool laci_find_installed_file(const char *name, char path[PATH_MAX]) {
   char self[PATH_MAX];
   struct stat info;
   if (!find_ourselves(self) || stat(self, &info)) return false;

@@ -12,6 +12,6 @@
  * that was moved use their own files. Only a file of the owner of this code that nobody else may
  * write is accepted: otherwise anybody could put a file above a build folder in /tmp. False: there
  * is no such file. */
-bool laci_file_installed(const char *name, char path[PATH_MAX]);
+bool laci_find_installed_file(const char *name, char path[PATH_MAX]);
 
 #endif

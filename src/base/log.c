@@ -39,9 +39,11 @@ static lac_context process = {.wanted_level = -1,
 
 static _Thread_local lac_context *entered; /* NULL: the context of the process */
 
-static lac_context *of(lac_context *context) { return context ? context : &process; }
+static lac_context *context_or_process(lac_context *context) {
+  return context ? context : &process;
+}
 
-lac_context *laci_context_current(void) { return of(entered); }
+lac_context *laci_context_current(void) { return context_or_process(entered); }
 
 /* ---- A context ---- */
 
@@ -73,7 +75,7 @@ lac_context *lac_context_enter(lac_context *context) {
 
 void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink *sink,
                          void *user) {
-  lac_context *c = of(context);
+  lac_context *c = context_or_process(context);
   pthread_mutex_lock(&c->log_lock);
   c->log_sink = sink;
   c->log_user = user;
@@ -82,7 +84,7 @@ void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink
 }
 
 void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, void *user) {
-  lac_context *c = of(context);
+  lac_context *c = context_or_process(context);
   pthread_mutex_lock(&c->progress_lock);
   c->progress_sink = sink;
   c->progress_user = user;
@@ -92,11 +94,11 @@ void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, voi
 
 void lac_context_set_threads(lac_context *context, int threads) {
   int wanted = threads < 0 ? 0 : threads > MAX_THREADS ? MAX_THREADS : threads;
-  atomic_store(&of(context)->threads, wanted);
+  atomic_store(&context_or_process(context)->threads, wanted);
 }
 
 void lac_context_interrupt(lac_context *context, bool stop) {
-  atomic_store(&of(context)->stop_asked, stop);
+  atomic_store(&context_or_process(context)->stop_asked, stop);
 }
 
 /* ---- The process's own ---- */
@@ -114,22 +116,25 @@ void lac_interrupt(bool stop) { lac_context_interrupt(NULL, stop); }
 /* ---- At work ---- */
 
 int laci_context_threads(void) {
-  return atomic_load_explicit(&of(entered)->threads, memory_order_relaxed);
+  return atomic_load_explicit(&context_or_process(entered)->threads, memory_order_relaxed);
 }
 
 bool laci_interrupted(void) {
-  return atomic_load_explicit(&of(entered)->stop_asked, memory_order_relaxed) != 0;
+  return atomic_load_explicit(&context_or_process(entered)->stop_asked, memory_order_relaxed) != 0;
 }
 
-bool laci_interrupt_take(void) { return atomic_exchange(&of(entered)->stop_asked, 0) != 0; }
+bool laci_interrupt_test_and_clear(void) {
+  return atomic_exchange(&context_or_process(entered)->stop_asked, 0) != 0;
+}
 
-bool laci_log_wanted(lac_log_level level) {
-  return (int)level <= atomic_load_explicit(&of(entered)->wanted_level, memory_order_relaxed);
+bool laci_log_is_enabled(lac_log_level level) {
+  return (int)level <=
+         atomic_load_explicit(&context_or_process(entered)->wanted_level, memory_order_relaxed);
 }
 
 void laci_log(lac_log_level level, const char *format, ...) {
-  if (!laci_log_wanted(level)) return;
-  lac_context *c = of(entered);
+  if (!laci_log_is_enabled(level)) return;
+  lac_context *c = context_or_process(entered);
   char line[LINE_BYTES];
   va_list args;
   va_start(args, format);
@@ -141,7 +146,7 @@ void laci_log(lac_log_level level, const char *format, ...) {
 }
 
 void laci_progress(const char *what, int64_t done, int64_t total) {
-  lac_context *c = of(entered);
+  lac_context *c = context_or_process(entered);
   if (!atomic_load_explicit(&c->progress_wanted, memory_order_relaxed)) return;
   pthread_mutex_lock(&c->progress_lock);
   if (c->progress_sink) c->progress_sink(what, done, total, c->progress_user);

@@ -16,7 +16,7 @@ typedef struct lac_context lac_context;
 
 /** Logs a printf-style line (without newline), if its level is enabled. Any thread. */
 void laci_log(lac_log_level level, const char *format, ...) LAC_PRINTF(2, 3);
-bool laci_log_wanted(lac_log_level level);
+bool laci_log_is_enabled(lac_log_level level);
 
 /** Reports the progress of a long job named `what`: `done` of `total` units. Cheap to call often,
  * since the sink decides what to show. Any thread. */
@@ -27,7 +27,7 @@ bool laci_interrupted(void);
 
 /** Returns the same as laci_interrupted, and clears the request: for work that ends early and lets
  * later work continue. */
-bool laci_interrupt_take(void);
+bool laci_interrupt_test_and_clear(void);
 
 /** Returns the context of the calling thread, to be entered by a thread that works for it; never
  * NULL. */

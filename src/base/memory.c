@@ -19,7 +19,7 @@ static atomic_long fail_then;      /* value of fail_countdown after that failure
 
 static atomic_size_t taken;
 
-size_t laci_memory_taken(void) { return atomic_load(&taken); }
+size_t laci_memory_total_allocated(void) { return atomic_load(&taken); }
 
 void laci_memory_fail_at(long n) {
   atomic_store(&fail_then, -1);
@@ -94,16 +94,16 @@ void *laci_pages_reserve(size_t size_bytes) {
   return pages == MAP_FAILED ? NULL : pages;
 }
 
-bool laci_pages_allow(void *part, size_t size_bytes) {
+bool laci_pages_commit(void *part, size_t size_bytes) {
   return !fails_now() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void laci_pages_withdraw(void *pages, size_t size_bytes) {
+void laci_pages_decommit(void *pages, size_t size_bytes) {
   (void)madvise(pages, size_bytes, MADV_DONTNEED);
   (void)mprotect(pages, size_bytes, PROT_NONE);
 }
 
-void laci_pages_enlarge(void *part, size_t size_bytes) {
+void laci_pages_use_huge(void *part, size_t size_bytes) {
   uintptr_t begin = ((uintptr_t)part + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
   uintptr_t end = ((uintptr_t)part + size_bytes) / LARGE_PAGE * LARGE_PAGE;
   if (end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);

@@ -35,13 +35,13 @@ bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 void *laci_pages_reserve(size_t size_bytes);
 /** Makes a part of a reservation, which begins at a page, readable (as zeros) and writable. False:
  * no memory. */
-bool laci_pages_allow(void *part, size_t size_bytes);
+bool laci_pages_commit(void *part, size_t size_bytes);
 /** Frees the memory of a whole reservation, but keeps its addresses reserved. */
-void laci_pages_withdraw(void *pages, size_t size_bytes);
+void laci_pages_decommit(void *pages, size_t size_bytes);
 /** Asks the system for large pages (2 MiB) where they fit wholly into the part and nothing was
  * written yet; the system may decline. A core caches the addresses of a few thousand pages, which
  * with small pages cover only a few megabytes. */
-void laci_pages_enlarge(void *part, size_t size_bytes);
+void laci_pages_use_huge(void *part, size_t size_bytes);
 /** Frees a reservation, addresses and memory; NULL is fine. */
 void laci_pages_destroy(const void *pages, size_t size_bytes);
 
@@ -60,7 +60,7 @@ void laci_memory_fail_at(long n);
 void laci_memory_fail_once(long n);
 /** Returns the bytes that laci_alloc has allocated so far, freed ones included: a measure of work
  * that is the same in every run. For tests. */
-size_t laci_memory_taken(void);
+size_t laci_memory_total_allocated(void);
 /** Is a requested failure still to come? False where none was requested. */
 bool laci_memory_fail_pending(void);
 

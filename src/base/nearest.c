@@ -53,8 +53,8 @@ static bool is_longer(const char *text, size_t mark, const char *candidate) {
 }
 
 /* Returns the only candidate for which the test holds; NULL: none, or several. */
-static const char *only_related(relation *holds, const char *text, size_t mark,
-                                const char *const *candidates, int n) {
+static const char *only_match(relation *holds, const char *text, size_t mark,
+                              const char *const *candidates, int n) {
   const char *found = NULL;
   for (int i = 0; i < n; i++) {
     if (!holds(text, mark, candidates[i])) continue;
@@ -76,7 +76,7 @@ const char *laci_nearest_text(const char *text, size_t mark, const char *const *
   const char *nearest = NULL;
   if (strlen(text) <= mark) return NULL;
   for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
-    nearest = only_related(relations[k], text, mark, candidates, n);
+    nearest = only_match(relations[k], text, mark, candidates, n);
     if (nearest) return nearest;
   }
   int fewest = most_edits(text + mark);

@@ -33,14 +33,15 @@ struct laci_reader {
   laci_origin origin;      /* origin.whole NULL: a file, or memory */
   pthread_rwlock_t lock;   /* read-locked to fetch, write-locked to read bytes into pages */
   bool has_lock;
-  uint8_t *pages;         /* [size_bytes]; NULL: an empty file */
-  uint8_t *blocks;        /* a bit for each block: its bytes are in its pages; NULL: none was read
+  uint8_t *pages;  /* [size_bytes]; NULL: an empty file */
+  uint8_t *blocks; /* a bit for each block: its bytes are in its pages; NULL: none was read
                              yet */
-  bool opened;            /* all pages are accessible */
-  bool outlined;          /* the outline of a virtual file was written */
-  bool kept;              /* a part was materialised */
-  bool whole;             /* all bytes are in memory permanently */
-  _Atomic uint64_t *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_watch
+  bool opened;     /* all pages are accessible */
+  bool outlined;   /* the outline of a virtual file was written */
+  bool kept;       /* a part was materialised */
+  bool whole;      /* all bytes are in memory permanently */
+  _Atomic uint64_t
+      *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_detect_changes
                              was not called */
 };
 
@@ -81,7 +82,7 @@ static lac_status check_kind(const char *path, const struct stat *info, lac_erro
   return LAC_OK;
 }
 
-static lac_status take_file(const char *path, int fd, laci_reader **reader, lac_error *err) {
+static lac_status reader_from_file(const char *path, int fd, laci_reader **reader, lac_error *err) {
   struct stat info;
   if (fstat(fd, &info)) return laci_fail_errno(err, path, "cannot read");
   lac_status st = check_kind(path, &info, err);
@@ -100,7 +101,7 @@ lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *e
   *reader = NULL;
   int fd = open_to_read(path);
   if (fd < 0) return laci_fail_errno(err, path, "cannot open");
-  lac_status st = take_file(path, fd, reader, err);
+  lac_status st = reader_from_file(path, fd, reader, err);
   if (st) (void)close(fd);
   return st;
 }
@@ -108,7 +109,7 @@ lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *e
 /** Makes all pages accessible. */
 static lac_status open_pages(laci_reader *reader, lac_error *err) {
   if (reader->opened || !reader->pages) return LAC_OK;
-  if (!laci_pages_allow(reader->pages, reader->size_bytes)) {
+  if (!laci_pages_commit(reader->pages, reader->size_bytes)) {
     return laci_fail_memory(err, reader->name);
   }
   reader->opened = true;
@@ -161,17 +162,17 @@ const laci_file_id *laci_reader_id(const laci_reader *reader) {
 
 const uint8_t *laci_reader_bytes(const laci_reader *reader) { return reader->pages; }
 
-bool laci_reader_has(const laci_reader *reader, const void *address) {
+bool laci_reader_contains(const laci_reader *reader, const void *address) {
   uintptr_t at = (uintptr_t)address, begin = (uintptr_t)reader->pages;
   return reader->pages && at >= begin && at - begin < reader->size_bytes;
 }
 
-void laci_reader_park(laci_reader *reader) {
+void laci_reader_close_descriptor(laci_reader *reader) {
   if (reader->fd >= 0) (void)close(reader->fd);
   reader->fd = -1;
 }
 
-lac_status laci_reader_watch(laci_reader *reader, lac_error *err) {
+lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err) {
   size_t n = reader->size_bytes / WATCHED_BLOCK + 1;
   reader->sums = laci_alloc(n, sizeof *reader->sums);
   return reader->sums ? LAC_OK : laci_fail_memory(err, reader->name);
@@ -228,7 +229,7 @@ static lac_status read_file(const laci_reader *reader, size_t offset, size_t siz
 
 /* ---- Watched ---- */
 
-static bool is_as_before(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
+static bool is_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
   uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 means: not read yet */
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
@@ -247,7 +248,7 @@ static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_
     uint8_t *bytes = inside ? to + (at - offset) : edge;
     size_t some = first + n - at < end - at ? first + n - at : end - at;
     st = read_file(reader, first, n, bytes, err);
-    if (!st && !is_as_before(reader, block, bytes, n)) {
+    if (!st && !is_unchanged(reader, block, bytes, n)) {
       st = laci_fail(err, LAC_IO, "%s: was changed meanwhile", reader->name);
     }
     if (!st && !inside) memcpy(to + (at - offset), edge + (at - first), some);
@@ -259,31 +260,33 @@ static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_
 
 /* ---- What is there ---- */
 
-static bool is_there(const laci_reader *reader, size_t block) {
+static bool is_block_loaded(const laci_reader *reader, size_t block) {
   return reader->blocks[block / 8] >> block % 8 & 1;
 }
 
-static bool all_there(const laci_reader *reader, size_t offset, size_t size_bytes) {
+static bool are_all_loaded(const laci_reader *reader, size_t offset, size_t size_bytes) {
   if (reader->whole || size_bytes == 0) return true;
   if (!reader->blocks) return false;
   size_t last = (offset + size_bytes - 1) / BLOCK;
   for (size_t block = offset / BLOCK; block <= last; block++) {
-    if (!is_there(reader, block)) return false;
+    if (!is_block_loaded(reader, block)) return false;
   }
   return true;
 }
 
 /** Reads the missing blocks of [first, end), a run of them at a time. */
-static lac_status bring(laci_reader *reader, size_t first, size_t end, lac_error *err) {
+static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac_error *err) {
   size_t n = reader->size_bytes / BLOCK / 8 + 1;
   if (!reader->blocks) reader->blocks = laci_alloc(n, 1);
   if (!reader->blocks) return laci_fail_memory(err, reader->name);
   for (size_t block = first, next; block < end; block = next) {
-    for (next = block + 1; next < end && is_there(reader, next) == is_there(reader, block);) next++;
-    if (is_there(reader, block)) continue;
+    for (next = block + 1;
+         next < end && is_block_loaded(reader, next) == is_block_loaded(reader, block);)
+      next++;
+    if (is_block_loaded(reader, block)) continue;
     size_t from = block * BLOCK, to = next * BLOCK;
     if (to > reader->size_bytes) to = reader->size_bytes;
-    if (!reader->opened && !laci_pages_allow(reader->pages + from, to - from)) {
+    if (!reader->opened && !laci_pages_commit(reader->pages + from, to - from)) {
       return laci_fail_memory(err, reader->name);
     }
     lac_status st = read_file(reader, from, to - from, reader->pages + from, err);
@@ -295,7 +298,7 @@ static lac_status bring(laci_reader *reader, size_t first, size_t end, lac_error
   return LAC_OK;
 }
 
-static lac_status bring_whole(laci_reader *reader, lac_error *err) {
+static lac_status load_whole(laci_reader *reader, lac_error *err) {
   lac_status st = open_pages(reader, err);
   if (!st) st = reader->origin.whole(reader->origin.context, reader->pages, err);
   if (!st) reader->whole = true;
@@ -304,9 +307,9 @@ static lac_status bring_whole(laci_reader *reader, lac_error *err) {
 
 /* ---- Reading ---- */
 
-bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes) {
+bool laci_reader_is_loaded(laci_reader *reader, size_t offset, size_t size_bytes) {
   (void)pthread_rwlock_rdlock(&reader->lock);
-  bool there = reader->whole || (reader->kept && all_there(reader, offset, size_bytes));
+  bool there = reader->whole || (reader->kept && are_all_loaded(reader, offset, size_bytes));
   (void)pthread_rwlock_unlock(&reader->lock);
   return there;
 }
@@ -316,7 +319,7 @@ lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_byt
   lac_status st = LAC_OK;
   if (size_bytes == 0) return LAC_OK;
   (void)pthread_rwlock_rdlock(&reader->lock);
-  if (all_there(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
+  if (are_all_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
   else if (reader->origin.whole)
     st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
   else if (reader->sums) st = fetch_watched(reader, offset, size_bytes, to, err);
@@ -325,12 +328,12 @@ lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_byt
   return st;
 }
 
-lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes, lac_error *err) {
-  if (reader->outlined || all_there(reader, offset, size_bytes)) return LAC_OK;
+lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_bytes, lac_error *err) {
+  if (reader->outlined || are_all_loaded(reader, offset, size_bytes)) return LAC_OK;
   lac_status st = open_pages(reader, err);
   if (st) return st;
   if (!reader->origin.whole) {
-    return bring(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
+    return load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
   }
   st = reader->origin.outline(reader->origin.context, reader->pages, err);
   reader->outlined = st == LAC_OK;
@@ -339,7 +342,7 @@ lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_byte
 
 void laci_reader_release(laci_reader *reader) {
   if (reader->kept || reader->whole || !reader->pages) return;
-  laci_pages_withdraw(reader->pages, reader->size_bytes);
+  laci_pages_decommit(reader->pages, reader->size_bytes);
   laci_free(reader->blocks);
   reader->blocks = NULL;
   reader->opened = reader->outlined = false;
@@ -352,11 +355,11 @@ lac_status laci_reader_materialise(laci_reader *reader, size_t offset, size_t si
   if (size_bytes && !reader->whole) {
     reader->kept = true;
     st = reader->origin.whole
-             ? bring_whole(reader, err)
-             : bring(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
+             ? load_whole(reader, err)
+             : load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
     if (!st && size_bytes == reader->size_bytes) {
       reader->whole = true;
-      laci_reader_park(reader); /* all bytes are in memory */
+      laci_reader_close_descriptor(reader); /* all bytes are in memory */
     }
   }
   (void)pthread_rwlock_unlock(&reader->lock);

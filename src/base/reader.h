@@ -57,19 +57,19 @@ const laci_file_id *laci_reader_id(const laci_reader *reader);
 /** Returns the address of the first byte, even if it was not read yet; NULL for an empty file. */
 const uint8_t *laci_reader_bytes(const laci_reader *reader);
 /** Is the address one of the reader's file? */
-bool laci_reader_has(const laci_reader *reader, const void *address);
+bool laci_reader_contains(const laci_reader *reader, const void *address);
 
 /** Closes the descriptor, since a process has few. Each read then opens the file again, and fails
  * unless it is the same one. */
-void laci_reader_park(laci_reader *reader);
+void laci_reader_close_descriptor(laci_reader *reader);
 
 /** Makes each later read of a part fail LAC_IO if its bytes differ from those of the first read:
  * for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
-LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err);
 
 /** Is a part, which must be inside the file, in memory at its address, and will it stay there? Any
  * thread. */
-bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes);
+bool laci_reader_is_loaded(laci_reader *reader, size_t offset, size_t size_bytes);
 
 /** Copies a part, which must be inside the file: from memory if it is there, else from the file. */
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
@@ -77,9 +77,9 @@ LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, 
 
 /** Reads a part, which must be inside the file, into memory at its address; it stays there until
  * laci_reader_release. For a virtual file, only the outline is written. */
-LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
+LAC_MUST_CHECK lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
-/** Frees the memory of laci_reader_look, but not that of laci_reader_materialise. */
+/** Frees the memory of laci_reader_load, but not that of laci_reader_materialise. */
 void laci_reader_release(laci_reader *reader);
 
 /** Reads a part into memory at its address permanently; for a virtual file, reads the whole file.

@@ -54,7 +54,7 @@ lac_status laci_spill_create(const char *folder, laci_spill **spill, lac_error *
   lac_status st = made->folder ? LAC_OK : laci_fail_memory(err, "a temporary file");
   if (!st) {
     memcpy(made->folder, folder, strlen(folder));
-    made->fd = laci_temporary_nameless(folder);
+    made->fd = laci_temporary_open_nameless(folder);
     if (made->fd < 0) st = laci_fail_errno(err, folder, "cannot make a temporary file");
   }
   if (st) laci_spill_destroy(made);
@@ -80,14 +80,14 @@ void laci_spill_destroy(laci_spill *spill) {
   }
 }
 
-void laci_spill_keep(laci_spill **all, laci_spill *take) {
+void laci_spill_add_to_list(laci_spill **all, laci_spill *take) {
   if (!take) return;
   take->next = *all;
   *all = take;
 }
 
 /** Returns how many of n bytes to write in one call; 0: they begin with zeros to be skipped. */
-static size_t filled(const uint8_t *bytes, size_t n) {
+static size_t bytes_before_hole(const uint8_t *bytes, size_t n) {
   size_t at = 0;
   while (at < n && at < WRITE_BYTES) {
     size_t here = n - at < HOLE ? n - at : HOLE;
@@ -101,12 +101,12 @@ static lac_status write_values(const laci_spill *spill, const char *name, const 
                                size_t n, lac_error *err) {
   off_t offset = (off_t)spill->size_bytes;
   while (n > 0) {
-    size_t some = filled(bytes, n);
+    size_t some = bytes_before_hole(bytes, n);
     ssize_t wrote = some ? pwrite(spill->fd, bytes, some, offset) : (ssize_t)(n < HOLE ? n : HOLE);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
       lac_status st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
-      return laci_fail_in(err, st, "%s", name);
+      return laci_fail_with_prefix(err, st, "%s", name);
     }
     bytes += wrote;
     offset += wrote;
@@ -129,7 +129,7 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
   lac_status st = write_values(spill, name, bytes, n, err);
   if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
-    st = laci_fail_in(err, st, "%s", name);
+    st = laci_fail_with_prefix(err, st, "%s", name);
   }
   void *pages = MAP_FAILED;
   if (!st) pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);

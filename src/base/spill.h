@@ -34,7 +34,7 @@ void laci_spill_release(const uint8_t *view, size_t n);
 
 /** Adds the spill `take` to an owner's list, whose head is *all, NULL at first. laci_spill_destroy
  * of *all destroys the whole list. */
-void laci_spill_keep(laci_spill **all, laci_spill *take);
+void laci_spill_add_to_list(laci_spill **all, laci_spill *take);
 
 /** Returns the bytes written so far. */
 uint64_t laci_spill_bytes(const laci_spill *spill);

@@ -35,7 +35,7 @@ static holder lock(int fd) {
 
 /** Does the path still name the file that was opened? Then only the holder of its lock may remove
  * it. */
-static bool is_still(int folder, const char *path, const struct stat *opened) {
+static bool is_same_file(int folder, const char *path, const struct stat *opened) {
   struct stat named;
   return fstatat(folder, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          named.st_dev == opened->st_dev && named.st_ino == opened->st_ino;
@@ -65,7 +65,7 @@ static void remove_tree(int folder, const char *path, int depth) {
   (void)unlinkat(folder, path, AT_REMOVEDIR);
 }
 
-bool laci_dead_remove(int folder, const char *path) {
+bool laci_remove_if_dead(int folder, const char *path) {
   struct stat found;
   bool gone = false;
   int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -74,20 +74,20 @@ bool laci_dead_remove(int folder, const char *path) {
     holder who = lock(fd);
     bool dead =
         who == HOLDER_NONE || (who == HOLDER_UNKNOWN && time(NULL) - found.st_mtime > HOUR_SECONDS);
-    if (dead && is_still(folder, path, &found)) remove_tree(folder, path, MOST_DEPTH);
-    gone = dead && !is_still(folder, path, &found);
+    if (dead && is_same_file(folder, path, &found)) remove_tree(folder, path, MOST_DEPTH);
+    gone = dead && !is_same_file(folder, path, &found);
   }
   (void)close(fd);
   return gone;
 }
 
-void laci_dead_sweep(int folder) {
+void laci_remove_all_dead(int folder) {
   int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *files = copy < 0 ? NULL : fdopendir(copy);
   if (!files && copy >= 0) (void)close(copy);
   for (const struct dirent *file; files && (file = readdir(files));) {
     if (fnmatch(".lacuna-*.tmp", file->d_name, 0) == 0)
-      (void)laci_dead_remove(folder, file->d_name);
+      (void)laci_remove_if_dead(folder, file->d_name);
   }
   if (files) (void)closedir(files);
 }
@@ -96,7 +96,7 @@ void laci_dead_sweep(int folder) {
 
 static uint64_t key_of(const char *name) { return laci_hash64(name, strlen(name), 0); }
 
-void laci_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
+void laci_make_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
   (void)snprintf(second, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 "-%d.data", key_of(name),
                  number);
 }
@@ -109,10 +109,10 @@ static int create_locked(int folder, const char *path) {
     int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
       if (errno != EEXIST) return -1;
-      if (laci_dead_remove(folder, path)) continue;
+      if (laci_remove_if_dead(folder, path)) continue;
       break;
     }
-    if (lock(fd) != HOLDER_LIVES && fstat(fd, &made) == 0 && is_still(folder, path, &made))
+    if (lock(fd) != HOLDER_LIVES && fstat(fd, &made) == 0 && is_same_file(folder, path, &made))
       return fd;
     (void)close(fd);
   }
@@ -151,7 +151,7 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
     if (!join(prefix, other, path)) return -1;
     if (fd >= 0) { /* the file was created; those of dead processes under the other names are
                       removed, too */
-      (void)laci_dead_remove(folder, path);
+      (void)laci_remove_if_dead(folder, path);
       continue;
     }
     fd = create_locked(folder, path);
@@ -166,7 +166,7 @@ int laci_temporary_folder(const char *parent, char *path, int size) {
   uint64_t number;
   int in = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (in >= 0) {
-    laci_dead_sweep(in);
+    laci_remove_all_dead(in);
     (void)close(in);
   }
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
@@ -192,7 +192,7 @@ void laci_temporary_folder_remove(const char *path, int fd) {
   (void)close(fd);
 }
 
-int laci_temporary_nameless(const char *folder) {
+int laci_temporary_open_nameless(const char *folder) {
   int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
   char path[PATH_MAX];

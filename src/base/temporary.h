@@ -24,14 +24,14 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
 
 /** Writes a second name of the file (laci_writer_second_name), of the same form; number 0 to 9.
  * Second names are not removed like temporary ones, since a file may refer to them. */
-void laci_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
+void laci_make_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]);
 
 /** Removes a file, or a folder with all its content, if its process is dead. path: as for openat.
  * True: it was removed, or did not exist. */
-bool laci_dead_remove(int folder, const char *path);
+bool laci_remove_if_dead(int folder, const char *path);
 
 /** Removes all temporary files of dead processes in a folder that only the caller uses. */
-void laci_dead_sweep(int folder);
+void laci_remove_all_dead(int folder);
 
 /** Creates a new folder in `parent`, locked like temporary files, after it has removed those of
  * dead processes; its path is written to `path` (size bytes). Returns the descriptor that holds the
@@ -42,7 +42,7 @@ void laci_temporary_folder_remove(const char *path, int fd);
 
 /** Creates a file without a name in a folder, for writing and reading: it is removed when its
  * descriptor is closed, however the process ends. Returns the descriptor; -1 and errno. */
-int laci_temporary_nameless(const char *folder);
+int laci_temporary_open_nameless(const char *folder);
 
 /* ---- The end of the process at a signal ---- */
 

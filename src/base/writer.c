@@ -65,7 +65,7 @@ static char *copy_text(const char *text, size_t n) {
 
 /** Registers the temporary file for removal at a signal: the folder of the shown path with the
  * temporary name. */
-static void note(laci_writer *writer, const char *temporary) {
+static void register_temporary(laci_writer *writer, const char *temporary) {
   const char *slash = strrchr(writer->file.shown, '/');
   int n_folder = slash ? (int)(slash + 1 - writer->file.shown) : 0;
   char path[PATH_MAX];
@@ -88,7 +88,7 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   if (!st) {
     memcpy(file->temporary, file->path, n_folder);
     memcpy(file->temporary + n_folder, temporary, sizeof temporary);
-    note(writer, temporary);
+    register_temporary(writer, temporary);
   }
   laci_free(prefix);
   return st;
@@ -137,7 +137,7 @@ lac_status laci_writer_open(const char *path, const laci_write_options *options,
 
 /** Returns how many of n bytes to write now, WRITE_BUFFER_BYTES at most; 0: they begin with a block
  * of zeros, which is not written. */
-static size_t filled(const laci_writer *writer, const uint8_t *bytes, size_t n) {
+static size_t bytes_before_hole(const laci_writer *writer, const uint8_t *bytes, size_t n) {
   size_t most = n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES, at = 0;
   while (writer->holes && at < most && n - at >= HOLE_BYTES) {
     if (laci_is_zero(bytes + at, HOLE_BYTES)) return at;
@@ -147,7 +147,7 @@ static size_t filled(const laci_writer *writer, const uint8_t *bytes, size_t n) 
 }
 
 /** Skips a block of zeros in the file. */
-static lac_status leave_out(laci_writer *writer, lac_error *err) {
+static lac_status skip_zeros(laci_writer *writer, lac_error *err) {
   if (lseek(writer->file.fd, HOLE_BYTES, SEEK_CUR) < 0)
     return laci_fail_errno(err, writer->file.shown, "cannot write");
   writer->ends_early = true;
@@ -156,9 +156,9 @@ static lac_status leave_out(laci_writer *writer, lac_error *err) {
 
 static lac_status write_all(laci_writer *writer, const uint8_t *bytes, size_t n, lac_error *err) {
   while (n > 0) {
-    size_t some = filled(writer, bytes, n);
+    size_t some = bytes_before_hole(writer, bytes, n);
     if (some == 0) {
-      lac_status st = leave_out(writer, err);
+      lac_status st = skip_zeros(writer, err);
       if (st) return st;
       bytes += HOLE_BYTES;
       n -= HOLE_BYTES;

@@ -26,7 +26,7 @@ static const char *folder_of(const laci_frontier *frontier) {
 static lac_status open_file(const laci_frontier *frontier, laci_batch_storage *place,
                             lac_error *err) {
   const char *folder = folder_of(frontier);
-  place->file = laci_temporary_nameless(folder);
+  place->file = laci_temporary_open_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
   /* Reserve the space now, where the file system can: else a full disk shows only after minutes. */
   bool full = place->bytes > 0 && fallocate(place->file, 0, 0, (off_t)place->bytes) &&

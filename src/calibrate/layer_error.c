@@ -28,7 +28,8 @@ static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error
   const laci_graph *graph = &w->network->graph;
   bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
-  laci_budget budget = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget =
+      w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   laci_part part;
   lac_status st = there && weights ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
   if (!st) {

@@ -116,7 +116,7 @@ static int lanes_for(const comparison *c, laci_budget *budget) {
   int n = laci_pool_threads(c->how->pool);
   if (n > MOST_LANES) n = MOST_LANES;
   if (n > batches) n = (int)batches;
-  while (n > 1 && !laci_budget_has(budget, lane * (uint64_t)n)) n /= 2;
+  while (n > 1 && !laci_budget_allows(budget, lane * (uint64_t)n)) n /= 2;
   return n > 0 ? n : 1;
 }
 
@@ -158,7 +158,7 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
                                   lac_error *err) {
   lac_status st = open_networks(c, from, err);
   if (st) return st;
-  laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_with_limit(UINT64_MAX);
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
   c->n_units = count_units(c);

@@ -124,7 +124,7 @@ static void close_lane(watcher *w) {
 
 /* Opens the lanes. The first must fit in memory; others are added while memory allows. */
 static lac_status open_lanes(looker *l, lac_error *err) {
-  laci_budget budget = l->how->budget ? *l->how->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = l->how->budget ? *l->how->budget : laci_budget_with_limit(UINT64_MAX);
   int most = laci_pool_threads(l->how->pool);
   if (most > MOST_LANES) most = MOST_LANES;
   if (most > l->how->n_batches) most = (int)l->how->n_batches;

@@ -87,7 +87,7 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
 }
 
 static laci_budget peak_budget(const laci_walk_state *w) {
-  laci_budget start = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget start = w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {
     const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
     laci_budget_add(&start, stored->size_bytes + laci_bytes_of(laci_shape_count(&stored->shape), 1),
@@ -97,7 +97,7 @@ static laci_budget peak_budget(const laci_walk_state *w) {
   for (int s = 0; s < w->plan.n_stops; s++) {
     laci_budget phase = start;
     add_stop(w, &w->plan.stops[s], &phase);
-    laci_budget_keep_most(&most, &phase);
+    laci_budget_take_larger(&most, &phase);
   }
   return most;
 }

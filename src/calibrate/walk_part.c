@@ -80,7 +80,8 @@ static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
     }
   }
   if (part->n_nodes == 0) return LAC_OK;
-  laci_budget budget = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget =
+      w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget};
   return laci_lanes_create(w->network, part, w->weights[which], &one->lanes, err);
 }

@@ -59,7 +59,7 @@ static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac
   char path[PATH_MAX];
   const char *named = secure_getenv("LACUNA_MPI");
   if (named && *named) (void)snprintf(path, sizeof path, "%s", named);
-  else if (!laci_file_installed(PLUGIN, path))
+  else if (!laci_find_installed_file(PLUGIN, path))
     (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
   /* RTLD_GLOBAL, since Open MPI loads further libraries, which need its symbols */
   void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);

@@ -30,7 +30,7 @@ bool laci_is_pickle(const char *path) {
 static lac_status parse(laci_arena *arena, const char *path, laci_reader *reader,
                         const laci_pickle_value **value, lac_error *err) {
   const size_t n = laci_reader_size(reader);
-  lac_status st = n ? laci_reader_look(reader, 0, n, err)
+  lac_status st = n ? laci_reader_load(reader, 0, n, err)
                     : laci_fail(err, LAC_BAD_FILE, "%s: an empty file", path);
   return st ? st : laci_pickle_parse(arena, path, laci_reader_bytes(reader), n, value, err);
 }

@@ -140,7 +140,7 @@ lac_status laci_npy_write(const char *path, const laci_type *type, const void *b
   lac_status st = laci_writer_open(path, &options, &writer, err);
   if (st) return st;
   st = append_array(writer, type, bytes, err);
-  if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE) st = laci_fail_in(err, st, "%s", path);
+  if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE) st = laci_fail_with_prefix(err, st, "%s", path);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);

@@ -85,7 +85,7 @@ static lac_status list_class(void *context, const laci_archive_member *member, l
   }
   laci_archive inner = {name, l->part->reader, member->offset, member->n};
   lac_status st = laci_archive_walk(&inner, list_member, l, err);
-  return st ? laci_fail_in(err, st, "%s", l->part->path) : LAC_OK;
+  return st ? laci_fail_with_prefix(err, st, "%s", l->part->path) : LAC_OK;
 }
 
 static lac_status list_archive(laci_raw_part *part, bool is_training, lac_error *err) {

@@ -159,7 +159,7 @@ static void index_shards(int64_t begin, int64_t end, void *context) {
   records *r = context;
   for (int64_t k = begin; k < end; k++) {
     r->shards[k].status = index_shard(&r->shards[k], &r->errors[k]);
-    if (r->n > MOST_OPEN && r->shards[k].reader) laci_reader_park(r->shards[k].reader);
+    if (r->n > MOST_OPEN && r->shards[k].reader) laci_reader_close_descriptor(r->shards[k].reader);
   }
 }
 

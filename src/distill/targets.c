@@ -30,7 +30,7 @@ struct laci_distill_targets {
 /** Do so many more bytes fit? If so, adds them to *held. */
 static bool reserve_bytes(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
-  if (!laci_budget_has(t->how.budget, *held + bytes)) return false;
+  if (!laci_budget_allows(t->how.budget, *held + bytes)) return false;
   *held += bytes;
   return true;
 }

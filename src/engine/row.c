@@ -59,7 +59,7 @@ void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
 lac_status laci_engine_port_load(const laci_engine_port *port, lac_dtype dtype, const void *bytes,
                                  laci_buf **buf, lac_error *err) {
   lac_status st = laci_buf_create(dtype, &port->type.shape, buf, err);
-  if (st) return laci_fail_in(err, st, "%s", port->name);
+  if (st) return laci_fail_with_prefix(err, st, "%s", port->name);
   laci_buf *to = *buf;
   for (int64_t at = 0; at < to->count; at++) {
     if (to->f) to->f[at] = (double)((const float *)bytes)[at];

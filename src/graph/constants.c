@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -136,16 +136,16 @@ static lac_status keep_content(evaluation *e, int value, laci_buf *buf, lac_erro
 
 static lac_status load_stored(evaluation *e, int value, lac_error *err) {
   const laci_value *v = &e->graph->values[value];
-  laci_held held;
+  laci_acquired_bytes held;
   laci_buf *buf = NULL;
   if (e->bufs[value] || v->stored < 0) return LAC_OK;
   const laci_stored *stored = &e->graph->stored[v->stored];
   const laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
-  lac_status st = laci_stored_hold(e->graph, stored, &held, err);
+  lac_status st = laci_stored_acquire(e->graph, stored, &held, err);
   if (st) return st;
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, err);
-  laci_let_go(&held);
-  if (st) return laci_fail_in(err, st, "%s", stored->name);
+  laci_bytes_release(&held);
+  if (st) return laci_fail_with_prefix(err, st, "%s", stored->name);
   return keep_content(e, value, buf, err);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "base/spill.h"
 #include "graph/graph_in.h"
@@ -174,10 +174,10 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
   return LAC_OK;
 }
 
-lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored, laci_held *held,
-                            lac_error *err) {
-  return laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held,
-                         err);
+lac_status laci_stored_acquire(const laci_graph *graph, const laci_stored *stored,
+                               laci_acquired_bytes *held, lac_error *err) {
+  return laci_bytes_acquire(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name,
+                            held, err);
 }
 
 void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {

@@ -13,7 +13,7 @@
 typedef struct laci_arena laci_arena;
 typedef struct laci_buf laci_buf;
 typedef struct laci_byte_source laci_byte_source;
-typedef struct laci_held laci_held;
+typedef struct laci_acquired_bytes laci_acquired_bytes;
 typedef struct laci_spill laci_spill;
 
 struct laci_op;
@@ -26,7 +26,7 @@ typedef struct laci_stored {
    * its `bytes` can be used */
   laci_shape shape;
   /* little-endian, packed, row-major; while the bytes are not in memory, the address that stands
-   * for them (laci_stored_hold loads them) */
+   * for them (laci_stored_acquire loads them) */
   const uint8_t *bytes;
   size_t size_bytes;     /* count * element size */
   uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
@@ -152,7 +152,7 @@ typedef struct laci_graph {
       body_capacity;          /* capacities of the arrays while the graph is built */
   struct laci_graph_own *own; /* private to the builder: tables of names, and the arena */
   /* set by the importer: where to read bytes that are not in memory; NULL: all are in memory
-   * (base/held.h) */
+   * (base/acquire.h) */
   const laci_byte_source *bytes_from;
   /* files with modified bytes of stored tensors; owned by the graph */
   laci_spill *spills;
@@ -208,10 +208,11 @@ LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
  * memory. NULL: no memory. */
 uint8_t *laci_stored_writable_bytes(laci_stored *stored);
 
-/** Loads the bytes of a stored tensor into memory until laci_let_go is called. Fails LAC_NO_MEMORY,
- * and LAC_IO where a file was changed since it was loaded. May be called from any thread. */
-LAC_MUST_CHECK lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored,
-                                           laci_held *held, lac_error *err);
+/** Loads the bytes of a stored tensor into memory until laci_bytes_release is called. Fails
+ * LAC_NO_MEMORY, and LAC_IO where a file was changed since it was loaded. May be called from any
+ * thread. */
+LAC_MUST_CHECK lac_status laci_stored_acquire(const laci_graph *graph, const laci_stored *stored,
+                                              laci_acquired_bytes *held, lac_error *err);
 
 /** Replaces the modified bytes of a stored tensor by `take`, which the graph then owns. spilled:
  * the bytes are in one of the graph's spills. */

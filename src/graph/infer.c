@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
@@ -120,11 +120,11 @@ static lac_status keep_stored(laci_graph *graph, const laci_stored *stored, lac_
   bool small = count >= 0 && count <= KEPT_ELEMENTS;
   if (!small || stored->overridable) return LAC_OK;
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
-  laci_held held;
-  lac_status st = laci_stored_hold(graph, stored, &held, err);
+  laci_acquired_bytes held;
+  lac_status st = laci_stored_acquire(graph, stored, &held, err);
   if (st) return st;
   st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &value->known, NULL);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   if (st == LAC_NO_MEMORY) return laci_fail_memory(err, stored->name);
   /* An integer of the file that equals a symbol would be taken for one, so the content of such a
    * tensor counts as unknown. */
@@ -282,7 +282,7 @@ static void merge_type(const inference *job, laci_value *value, const laci_type 
     differs |= size >= 0 && declared->dims[axis] >= 0 && size != declared->dims[axis];
     shape.dims[axis] = size;
   }
-  if (differs && laci_log_wanted(LAC_LOG_DEBUG)) {
+  if (differs && laci_log_is_enabled(LAC_LOG_DEBUG)) {
     char found[128], said[128];
     laci_log(LAC_LOG_DEBUG, "'%s' is declared as %s but is %s", value->name,
              laci_shape_text(declared, said, sizeof said),

@@ -133,7 +133,7 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
   graph->nodes[graph->n_nodes] =
       copy; /* the message about an output listed twice names this node */
   st = define_outputs(graph, &copy, err);
-  if (st) return laci_fail_in(err, st, "%s", copy.name);
+  if (st) return laci_fail_with_prefix(err, st, "%s", copy.name);
   if (!laci_name_add(&graph->own->nodes, copy.name, graph->n_nodes)) {
     for (int at = 0; at < copy.n_outputs; at++) {
       if (copy.outputs[at] >= 0) graph->values[copy.outputs[at]].producer = -1;

@@ -39,8 +39,8 @@ static bool take_pages(laci_code *code) {
   const size_t left = code->limit_bytes - code->capacity;
   const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;
   const size_t more = left < step ? left : step;
-  laci_pages_enlarge(code->bytes + code->capacity, more);
-  if (!laci_pages_allow(code->bytes + code->capacity, more)) return false;
+  laci_pages_use_huge(code->bytes + code->capacity, more);
+  if (!laci_pages_commit(code->bytes + code->capacity, more)) return false;
   code->capacity += more;
   return true;
 }

@@ -98,13 +98,13 @@ static lac_status check_same_bytes(const laci_export *x, const laci_external *a,
   lac_status st = LAC_OK;
   *same = a->offset == b->offset && a->length == b->length;
   for (uint64_t at = 0; *same && at < a->length && !st; at += CHUNK_BYTES) {
-    laci_held left = {0}, right = {0};
+    laci_acquired_bytes left = {0}, right = {0};
     size_t n = a->length - at < CHUNK_BYTES ? (size_t)(a->length - at) : CHUNK_BYTES;
-    st = laci_hold_bytes(&from, bytes_of(x, a) + at, n, x->path, &left, err);
-    if (!st) st = laci_hold_bytes(&from, bytes_of(x, b) + at, n, x->path, &right, err);
+    st = laci_bytes_acquire(&from, bytes_of(x, a) + at, n, x->path, &left, err);
+    if (!st) st = laci_bytes_acquire(&from, bytes_of(x, b) + at, n, x->path, &right, err);
     *same = !st && memcmp(left.bytes, right.bytes, n) == 0;
-    laci_let_go(&left);
-    laci_let_go(&right);
+    laci_bytes_release(&left);
+    laci_bytes_release(&right);
   }
   return st;
 }

@@ -98,7 +98,7 @@ static lac_status open_reader(const laci_onnx *file, const char *name, const cha
     if (st) return st; /* the error's text names the tensor already */
     st = laci_reader_open(path, reader, err);
   }
-  return st ? laci_fail_in(err, st, "tensor '%s'", name) : st;
+  return st ? laci_fail_with_prefix(err, st, "tensor '%s'", name) : st;
 }
 
 /** Opens a data file, or finds it open already. Most models have one; some have one for each
@@ -119,7 +119,7 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   *added = (laci_data_file){.location = location};
   lac_status st = open_reader(file, name, location, &added->reader, err);
   if (st) return st;
-  if (file->n_data_files >= MOST_OPEN) laci_reader_park(added->reader);
+  if (file->n_data_files >= MOST_OPEN) laci_reader_close_descriptor(added->reader);
   *id = (int)file->n_data_files++;
   return LAC_OK;
 }

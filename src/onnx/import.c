@@ -195,7 +195,7 @@ lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph
   lac_status st = laci_reader_open(path, &made->reader, err);
   if (!st) st = keep_folder_of(made, path, err);
   if (!st) st = load(made, graph, err);
-  if (st) st = laci_fail_in(err, st, "%s", path);
+  if (st) st = laci_fail_with_prefix(err, st, "%s", path);
   return finish_load(made, st, file, err);
 }
 

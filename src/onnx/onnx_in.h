@@ -6,7 +6,7 @@
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "onnx/onnx.h"
 #include "onnx/spans.h"

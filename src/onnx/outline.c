@@ -92,7 +92,7 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
 /** Copies a field unchanged; its bytes may not have been read yet. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
-      laci_reader_look(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
+      laci_reader_load(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
   return st ? st : put(o, begin, (size_t)(end - begin), err);
 }
 

@@ -20,13 +20,13 @@ typedef struct sink {
 
 /** Writes the bytes of a large tensor, which may not be in memory. */
 static lac_status put_unloaded(const sink *s, const uint8_t *bytes, size_t size_bytes) {
-  laci_held held;
+  laci_acquired_bytes held;
   lac_status st = LAC_OK;
   for (size_t n; size_bytes > 0 && !st; bytes += n, size_bytes -= n) {
     n = size_bytes < AT_ONCE ? size_bytes : AT_ONCE;
-    st = laci_hold_bytes(&s->message->bytes_from, bytes, n, s->message->path, &held, s->err);
+    st = laci_bytes_acquire(&s->message->bytes_from, bytes, n, s->message->path, &held, s->err);
     if (!st) st = s->put(held.bytes, n, s->context, s->err);
-    laci_let_go(&held);
+    laci_bytes_release(&held);
   }
   return st;
 }

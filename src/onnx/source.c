@@ -4,8 +4,9 @@
  * Running a network needs each weight once, to copy it to another layout; changing a network needs
  * all weights for a long time. So large tensors stay in their files at first: they have addresses,
  * which a reader reserves. An engine fetches the bytes that it reorders; others hold them for a
- * while (base/held.h). Code that reads bytes at their addresses materialises the model first: then
- * the bytes are in memory at the same addresses. Next: base/reader.h, outline.c, external.c. */
+ * while (base/acquire.h). Code that reads bytes at their addresses materialises the model first:
+ * then the bytes are in memory at the same addresses. Next: base/reader.h, outline.c, external.c.
+ * */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -49,7 +50,7 @@ static lac_status point_to_raw_data(Onnx__TensorProto *tensor, void *context, la
 static lac_status clear_raw_data(Onnx__TensorProto *tensor, void *context, lac_error *err) {
   const laci_onnx *file = *(const laci_onnx *const *)context;
   (void)err;
-  if (laci_reader_has(file->reader, tensor->raw_data.data)) {
+  if (laci_reader_contains(file->reader, tensor->raw_data.data)) {
     tensor->raw_data = (ProtobufCBinaryData){0};
   }
   return LAC_OK;
@@ -82,16 +83,17 @@ void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
 
 /** Returns the reader whose file an address belongs to; NULL: it is in memory. */
 static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
-  if (laci_reader_has(file->reader, bytes)) return file->reader;
+  if (laci_reader_contains(file->reader, bytes)) return file->reader;
   for (size_t at = 0; at < file->n_data_files; at++) {
-    if (laci_reader_has(file->data_files[at].reader, bytes)) return file->data_files[at].reader;
+    if (laci_reader_contains(file->data_files[at].reader, bytes))
+      return file->data_files[at].reader;
   }
   return NULL;
 }
 
 static bool is_in_memory(void *file, const uint8_t *bytes, size_t n) {
   laci_reader *reader = reader_of(file, bytes);
-  return !reader || laci_reader_is_there(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
+  return !reader || laci_reader_is_loaded(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
 }
 
 laci_byte_source laci_onnx_byte_source(laci_onnx *file) {

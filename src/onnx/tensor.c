@@ -113,8 +113,8 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
 static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_tensor_view *view,
                          lac_error *err) {
   const laci_byte_source from = laci_onnx_byte_source(file);
-  laci_held packed = {0};
-  lac_status st = laci_hold_bytes(&from, view->bytes, view->size_bytes, name, &packed, err);
+  laci_acquired_bytes packed = {0};
+  lac_status st = laci_bytes_acquire(&from, view->bytes, view->size_bytes, name, &packed, err);
   uint8_t *elements = st ? NULL : laci_arena_alloc(&file->arena, (size_t)count, 1);
   if (!st && !elements) st = laci_fail_memory(err, name);
   if (!st) {
@@ -123,7 +123,7 @@ static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_
     view->size_bytes = (uint64_t)count;
     view->source.per_byte = laci_onnx_elements_per_byte(view->dtype);
   }
-  laci_let_go(&packed);
+  laci_bytes_release(&packed);
   return st;
 }
 

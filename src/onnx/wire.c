@@ -32,7 +32,7 @@ static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
 /** Makes sure that the next n bytes of c, or all up to its end, can be read. */
 static lac_status check_readable(const cursor *c, size_t n, lac_error *err) {
   size_t left = (size_t)(c->end - c->at);
-  return laci_reader_look(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
+  return laci_reader_load(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
 }
 
 static bool read_varint(cursor *c, uint64_t *value) {

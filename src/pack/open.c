@@ -4,7 +4,7 @@
  * It checks from the outside in: head and tail, the directory, each section's offset and checksum,
  * the zeros between sections, the order of sections, and last the consistency of the records. A
  * change of any byte of a pack is detected. Tables are copied to memory once; whatever is read
- * again later is compared with what was read here (laci_reader_watch). Next: restore.c. */
+ * again later is compared with what was read here (laci_reader_detect_changes). Next: restore.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -277,7 +277,7 @@ static lac_status read_tensor(laci_packfile *pack, const tables *t, size_t at, l
   shape.run = record.run;
   laci_pattern pattern = {record.n > 64 ? 0 : (int)record.n, record.m > 64 ? 0 : (int)record.m};
   st = laci_packing_init(&made->packing, &shape, pattern, record.fill, err);
-  if (st) return laci_fail_in(err, LAC_BAD_FILE, "a damaged pack");
+  if (st) return laci_fail_with_prefix(err, LAC_BAD_FILE, "a damaged pack");
   const laci_packing *p = &made->packing;
   if (a->values_bytes != p->values_bytes || a->index_bytes != p->index_bytes ||
       (a->signs && a->signs_bytes != p->signs_bytes)) {
@@ -413,7 +413,7 @@ static lac_status open_from(laci_reader *file, const char *path, laci_packfile *
   }
   made->reader = file;
   lac_status st = read_pack(made, err);
-  if (st && path) st = laci_fail_in(err, st, "%s", path);
+  if (st && path) st = laci_fail_with_prefix(err, st, "%s", path);
   if (st) laci_packfile_close(made);
   else *pack = made;
   return st;
@@ -427,7 +427,7 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
   lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
   st = whole ? laci_reader_materialise(file, 0, laci_reader_size(file), err)
-             : laci_reader_watch(file, err);
+             : laci_reader_detect_changes(file, err);
   if (!st) return open_from(file, path, pack, err);
   laci_reader_close(file);
   return st;

@@ -217,7 +217,7 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
   lac_status st = laci_cuts_init(&cuts, problem, err);
   if (!st && cuts.n_cuts > 0) st = search_order(&cuts, options, pool, found, err);
   laci_cuts_clear(&cuts);
-  if (!st && laci_log_wanted(LAC_LOG_DEBUG)) {
+  if (!st && laci_log_is_enabled(LAC_LOG_DEBUG)) {
     laci_log(LAC_LOG_DEBUG,
              "search %s: %d channels, %s, %lld iterations, kept %.6g -> %.6g of at most %.6g, "
              "efficacy %.2f%s, %.0f ms",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "sparse/score.h"
 
 static bool must_be_fetched(const laci_weight_view *w) {
@@ -35,14 +35,14 @@ lac_status laci_cut_visit_weights(const laci_cut *cut, laci_cut_visit *visit, vo
   for (int first = 0, end; first < cut->n_parts && !st; first = end) {
     const laci_weight_view *weight = cut->parts[first].weight;
     laci_weight_view in_memory;
-    laci_held bytes;
-    st = laci_weight_hold(weight, &in_memory, &bytes, err);
+    laci_acquired_bytes bytes;
+    st = laci_weight_acquire(weight, &in_memory, &bytes, err);
     for (end = first; end < cut->n_parts && cut->parts[end].weight->bytes == weight->bytes; end++) {
       held.parts[end].weight = &in_memory;
     }
     if (!st) visit(&held, first, end, context);
     for (int i = first; i < end; i++) held.parts[i].weight = cut->parts[i].weight;
-    laci_let_go(&bytes);
+    laci_bytes_release(&bytes);
   }
   laci_free(held.parts);
   return st;

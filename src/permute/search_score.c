@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/to_int.h"
 #include "cpu/pool.h"
 #include "permute/search_hold.h"
@@ -217,13 +217,13 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
     int64_t first = s->outer_begin * w->columns * w->inner,
             last = s->outer_end * w->columns * w->inner;
     const size_t size = lac_dtype_size(w->dtype);
-    laci_held held;
-    lac_status st = laci_hold_bytes(w->bytes_from, w->bytes + (size_t)first * size,
-                                    (size_t)(last - first) * size, w->name, &held, err);
+    laci_acquired_bytes held;
+    lac_status st = laci_bytes_acquire(w->bytes_from, w->bytes + (size_t)first * size,
+                                       (size_t)(last - first) * size, w->name, &held, err);
     if (st) return st;
     int64_t at = laci_find_not_finite(w->dtype, held.bytes, last - first);
     if (at >= 0) st = fail_not_finite(w, held.bytes, first, at, err);
-    laci_let_go(&held);
+    laci_bytes_release(&held);
     if (st) return st;
   }
   return LAC_OK;

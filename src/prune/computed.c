@@ -53,7 +53,7 @@ lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_loo
     lac_error why = {0};
     st = laci_weight_measure(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
-    if (st && !laci_ends_the_run(st))
+    if (st && !laci_status_ends_run(st))
       st = LAC_OK; /* as in measure.c: bad values in it are no
                                                       failure */
     if (st && err) *err = why;

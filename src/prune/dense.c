@@ -303,7 +303,7 @@ static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *op
   uint64_t bytes =
       sample_bytes(c->p->analysis->graph) * (uint64_t)(samples->count + samples->judging);
   if (bytes > budget->limit / SHARE) bytes = budget->limit / SHARE;
-  if (!laci_budget_has(budget, bytes)) return;
+  if (!laci_budget_allows(budget, bytes)) return;
   laci_budget_add(budget, bytes, "outputs of the dense network");
   c->kept = laci_kept_outputs_create(bytes);
   options->budget = budget;

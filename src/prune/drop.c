@@ -29,7 +29,7 @@ static const double doubt = (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES;
 static const double deviations = 2.4977, hopeless = 1e-3, hopeless_deviations = 3.1;
 
 int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
-  return has_answers ? laci_binomial_least(max_drop / 100, doubt / 2) : LEAST_UNITS;
+  return has_answers ? laci_binomial_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
 /* A number of samples with which a loss of half of max_drop is shown to be below max_drop. */

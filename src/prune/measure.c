@@ -6,7 +6,7 @@
 
 #include "analyze/analyze.h"
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
@@ -75,13 +75,13 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     laci_pruned_layer *out = &p->layers[l];
     if (!layer->view.bytes || !is_measurable(layer->view.dtype)) continue;
     laci_weight_view view;
-    laci_held held;
-    lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
+    laci_acquired_bytes held;
+    lac_status st = laci_weight_acquire(&layer->view, &view, &held, err);
     if (st) return st;
     lac_error own = {0};
     st = measure_layer(p, l, &view, pool, &own);
-    laci_let_go(&held);
-    const bool matters = layer->eligible || laci_ends_the_run(st);
+    laci_bytes_release(&held);
+    const bool matters = layer->eligible || laci_status_ends_run(st);
     if (st && !matters) continue; /* bad values in a layer that stays unchanged are no failure */
     if (st) {
       if (err) *err = own;

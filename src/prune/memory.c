@@ -61,9 +61,9 @@ static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options 
     laci_budget one = *budget;
     laci_budget_add(&one, stored->size_bytes, "%.200s (made anew)", stored->name);
     if (options->mask) {
-      laci_budget_add_sum(&one, laci_bytes_of(laci_shape_count(&stored->shape), 9) / 8);
+      laci_budget_add_unnamed(&one, laci_bytes_of(laci_shape_count(&stored->shape), 9) / 8);
     }
-    laci_budget_keep_most(&most, &one);
+    laci_budget_take_larger(&most, &one);
   }
   *budget = most;
   return laci_budget_check(budget, "making the new weights", err);
@@ -81,7 +81,7 @@ static lac_status plan_weights(const laci_analysis *a, const laci_prune_options 
   for (int l = 0; l < a->n_layers && options->mask; l++) {
     const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
     if (!a->layers[l].eligible) continue;
-    laci_budget_add_sum(budget, laci_bytes_of(laci_shape_count(&stored->shape), 1) / 8);
+    laci_budget_add_unnamed(budget, laci_bytes_of(laci_shape_count(&stored->shape), 1) / 8);
     if (options->permute) continue;
     laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
   }
@@ -97,21 +97,21 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   lac_status st =
       options->permute ? plan_search(a, options->spill, n_threads, &phase, err) : LAC_OK;
   if (st) return st;
-  laci_budget_keep_most(&most, &phase);
+  laci_budget_take_larger(&most, &phase);
   phase = base;
   st = plan_weights(a, options, &phase, err);
   if (st) return st;
-  laci_budget_keep_most(&most, &phase);
+  laci_budget_take_larger(&most, &phase);
   laci_verify_options how = {.budget = &base};
   if (verifies) st = laci_verify_plan_memory(a->graph, &how, &verification, err);
   if (st == LAC_MEMORY_LIMIT) {
-    return laci_hint(
-        err, LAC_HINT_VERIFY,
-        laci_fail_in(err, st, "the verification does not fit into memory (all else takes %s)",
-                     laci_size_text(most.needed, text, sizeof text)));
+    return laci_hint(err, LAC_HINT_VERIFY,
+                     laci_fail_with_prefix(
+                         err, st, "the verification does not fit into memory (all else takes %s)",
+                         laci_size_text(most.needed, text, sizeof text)));
   }
   if (st) return st;
-  laci_budget_keep_most(&most, &verification);
+  laci_budget_take_larger(&most, &verification);
   laci_log(LAC_LOG_DEBUG, "memory: %s planned at most, %s of it for the model",
            laci_size_text(most.needed, text, sizeof text),
            laci_size_text(base.needed, (char[32]){0}, 32));

@@ -118,7 +118,8 @@ static lac_status search(laci_pruning *p, const laci_prune_options *options, lac
   lac_status st = search_orders(p, options, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
   if (st) return st;
-  interrupted = laci_interrupt_take(); /* the signal ended the search, not the rest of the run */
+  interrupted =
+      laci_interrupt_test_and_clear(); /* the signal ended the search, not the rest of the run */
   st = laci_comm_vote_begin(options->comm, interrupted, err);
   if (!st) st = laci_comm_vote_end(options->comm, &interrupted, err);
   if (!st && interrupted) {

@@ -113,7 +113,7 @@ lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *c
   lac_error refused = {0};
   char said[290];
   lac_status st = compare(graph, changed, options, pool, &outputs, &refused);
-  if (laci_ends_the_run(st)) {
+  if (laci_status_ends_run(st)) {
     if (err) *err = refused;
     return st;
   }

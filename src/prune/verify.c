@@ -80,9 +80,9 @@ static lac_status fail_unverified(const laci_verification *found, lac_error *err
 /* Handles failures of the verification that say nothing of the reordering. */
 static lac_status explain_failure(lac_status st, laci_verification *found, lac_error *err) {
   if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
-  if (laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;
+  if (laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;
   found->state = LACI_VERIFY_NOTHING;
-  return laci_hint(err, LAC_HINT_UNVERIFIED, laci_fail_in(err, st, "not verified"));
+  return laci_hint(err, LAC_HINT_UNVERIFIED, laci_fail_with_prefix(err, st, "not verified"));
 }
 
 lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,

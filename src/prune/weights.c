@@ -6,7 +6,7 @@
 #include "analyze/analyze.h"
 #include "base/divide.h"
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/log.h"
 #include "base/spill.h"
 #include "graph/graph.h"
@@ -25,14 +25,14 @@ lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **byt
   const laci_stored *from = &graph->stored[stored];
   const laci_value_orders *orders = &plan->orders.values[from->value];
   if (laci_orders_are_identity(orders)) return LAC_OK;
-  laci_held held;
-  lac_status st = laci_stored_hold(graph, from, &held, err);
+  laci_acquired_bytes held;
+  lac_status st = laci_stored_acquire(graph, from, &held, err);
   if (st) return st;
   uint8_t *fresh = laci_alloc(from->size_bytes, 1);
   st = fresh
            ? laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, held.bytes, fresh, err)
            : laci_fail_memory(err, from->name);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   if (st) laci_free(fresh);
   else *bytes = fresh;
   return st;
@@ -42,10 +42,10 @@ lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **byt
 static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
-  laci_held held;
+  laci_acquired_bytes held;
   lac_status st = laci_reordered_bytes(plan, stored, bytes, err);
   if (st || *bytes) return st;
-  st = laci_stored_hold(graph, from, &held, err);
+  st = laci_stored_acquire(graph, from, &held, err);
   if (st) return st;
   if (held.copy) {
     *bytes = held.copy;
@@ -402,6 +402,6 @@ void laci_pruning_commit(laci_pruning *p, laci_graph *graph) {
     laci_stored_replace(&graph->stored[s], p->weights[s], p->weights_spill != NULL);
     p->weights[s] = NULL;
   }
-  laci_spill_keep(&graph->spills, p->weights_spill);
+  laci_spill_add_to_list(&graph->spills, p->weights_spill);
   p->weights_spill = NULL;
 }

@@ -189,7 +189,7 @@ lac_status laci_chart_write(const laci_chart *chart, const char *path, bool forc
   write_table(&rows, chart);
   write_drawing(&drawing, &rows);
   st = laci_render(&drawing, picture, &bytes, &size_bytes, err);
-  if (st) st = laci_fail_in(err, st, "%s", path);
+  if (st) st = laci_fail_with_prefix(err, st, "%s", path);
   else st = laci_file_write(path, bytes, size_bytes, force, err);
   laci_free(bytes);
   laci_label_clear(&drawing);

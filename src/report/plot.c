@@ -634,7 +634,7 @@ lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const 
   lac_status st = laci_picture_of(path, &picture, err);
   if (st) return st;
   st = plot_bytes(graph, plot, picture, bytes, size_bytes, err);
-  return st ? laci_fail_in(err, st, "%s", path) : LAC_OK;
+  return st ? laci_fail_with_prefix(err, st, "%s", path) : LAC_OK;
 }
 
 lac_status laci_plot_write(const laci_graph *graph, const laci_plot *plot, const char *path,

@@ -46,10 +46,10 @@ static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
   if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
 #ifdef LAC_DRAW
-  if (!laci_file_installed(PROGRAM, path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+  if (!laci_find_installed_file(PROGRAM, path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
   return true;
 #else
-  return laci_file_installed(PROGRAM, path);
+  return laci_find_installed_file(PROGRAM, path);
 #endif
 }
 
@@ -110,7 +110,7 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
   laci_child_result result;
   lac_status st = laci_child_run(&job, &result, err);
   if (st == LAC_INTERRUPTED || st == LAC_NO_MEMORY) return st;
-  if (st) return laci_fail_in(err, st, "the drawing");
+  if (st) return laci_fail_with_prefix(err, st, "the drawing");
   st = take_picture(&result, seconds, bytes, size_bytes, err);
   laci_free(result.output);
   return st;

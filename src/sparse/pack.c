@@ -48,7 +48,7 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
   int64_t count = 0;
   *packing = (laci_packing){0};
   lac_status st = laci_pattern_check(pattern, err);
-  if (st) return laci_fail_in(err, st, "%s", shape->name);
+  if (st) return laci_fail_with_prefix(err, st, "%s", shape->name);
   if (!laci_dtype_is_float(shape->dtype) && !laci_dtype_is_integer(shape->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s cannot be packed", shape->name,
                      lac_dtype_name(shape->dtype));

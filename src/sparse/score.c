@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "sparse/mask.h"
 #include "tensor/buf.h"
 #include "tensor/narrow.h"
@@ -57,10 +57,10 @@ static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_weight_hold(const laci_weight_view *w, laci_weight_view *in_memory, laci_held *held,
-                            lac_error *err) {
+lac_status laci_weight_acquire(const laci_weight_view *w, laci_weight_view *in_memory,
+                               laci_acquired_bytes *held, lac_error *err) {
   const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
-  lac_status st = laci_hold_bytes(w->bytes_from, w->bytes, n, w->name, held, err);
+  lac_status st = laci_bytes_acquire(w->bytes_from, w->bytes, n, w->name, held, err);
   *in_memory = *w;
   in_memory->bytes = held->bytes;
   in_memory->bytes_from = NULL;

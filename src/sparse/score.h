@@ -7,7 +7,7 @@
 
 #include "sparse/weight_view.h"
 
-typedef struct laci_held laci_held;
+typedef struct laci_acquired_bytes laci_acquired_bytes;
 
 /** Fails LAC_BAD_ARGUMENT where the pattern is not valid. */
 LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *err);
@@ -17,11 +17,11 @@ LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *er
 LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci_pattern pattern,
                                             lac_error *err);
 
-/** Copies the view to *in_memory with its bytes in memory, until laci_let_go of `held`. Functions
- * that read elements require such a view. Fails as laci_hold_bytes. */
-LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
-                                           laci_weight_view *in_memory, laci_held *held,
-                                           lac_error *err);
+/** Copies the view to *in_memory with its bytes in memory, until laci_bytes_release of `held`.
+ * Functions that read elements require such a view. Fails as laci_bytes_acquire. */
+LAC_MUST_CHECK lac_status laci_weight_acquire(const laci_weight_view *weight,
+                                              laci_weight_view *in_memory,
+                                              laci_acquired_bytes *held, lac_error *err);
 
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);

@@ -39,10 +39,11 @@ typedef struct laci_mask_rule {
  * (e / scale_stride) % n_scales, or that of its block (laci_scale_of); without scales: |w[e]|; or
  * its square. A pruned element gets the value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
-  const char *name;                   /* stored tensor, for messages */
-  lac_dtype dtype;                    /* any of floats or integers */
-  const uint8_t *bytes;               /* in memory; NULL where bytes_from is set */
-  const laci_byte_source *bytes_from; /* where the bytes can be read (laci_weight_hold); NULL: they
+  const char *name;     /* stored tensor, for messages */
+  lac_dtype dtype;      /* any of floats or integers */
+  const uint8_t *bytes; /* in memory; NULL where bytes_from is set */
+  const laci_byte_source
+      *bytes_from; /* where the bytes can be read (laci_weight_acquire); NULL: they
                                          are in memory */
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride;  /* n_scales 0: none */

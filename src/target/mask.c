@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "base/plural.h"
 #include "sparse/mask.h"
@@ -29,14 +29,14 @@ static bool has_zero_point(const laci_weight_view *view) {
 lac_status laci_target_mask_read(const laci_target_layer *layer, laci_target_mask *mask,
                                  lac_error *err) {
   laci_weight_view view;
-  laci_held held;
-  lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
+  laci_acquired_bytes held;
+  lac_status st = laci_weight_acquire(&layer->view, &view, &held, err);
   if (st) return st;
   *mask = (laci_target_mask){.n = view.outer * view.columns * view.inner,
                              .by_zero_point = has_zero_point(&view)};
   mask->kept = laci_alloc((size_t)mask->n, 1);
   if (mask->kept) laci_mask_of_zeros(&view, mask->kept);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   if (!mask->kept) return laci_fail_memory(err, view.name);
   mask->n_zeros = mask->n;
   for (int64_t e = 0; e < mask->n; e++) mask->n_zeros -= mask->kept[e];

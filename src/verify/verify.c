@@ -240,7 +240,7 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
   }
   laci_difference d;
   lac_status st = laci_compare_values(a, &r->orders->values[value], b, r->pool, &d, err);
-  if (st) return laci_fail_in(err, st, "%s", value_name(r, value));
+  if (st) return laci_fail_with_prefix(err, st, "%s", value_name(r, value));
   bool is_float = a->f != NULL;
   double measure = is_float ? reference_scale(r, node, d.scale) : d.scale;
   double ratio = d.at < 0 ? 0 : d.kind_differs || !(measure > 0) ? INFINITY : d.largest / measure;
@@ -282,7 +282,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* Sizes from made-up values need not agree with those of another branch. */
   bool unfit = depends_on_made_up(r, node) && st == LAC_BAD_SHAPE;
-  unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_ends_the_run(st));
+  unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_ends_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
     st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step kept */
@@ -296,9 +296,9 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   }
   bool matters = laci_node_matters(r->graph, r->matters, id);
   st = laci_stepper_step(r->b, id, matters ? err : &why);
-  if (st && !matters && !laci_ends_the_run(st)) return skip(r, node, why.text, err);
-  if (st && !laci_ends_the_run(st))
-    return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
+  if (st && !matters && !laci_status_ends_run(st)) return skip(r, node, why.text, err);
+  if (st && !laci_status_ends_run(st))
+    return laci_fail_with_prefix(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st && matters; i++) {
     if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);
   }
@@ -434,7 +434,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   laci_round r = {.graph = graph, .orders = orders, .pool = pool, .found = found};
   r.seed = options ? options->seed : 0;
   r.engine = options ? options->engine : LACI_VERIFY_AUTO;
-  r.budget = options && options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  r.budget = options && options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);

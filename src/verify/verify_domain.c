@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/held.h"
+#include "base/acquire.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -69,11 +69,11 @@ static int64_t least_size(const walk *w, const laci_node *node, int port) {
 
 static bool stored_span(const laci_graph *graph, const laci_stored *stored, double *low,
                         double *high) {
-  laci_held held;
+  laci_acquired_bytes held;
   laci_buf *buf = NULL;
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
   int64_t count = laci_shape_count(&stored->shape);
-  if (count < 1 || count > SMALL || laci_stored_hold(graph, stored, &held, NULL)) return false;
+  if (count < 1 || count > SMALL || laci_stored_acquire(graph, stored, &held, NULL)) return false;
   bool ok = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &buf, NULL) == LAC_OK;
   for (int64_t e = 0; ok && e < count; e++) {
     double x = laci_buf_get_f(buf, e);
@@ -82,7 +82,7 @@ static bool stored_span(const laci_graph *graph, const laci_stored *stored, doub
     ok = isfinite(x);
   }
   laci_buf_destroy(buf);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   return ok;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "graph/op.h"
@@ -141,10 +141,10 @@ static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
 
 static lac_status read_stored(const laci_graph *graph, const laci_stored *from,
                               const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
-  laci_held held;
-  lac_status st = laci_stored_hold(graph, from, &held, err);
+  laci_acquired_bytes held;
+  lac_status st = laci_stored_acquire(graph, from, &held, err);
   if (!st) st = read_reordered(from, held.bytes, orders, buf, err);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   return st;
 }
 

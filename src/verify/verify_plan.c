@@ -95,9 +95,9 @@ static lac_status add_runs(const laci_graph *graph, const laci_verify_options *o
   if (!st) st = laci_stepper_plan_memory(NULL, graph, types, skipped, &one, err);
   if (!st) {
     laci_budget_add(budget, one.largest, "%s", one.name);
-    laci_budget_add_sum(budget, one.needed - one.largest);
-    laci_budget_add_sum(budget, one.needed); /* the other run */
-    if (products) laci_budget_add_sum(budget, product_bytes(graph, types, products));
+    laci_budget_add_unnamed(budget, one.needed - one.largest);
+    laci_budget_add_unnamed(budget, one.needed); /* the other run */
+    if (products) laci_budget_add_unnamed(budget, product_bytes(graph, types, products));
   }
   laci_products_destroy(products);
   laci_free(skipped);

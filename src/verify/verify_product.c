@@ -14,7 +14,7 @@
 #include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/log.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -132,7 +132,7 @@ typedef struct operands {
   const laci_eval *eval;
   const product *product;
   const float *a, *b;         /* b NULL: streamed */
-  laci_held held;             /* the bytes of b, where they are read */
+  laci_acquired_bytes held;   /* the bytes of b, where they are read */
   laci_shape a_shape;         /* its shape in the single-node network */
   bool is_matrix;             /* b is a matrix: then all rows of a form one matrix, too, and b is
                                  read as stored */
@@ -146,11 +146,11 @@ static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->buffer_sizes[which] >= wanted) return p->buffers[which];
   laci_budget *budget = p->how.budget;
-  if (budget) laci_budget_give_back(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
+  if (budget) laci_budget_subtract(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
   laci_free(p->buffers[which]);
   p->buffers[which] = laci_alloc(wanted, sizeof *p->buffers[which]);
   p->buffer_sizes[which] = p->buffers[which] ? wanted : 0;
-  if (budget) laci_budget_add_sum(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
+  if (budget) laci_budget_add_unnamed(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
   return p->buffers[which];
 }
 
@@ -288,7 +288,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   laci_graph *graph = NULL;
   laci_engine *engine = NULL;
   lac_error why = {0};
-  laci_budget budget = laci_budget_of(UINT64_MAX);
+  laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   laci_engine_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
                                  .bf16 = o->product->owner->how.integers,
                                  .budget = &budget};
@@ -475,7 +475,7 @@ static lac_status evaluate(laci_eval *eval) {
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
   if (!st && streamed && !p->owner->how.integers) {
     const laci_graph *graph = p->owner->original;
-    st = laci_stored_hold(graph, &graph->stored[stored], &o.held, eval->err);
+    st = laci_stored_acquire(graph, &graph->stored[stored], &o.held, eval->err);
   }
   result r = result_of(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
@@ -487,7 +487,7 @@ static lac_status evaluate(laci_eval *eval) {
     st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
   }
   if (!st) add_bias(&o, &r);
-  laci_let_go(&o.held);
+  laci_bytes_release(&o.held);
   return st;
 }
 

@@ -86,7 +86,7 @@ static bool is_too_large(const tries *t) {
 
 /* Would the failure be the same with other numbers? */
 static bool is_final(lac_status st) {
-  return laci_ends_the_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
+  return laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
          st == LAC_UNSUPPORTED;
 }
 

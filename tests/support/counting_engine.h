@@ -59,7 +59,7 @@ static lac_status counting_ports(counting_plan *p, const int *values, int n,
 
 static lac_status counting_create(const laci_graph *graph, const laci_engine_options *options,
                                   void **self, lac_error *err) {
-  laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   counting_plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the plan");
   p->dense_only = options->dense_only;

@@ -120,7 +120,7 @@ static bool are_small(const laci_engine_port *ports, int n) {
 }
 
 static void run_engine(stage at, const laci_graph *graph, uint64_t k) {
-  laci_budget budget = laci_budget_of(BUDGET);
+  laci_budget budget = laci_budget_with_limit(BUDGET);
   laci_engine_options options = {.engine = stage_names[at], .threads = 1, .budget = &budget};
   laci_engine *engine = NULL;
   lac_error err = {0};
@@ -220,7 +220,7 @@ static void show(const laci_graph *graph) {
 
 static void run_network(uint64_t seed, uint64_t k) {
   lac_error err = {0};
-  laci_budget budget = laci_budget_of(BUDGET);
+  laci_budget budget = laci_budget_with_limit(BUDGET);
   const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true, .budget = &budget};
   laci_analysis *analysis = NULL;
   shared->stage = STAGE_building;

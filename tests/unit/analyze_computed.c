@@ -3,7 +3,7 @@
  * says from which value on the product may be stored. */
 #include "support/expect_classes.h"
 
-#include "base/held.h"
+#include "base/acquire.h"
 #include "graph/constants.h"
 
 static const laci_layer *row_of(const analysed *n, const char *name) {

@@ -178,14 +178,14 @@ static size_t bytes_of(void (*make)(many *, int), int n) {
   make(&m, n);
   if (laci_graph_add_output(m.graph, "conv1", &m.err) || laci_graph_finish(m.graph, &m.err))
     fail_msg("%s", m.err.text);
-  size_t before = laci_memory_taken();
+  size_t before = laci_memory_total_allocated();
   if (laci_graph_infer(m.graph, NULL, 0, &m.err) || laci_analyze(m.graph, &rules, &a, &m.err) ||
       laci_plan_create(a, &plan, &m.err)) {
     fail_msg("%s", m.err.text);
   }
   assert_true(a->n_searchable > 0);
   if (laci_permutation_text(plan, rules.pattern, 0, &text, &m.err)) fail_msg("%s", m.err.text);
-  size_t bytes = laci_memory_taken() - before;
+  size_t bytes = laci_memory_total_allocated() - before;
   laci_free(text);
   laci_plan_destroy(plan);
   laci_analysis_destroy(a);

@@ -255,12 +255,12 @@ static void a_wrong_length_takes_no_memory(void **state) {
       assert_true(fputc((int)(lengths[k] >> (8 * byte) & 255), file) >= 0);
     assert_int_equal(fwrite("{\"x\":{}}", 1, 8, file), 8);
     assert_int_equal(fclose(file), 0);
-    size_t taken = laci_memory_taken();
+    size_t taken = laci_memory_total_allocated();
     lac_model *to = network("digits", 0, 2);
-    size_t of_network = laci_memory_taken() - taken;
+    size_t of_network = laci_memory_total_allocated() - taken;
     lac_pretrained found;
     assert_int_equal(lac_pretrained_read(to, path, &found, NULL), LAC_BAD_FILE);
-    assert_true(laci_memory_taken() - taken < of_network + (1 << 20));
+    assert_true(laci_memory_total_allocated() - taken < of_network + (1 << 20));
     lac_model_destroy(to);
     refuse(path, LAC_BAD_FILE, "its header claims");
   }

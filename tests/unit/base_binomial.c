@@ -67,14 +67,14 @@ static void the_least_number_is_the_first_that_shows_it(void **state) {
   (void)state;
   const double rates[] = {0.001, 0.01, 0.05, 0.5};
   for (int r = 0; r < 4; r++) {
-    int64_t n = laci_binomial_least(rates[r], 0.05);
+    int64_t n = laci_binomial_least_trials(rates[r], 0.05);
     assert_true(laci_binomial_upper(0, n, 0.05) <= rates[r]);
     assert_true(laci_binomial_upper(0, n - 1, 0.05) > rates[r]);
   }
-  assert_int_equal(laci_binomial_least(0.01, 0.05), 299);
-  assert_int_equal(laci_binomial_least(1, 0.05), 1);
-  assert_true(laci_binomial_least(0, 0.05) == INT64_MAX);
-  assert_true(laci_binomial_least(NAN, 0.05) == INT64_MAX);
+  assert_int_equal(laci_binomial_least_trials(0.01, 0.05), 299);
+  assert_int_equal(laci_binomial_least_trials(1, 0.05), 1);
+  assert_true(laci_binomial_least_trials(0, 0.05) == INT64_MAX);
+  assert_true(laci_binomial_least_trials(NAN, 0.05) == INT64_MAX);
 }
 
 static void nothing_tried_says_nothing(void **state) {

@@ -171,12 +171,12 @@ static void knows_the_limit_of_address_space(void **state) {
 static void names_the_largest_part(void **state) {
   (void)state;
   lac_error err = {0};
-  laci_budget budget = laci_budget_of(8 * GIB);
+  laci_budget budget = laci_budget_with_limit(8 * GIB);
   laci_budget_add(&budget, GIB, "a: %d", 1);
   laci_budget_add(&budget, 6 * GIB, "b: %d", 2);
   laci_budget_add(&budget, GIB, "c: %d", 3);
   assert_int_equal(laci_budget_check(&budget, "the run", &err), LAC_OK);
-  assert_true(laci_budget_has(&budget, 0) && !laci_budget_has(&budget, 1));
+  assert_true(laci_budget_allows(&budget, 0) && !laci_budget_allows(&budget, 1));
   laci_budget_add(&budget, GIB / 2, "d: %d", 4);
   assert_int_equal(laci_budget_check(&budget, "the run", &err), LAC_MEMORY_LIMIT);
   assert_string_equal(err.text, "b: 2, 6.0 GB; the run needs 8.5 GB, 8.0 GB are allowed");
@@ -184,27 +184,27 @@ static void names_the_largest_part(void **state) {
 
 static void never_wraps_around(void **state) {
   (void)state;
-  laci_budget budget = laci_budget_of(UINT64_MAX - 1);
+  laci_budget budget = laci_budget_with_limit(UINT64_MAX - 1);
   assert_int_equal(laci_bytes_of(INT64_MAX, 8), UINT64_MAX);
   assert_int_equal(laci_bytes_of(-1, 8), 0);
   laci_budget_add(&budget, UINT64_MAX - 5, "a");
   laci_budget_add(&budget, 100, "b");
   assert_int_equal(budget.needed, UINT64_MAX);
   assert_int_equal(laci_budget_check(&budget, "this", NULL), LAC_MEMORY_LIMIT);
-  laci_budget_give_back(&budget, 100); /* what is left is unknown then */
+  laci_budget_subtract(&budget, 100); /* what is left is unknown then */
   assert_int_equal(budget.needed, UINT64_MAX);
 }
 
 static void gives_back(void **state) {
   (void)state;
-  laci_budget budget = laci_budget_of(100), most = budget;
+  laci_budget budget = laci_budget_with_limit(100), most = budget;
   laci_budget_add(&budget, 70, "a");
-  laci_budget_keep_most(&most, &budget);
-  laci_budget_give_back(&budget, 50);
-  laci_budget_keep_most(&most, &budget);
+  laci_budget_take_larger(&most, &budget);
+  laci_budget_subtract(&budget, 50);
+  laci_budget_take_larger(&most, &budget);
   assert_int_equal(budget.needed, 20);
   assert_int_equal(most.needed, 70);
-  laci_budget_give_back(&budget, 50);
+  laci_budget_subtract(&budget, 50);
   assert_int_equal(budget.needed, 0);
 }
 

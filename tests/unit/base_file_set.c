@@ -130,7 +130,7 @@ static void files_that_are_read_back_have_their_names_at_once(void **state) {
   (void)state;
   laci_file_set outer, apart;
   laci_file_set_begin(&outer);
-  laci_file_set_begin_apart(&apart);
+  laci_file_set_begin_separate(&apart);
   assert_int_equal(write_file("a", "now"), LAC_OK);
   assert_int_equal(laci_file_set_end(&apart, LAC_OK, NULL), LAC_OK);
   expect_content("a", "now");
@@ -285,7 +285,7 @@ static void second_names_of_the_dead_go_last(void **state) {
   laci_writer *writer = NULL;
   char *name = NULL, old[LACI_TEMPORARY_NAME];
   const laci_write_options options = {.force = true};
-  laci_second_name("d", 0, old);
+  laci_make_second_name("d", 0, old);
   put(old, "in use");
   laci_file_set_begin(&set);
   assert_int_equal(laci_writer_open(in_folder(&dir, "d"), &options, &writer, NULL), LAC_OK);

@@ -33,14 +33,14 @@ static void makes_only_lines_that_are_wanted(void **state) {
   (void)state;
   laci_log(LAC_LOG_ERROR, "nobody listens");
   lac_log_set(LAC_LOG_INFO, keep_line, &n_lines);
-  assert_true(laci_log_wanted(LAC_LOG_WARNING) && laci_log_wanted(LAC_LOG_INFO));
-  assert_false(laci_log_wanted(LAC_LOG_DEBUG));
+  assert_true(laci_log_is_enabled(LAC_LOG_WARNING) && laci_log_is_enabled(LAC_LOG_INFO));
+  assert_false(laci_log_is_enabled(LAC_LOG_DEBUG));
   laci_log(LAC_LOG_DEBUG, "too deep");
   laci_log(LAC_LOG_INFO, "%s has %d channels", "conv1", 64);
   assert_int_equal(n_lines, 1);
   assert_string_equal(last_line, "conv1 has 64 channels");
   lac_log_set(LAC_LOG_TRACE, NULL, NULL);
-  assert_false(laci_log_wanted(LAC_LOG_ERROR));
+  assert_false(laci_log_is_enabled(LAC_LOG_ERROR));
   laci_log(LAC_LOG_ERROR, "nobody listens");
   assert_int_equal(n_lines, 1);
 }

@@ -73,10 +73,10 @@ static void parts_are_parts_of_the_whole(void **state) {
   for (int reader_kind = 0; reader_kind < 4;
        reader_kind++) { /* fetched, watched, looked at, materialised */
     laci_reader *reader = open_file("long", LONG);
-    if (reader_kind == 1) assert_int_equal(laci_reader_watch(reader, NULL), LAC_OK);
+    if (reader_kind == 1) assert_int_equal(laci_reader_detect_changes(reader, NULL), LAC_OK);
     for (size_t k = 0; k < sizeof begins / sizeof *begins; k++) {
       size_t from = begins[k], n = LONG - from < 70000 ? LONG - from : 70000;
-      if (reader_kind == 2) assert_int_equal(laci_reader_look(reader, from, n, NULL), LAC_OK);
+      if (reader_kind == 2) assert_int_equal(laci_reader_load(reader, from, n, NULL), LAC_OK);
       if (reader_kind == 3)
         assert_int_equal(laci_reader_materialise(reader, from, n, NULL), LAC_OK);
       assert_int_equal(laci_reader_fetch(reader, from, n, part, NULL), LAC_OK);
@@ -100,7 +100,7 @@ static void a_file_that_is_cut_is_an_error_with_its_sizes(void **state) {
   assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_IO);
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
   assert_int_equal(laci_reader_fetch(reader, 0, 1, part, &err), LAC_IO); /* what is left, too */
-  assert_int_equal(laci_reader_look(reader, 0, 1, &err), LAC_IO);
+  assert_int_equal(laci_reader_load(reader, 0, 1, &err), LAC_IO);
   assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_IO);
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
   laci_reader_close(reader);
@@ -133,7 +133,7 @@ static void a_parked_one_has_to_be_the_same_file(void **state) {
   lac_error err = {0};
   char part[8];
   laci_reader *reader = open_file("f", 7);
-  laci_reader_park(reader);
+  laci_reader_close_descriptor(reader);
   assert_int_equal(laci_reader_fetch(reader, 0, 7, part, &err), LAC_OK);
   assert_memory_equal(part, content, 7);
   write_bytes(in_folder(&dir, "other"), content, 7);
@@ -195,11 +195,11 @@ static void what_was_not_brought_cannot_be_read_by_mistake(void **state) {
   laci_reader *reader = open_file("long", LONG);
   const uint8_t *bytes = laci_reader_bytes(reader);
   assert_true(is_out_of_reach(bytes));
-  assert_int_equal(laci_reader_look(reader, 0, 100, NULL), LAC_OK);
+  assert_int_equal(laci_reader_load(reader, 0, 100, NULL), LAC_OK);
   assert_false(is_out_of_reach(bytes));
   laci_reader_release(reader);
   assert_true(is_out_of_reach(bytes));
-  assert_int_equal(laci_reader_look(reader, 0, 100, NULL), LAC_OK);
+  assert_int_equal(laci_reader_load(reader, 0, 100, NULL), LAC_OK);
   assert_memory_equal(bytes, content, 100);
   laci_reader_close(reader);
 }
@@ -211,7 +211,7 @@ static void a_watched_file_has_to_stay_what_it_was(void **state) {
   uint8_t part[16];
   struct stat before;
   laci_reader *reader = open_file("long", LONG);
-  assert_int_equal(laci_reader_watch(reader, &err), LAC_OK);
+  assert_int_equal(laci_reader_detect_changes(reader, &err), LAC_OK);
   assert_int_equal(laci_reader_fetch(reader, 70000, 16, part, &err), LAC_OK);
   int fd = open(in_folder(&dir, "long"), O_WRONLY);
   assert_int_equal(fstat(fd, &before), 0);

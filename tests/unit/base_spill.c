@@ -2,7 +2,7 @@
  * Bytes that are elsewhere: held for a while, spilled to files without names, written as holes. */
 #include "onnx_build.h"
 
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/reader.h"
 #include "base/spill.h"
 #include "base/writer.h"
@@ -66,19 +66,19 @@ static void holds_a_copy_of_what_is_elsewhere(void **state) {
   static uint8_t places[LONG]; /* never filled */
   elsewhere from = {places, LONG, false};
   const laci_byte_source source = {fetch, is_there, &from};
-  laci_held held;
+  laci_acquired_bytes held;
   assert_true(laci_must_be_fetched(&source, places + 100, 50));
-  assert_int_equal(laci_hold_bytes(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
+  assert_int_equal(laci_bytes_acquire(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
   assert_memory_equal(held.bytes, content + 100, 50);
   assert_non_null(held.copy);
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   assert_null(held.bytes);
   from.fails = true;
-  assert_int_equal(laci_hold_bytes(&source, places, 50, "w", &held, NULL), LAC_IO);
+  assert_int_equal(laci_bytes_acquire(&source, places, 50, "w", &held, NULL), LAC_IO);
   assert_null(held.copy);
   laci_memory_fail_at(1);
   lac_error err = {0};
-  assert_int_equal(laci_hold_bytes(&source, places, 50, "w", &held, &err), LAC_NO_MEMORY);
+  assert_int_equal(laci_bytes_acquire(&source, places, 50, "w", &held, &err), LAC_NO_MEMORY);
   laci_memory_fail_at(0);
   assert_non_null(strstr(err.text, "w"));
 }
@@ -90,15 +90,15 @@ static void holds_what_is_in_memory_where_it_is(void **state) {
   const laci_byte_source source = {fetch, is_there, &from}, none = {0};
   const laci_byte_source *const sources[] = {NULL, &none, &source};
   for (size_t at = 0; at < 3; at++) {
-    laci_held held;
-    assert_int_equal(laci_hold_bytes(sources[at], content, LONG, "w", &held, NULL), LAC_OK);
+    laci_acquired_bytes held;
+    assert_int_equal(laci_bytes_acquire(sources[at], content, LONG, "w", &held, NULL), LAC_OK);
     assert_ptr_equal(held.bytes, content);
     assert_null(held.copy);
-    laci_let_go(&held);
+    laci_bytes_release(&held);
   }
-  laci_held nothing;
-  assert_int_equal(laci_hold_bytes(&source, places, 0, "w", &nothing, NULL), LAC_OK);
-  laci_let_go(&nothing);
+  laci_acquired_bytes nothing;
+  assert_int_equal(laci_bytes_acquire(&source, places, 0, "w", &nothing, NULL), LAC_OK);
+  laci_bytes_release(&nothing);
 }
 
 /* ---- Spilled ---- */
@@ -125,9 +125,9 @@ static void gives_back_what_was_put(void **state) {
   assert_int_equal(n_files(dir.path), 0); /* it has no name */
   laci_spill *all = NULL, *other;
   assert_int_equal(laci_spill_create(dir.path, &other, NULL), LAC_OK);
-  laci_spill_keep(&all, spill);
-  laci_spill_keep(&all, NULL);
-  laci_spill_keep(&all, other);
+  laci_spill_add_to_list(&all, spill);
+  laci_spill_add_to_list(&all, NULL);
+  laci_spill_add_to_list(&all, other);
   assert_memory_equal(first, content, LONG);
   laci_spill_destroy(all);
   laci_spill_destroy(NULL);

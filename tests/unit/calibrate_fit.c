@@ -431,11 +431,11 @@ static void tells_its_memory(void **state) {
   layer_create(&l, &shapes[9], 17);
   for (int at = 0; laci_score_at(at); at++) {
     const uint64_t told = laci_fit_memory(&l.fit, laci_score_at(at), 1);
-    const size_t before = laci_memory_taken();
+    const size_t before = laci_memory_total_allocated();
     choose(&l, laci_score_name(laci_score_at(at)), mask, weight);
-    const size_t chosen = laci_memory_taken() - before;
+    const size_t chosen = laci_memory_total_allocated() - before;
     solve(&l, mask, solved);
-    const size_t both = laci_memory_taken() - before,
+    const size_t both = laci_memory_total_allocated() - before,
                  most = chosen > both - chosen ? chosen : both - chosen;
     if (!(told >= most && told <= 2 * most + 4096)) {
       fail_msg("%s: %llu bytes were told, %zu taken", laci_score_name(laci_score_at(at)),

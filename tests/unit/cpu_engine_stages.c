@@ -180,7 +180,7 @@ static void results_are_the_plain_engines(void **state) {
 static void shapes_of_the_first_part_are_those_of_the_batch(void **state) {
   (void)state;
   check_setting(shaped, (setting){.tolerance = 2e-5}, 2);
-  laci_budget budget = laci_budget_of(UINT64_MAX);
+  laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   staged s = stage(shaped, (laci_engine_options){.threads = 1, .budget = &budget}, &eager);
   const laci_engine_memory planned = laci_microbatches_planned_memory(s.stages);
   const uint64_t ports = 6 * (8 * 18 * 18 + 3) * 4;
@@ -318,7 +318,7 @@ static void random_chains(void **state) {
 static const laci_stage_rule never = {.flops = 1, .memory = 1, .cache = 1, .least_gain = 2};
 
 static uint64_t needed_by(const char *text, const laci_stage_rule *rule) {
-  laci_budget budget = laci_budget_of(UINT64_MAX);
+  laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   staged s = stage(text, (laci_engine_options){.threads = 1, .budget = &budget}, rule);
   staged_clear(&s);
   return budget.needed;
@@ -332,11 +332,11 @@ static void what_fits_only_as_a_whole_is_one(void **state) {
     const chain c = draw_chain(seed);
     const uint64_t cut = needed_by(c.text, &eager), whole = needed_by(c.text, &never);
     if (cut <= whole) continue;
-    laci_budget budget = laci_budget_of(whole);
+    laci_budget budget = laci_budget_with_limit(whole);
     const laci_engine_options options = {.threads = 1, .budget = &budget};
     assert_int_equal(count_stages(c.text, &eager, options), 1);
     assert_int_equal(budget.needed, whole);
-    budget = laci_budget_of(cut);
+    budget = laci_budget_with_limit(cut);
     assert_in_range(count_stages(c.text, &eager, options), 2, 4);
     n++;
   }
@@ -564,7 +564,7 @@ static void memory_is_counted_and_may_be_short(void **state) {
   laci_graph *graph;
   laci_microbatches *stages;
   lac_error err = {0};
-  laci_budget budget = laci_budget_of(UINT64_MAX);
+  laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   if (net_read(cut_nets[0], &graph, &err)) fail_msg("%s", err.text);
   laci_engine_options options = {.threads = 1, .budget = &budget};
   assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err), LAC_OK);
@@ -573,17 +573,17 @@ static void memory_is_counted_and_may_be_short(void **state) {
   assert_int_equal(budget.needed, planned.arena_bytes + planned.weight_bytes + ports);
   laci_microbatches_destroy(stages);
   const uint64_t needed = budget.needed;
-  budget = laci_budget_of(needed - 1);
+  budget = laci_budget_with_limit(needed - 1);
   assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err),
                    LAC_MEMORY_LIMIT);
   assert_null(stages);
-  budget = laci_budget_of(needed);
+  budget = laci_budget_with_limit(needed);
   assert_int_equal(laci_microbatches_create(graph, &options, &eager, &stages, &err), LAC_OK);
   assert_int_equal(budget.needed, needed);
   laci_microbatches_destroy(stages);
   int n = 0;
   for (lac_status st = LAC_NO_MEMORY; st; n++) {
-    budget = laci_budget_of(UINT64_MAX);
+    budget = laci_budget_with_limit(UINT64_MAX);
     laci_memory_fail_once(n + 1);
     st = laci_microbatches_create(graph, &options, &eager, &stages, &err);
     const bool pending = laci_memory_fail_pending();

@@ -202,7 +202,7 @@ static void the_rule_takes_it_with_avx2(void **state) {
 /* Its weights are four times as large. With AVX-512 dense kernels have such, too. */
 static void it_is_left_where_memory_is_short(void **state) {
   char text[TEXT];
-  laci_budget budget = laci_budget_of(6 << 20);
+  laci_budget budget = laci_budget_with_limit(6 << 20);
   (void)state;
   if (laci_cpu() == LACI_CPU_AVX512) skip();
   (void)snprintf(text, sizeof text, chain, 1, 56, 56);

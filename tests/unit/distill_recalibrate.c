@@ -206,7 +206,7 @@ static void memory_is_asked_for_first(void **state) {
   source from = {.interrupt_at = -1, .shape = laci_shape_of(4, (int64_t[]){1, CHANNELS, 2, 2})};
   const laci_calibration_samples samples = {
       .count = SAMPLES, .shapes = &from.shape, .fetch = fetch, .context = &from};
-  const laci_budget budget = laci_budget_of(64);
+  const laci_budget budget = laci_budget_with_limit(64);
   const laci_recalibrate_options how = {.batch = BATCH, .n = SAMPLES, .budget = &budget};
   laci_graph *graph = read_net(two_norms);
   (void)state;

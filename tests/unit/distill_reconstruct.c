@@ -404,7 +404,7 @@ static void expect_refusal(laci_graph *graph, laci_refine_options how, source fr
 static void refusals_say_why(void **state) {
   const source from = {.interrupt_at = -1};
   const laci_refine_options steps = {.steps = 4};
-  const laci_budget little = laci_budget_of(4096);
+  const laci_budget little = laci_budget_with_limit(4096);
   (void)state;
   expect_refusal(build_arch("cifar-resnet20"), (laci_refine_options){.batch = 4}, from,
                  LAC_BAD_ARGUMENT, "0 seconds and 0 steps");

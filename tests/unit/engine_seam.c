@@ -191,7 +191,7 @@ static void more_than_the_budget_is_refused_and_less_is_added(void **state) {
   for (int at = 0; at < N_ENGINES; at++) {
     laci_engine *engine;
     lac_error err = {0};
-    laci_budget small = laci_budget_of(4096), large = laci_budget_of(1 << 26);
+    laci_budget small = laci_budget_with_limit(4096), large = laci_budget_with_limit(1 << 26);
     laci_engine_options options = {.engine = engines[at], .threads = 1, .budget = &small};
     assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_MEMORY_LIMIT);
     options.budget = &large;

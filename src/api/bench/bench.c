@@ -99,10 +99,11 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
 
 static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
   if (!b->batch.from || (st != LAC_BAD_SHAPE && st != LAC_UNSUPPORTED)) return st;
-  return laci_fail_in(err, st,
-                      "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
-                      "export with an open batch)",
-                      (long long)b->batch.from, (long long)b->batch.to);
+  return laci_fail_with_prefix(
+      err, st,
+      "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
+      "export with an open batch)",
+      (long long)b->batch.from, (long long)b->batch.to);
 }
 
 static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err) {
@@ -112,7 +113,7 @@ static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err)
   if (laci_engine_sparse_step_count(b->plans[0].engine) == 0) return LAC_OK;
   o->dense_only = true;
   st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
-  return st ? laci_fail_in(err, st, "the dense plan next to the sparse one") : LAC_OK;
+  return st ? laci_fail_with_prefix(err, st, "the dense plan next to the sparse one") : LAC_OK;
 }
 
 static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err) {
@@ -121,7 +122,7 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
   if (st) return st;
-  laci_budget budget = laci_budget_of(b->options->max_memory);
+  laci_budget budget = laci_budget_with_limit(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
   laci_engine_options o = {.engine = laci_bench_engine(b->options),
                            .threads = b->options->threads,
@@ -142,7 +143,7 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
 
 static void log_plan(const laci_engine *engine) {
   const char *at = laci_engine_plan_text(engine);
-  while (at && *at && laci_log_wanted(LAC_LOG_DEBUG)) {
+  while (at && *at && laci_log_is_enabled(LAC_LOG_DEBUG)) {
     size_t n = strcspn(at, "\n");
     laci_log(LAC_LOG_DEBUG, "%.*s", (int)n, at);
     at += n + (at[n] == '\n');

@@ -395,7 +395,7 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   bool any = has_computed_weight(model->graph, constants);
   laci_free(constants);
   if (!any) return LAC_OK;
-  laci_budget budget = laci_budget_of(max_memory);
+  laci_budget budget = laci_budget_with_limit(max_memory);
   if (laci_model_is_large(model, &budget)) laci_model_budget_streamed(model, &budget);
   else laci_model_budget_stored(model, &budget);
   f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;

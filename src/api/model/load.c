@@ -17,7 +17,7 @@ static lac_status finish_load(lac_status st, lac_model *made, const lac_load_opt
                               const char *path, lac_model **model, lac_error *err) {
   if (!st) {
     st = laci_graph_check_typing(made->graph, options && options->lenient, err);
-    if (st && path) st = laci_fail_in(err, st, "%s", path);
+    if (st && path) st = laci_fail_with_prefix(err, st, "%s", path);
   }
   if (st) lac_model_destroy(made);
   else *model = made;

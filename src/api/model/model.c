@@ -145,7 +145,8 @@ void laci_model_budget_streamed(const lac_model *model, laci_budget *budget) {
   for (int s = 0; s < model->graph->n_stored; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     if (!largest || stored->size_bytes > largest->size_bytes) largest = stored;
-    if (stored->size_bytes <= LACI_LARGE_TENSOR) laci_budget_add_sum(budget, stored->size_bytes);
+    if (stored->size_bytes <= LACI_LARGE_TENSOR)
+      laci_budget_add_unnamed(budget, stored->size_bytes);
   }
   if (!largest || largest->size_bytes <= LACI_LARGE_TENSOR) return;
   laci_budget_add(budget, largest->size_bytes, "%.200s (stored)", largest->name);
@@ -158,7 +159,7 @@ lac_status laci_model_materialise_small(const lac_model *model, lac_error *err) 
     if (stored->size_bytes > LACI_LARGE_TENSOR) continue;
     st = laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
   }
-  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+  return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }
 
 bool laci_model_is_inferred(const lac_model *model) {
@@ -171,7 +172,7 @@ bool laci_model_is_inferred(const lac_model *model) {
 lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
   if (!model->file) return LAC_OK; /* lac_network_create: all its bytes are here */
   lac_status st = laci_onnx_materialise(model->file, err);
-  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+  return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }
 
 /* Loads the bytes of this tensor alone, since a caller may need one of many. */
@@ -179,7 +180,7 @@ static lac_status materialise_one(const lac_model *model, const laci_stored *sto
                                   lac_error *err) {
   if (!model->file) return LAC_OK;
   lac_status st = laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
-  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+  return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }
 
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }

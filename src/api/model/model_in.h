@@ -50,7 +50,7 @@ void laci_model_take_graph(lac_model *model, laci_graph *take);
 /** Did lac_model_fold make the stored tensor of this name? */
 bool laci_model_has_folded(const lac_model *model, const char *name);
 
-/** Stored tensors of more bytes are large: they are read only when needed (laci_stored_hold in
+/** Stored tensors of more bytes are large: they are read only when needed (laci_stored_acquire in
  * graph/graph.h). */
 enum { LACI_LARGE_TENSOR = 64 << 10 };
 

@@ -67,7 +67,7 @@ lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
     k->file_of_data[at] = (size_t)(found - k->files);
   }
   st = laci_onnx_find_spans(k->bytes, k->files[0].size_bytes, &k->spans, &k->n_spans, err);
-  return st ? laci_fail_in(err, st, "%s", k->model->path) : LAC_OK;
+  return st ? laci_fail_with_prefix(err, st, "%s", k->model->path) : LAC_OK;
 }
 
 bool laci_pack_find_place(laci_packer *k, const laci_stored *stored, laci_packfile_weight *weight) {

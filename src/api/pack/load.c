@@ -212,7 +212,7 @@ lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
   st = laci_model_new(path, &made, err);
   if (!st) made->packed = true;
   if (!st) st = load(&pack, made, err);
-  if (st) st = laci_fail_in(err, st, "%s", path);
+  if (st) st = laci_fail_with_prefix(err, st, "%s", path);
   if (st) lac_model_destroy(made);
   else *model = made;
   laci_packfile_close(pack);

@@ -67,7 +67,7 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   laci_file_set set;
   lac_status st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.onnx", saved_path, err);
-  laci_file_set_begin_apart(&set); /* the saved file is read before the set is placed */
+  laci_file_set_begin_separate(&set); /* the saved file is read before the set is placed */
   if (!st) st = lac_model_save(model, saved_path, false, err);
   st = laci_file_set_end(&set, st, err);
   const lac_load_options lenient = {.lenient = true}; /* it was read already */

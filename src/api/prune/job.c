@@ -154,7 +154,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
     laci_job_close(job);
     return st;
   }
-  job->budget = laci_budget_of(options->max_memory);
+  job->budget = laci_budget_with_limit(options->max_memory);
   job->streamed = laci_model_is_large(model, &job->budget);
   if (job->streamed) laci_model_budget_streamed(model, &job->budget);
   else laci_model_budget_stored(model, &job->budget);

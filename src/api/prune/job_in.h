@@ -14,7 +14,7 @@ typedef struct laci_target_choice laci_target_choice;
 /** A model with inferred shapes, a thread pool, and the analysis. */
 typedef struct laci_job {
   laci_budget budget; /* the memory limit, and the memory that the model takes */
-  bool streamed;      /* the model's large tensors are in its files: read them with laci_stored_hold
+  bool streamed; /* the model's large tensors are in its files: read them with laci_stored_acquire
                          (graph/graph.h) */
   laci_pool *pool;
   laci_target_choice *targets; /* [options->n_targets]; NULL: none */

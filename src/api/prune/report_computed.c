@@ -59,7 +59,7 @@ lac_status laci_report_measure_computed(laci_report *report, const laci_job *job
     if (st || !bytes) continue;
     st = measure(report, job, l, &view, &rule, &why);
     laci_free(bytes);
-    if (laci_ends_the_run(st)) {
+    if (laci_status_ends_run(st)) {
       if (err) *err = why;
     } else if (st) {
       st = note_unknown(report, l, why.text, err);

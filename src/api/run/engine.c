@@ -96,7 +96,7 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
-  laci_budget budget = laci_budget_of(options ? options->max_memory : 0);
+  laci_budget budget = laci_budget_with_limit(options ? options->max_memory : 0);
   lac_status st = laci_model_engine(model, options, &budget, engine, err);
   if (!st) laci_log_engine_parts(*engine);
   return st;

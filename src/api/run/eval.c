@@ -174,7 +174,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   o.shapes = &shape;
   o.n_shapes = 1;
   size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);
-  laci_budget budget = laci_budget_of(options->max_memory);
+  laci_budget budget = laci_budget_with_limit(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
   st = laci_model_engine(model, &o, &budget, &e->engine, err);

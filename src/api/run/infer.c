@@ -139,7 +139,7 @@ static lac_status convert(const laci_value *value, const char *path, laci_buf **
   laci_buf *from = *buf, *to = NULL;
   if (from->dtype == dtype) return LAC_OK;
   lac_status st = laci_buf_create(dtype, &from->shape, &to, err);
-  if (st) return laci_fail_in(err, st, "input '%s'", value->name);
+  if (st) return laci_fail_with_prefix(err, st, "input '%s'", value->name);
   bool rounded = false;
   for (int64_t k = 0; k < from->count; k++) {
     if (convert_element(from, to, k)) {
@@ -260,7 +260,7 @@ static lac_status check_options(inference *run, lac_error *err) {
 /* ---- Running ---- */
 
 void laci_log_plan(const lac_engine *engine) {
-  if (!laci_log_wanted(LAC_LOG_DEBUG)) return;
+  if (!laci_log_is_enabled(LAC_LOG_DEBUG)) return;
   const char *at = lac_engine_plan_text(engine);
   while (*at) {
     size_t n = strcspn(at, "\n");
@@ -270,7 +270,7 @@ void laci_log_plan(const lac_engine *engine) {
 }
 
 void laci_log_memory(const lac_engine *engine, size_t held_bytes) {
-  if (!laci_log_wanted(LAC_LOG_DEBUG)) return;
+  if (!laci_log_is_enabled(LAC_LOG_DEBUG)) return;
   const lac_engine_memory planned = lac_engine_planned(engine);
   size_t sum = planned.weight_bytes + planned.arena_bytes + held_bytes, peak = laci_memory_peak();
   laci_log(LAC_LOG_DEBUG,
@@ -435,7 +435,7 @@ static lac_status run_steps(inference *run, const lac_model *model, lac_error *e
   run->result->pub.dtype = LAC_DTYPE_F64;
   run->result->pub.n_nodes = graph->n_nodes;
   if (!run->result->pub.engine) return laci_fail_memory(err, "the result");
-  laci_budget budget = laci_budget_of(run->budget.limit), planned;
+  laci_budget budget = laci_budget_with_limit(run->budget.limit), planned;
   laci_model_budget_stored(model, &budget);
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
@@ -578,8 +578,9 @@ static lac_status write_outputs(inference *run, lac_error *err) {
 static lac_status inference_init(inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {
   size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
-  *run = (inference){
-      .graph = model->graph, .options = options, .budget = laci_budget_of(options->max_memory)};
+  *run = (inference){.graph = model->graph,
+                     .options = options,
+                     .budget = laci_budget_with_limit(options->max_memory)};
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);

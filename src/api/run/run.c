@@ -44,7 +44,7 @@ static lac_status convert_input(const laci_value *value, const lac_run_tensor *i
   }
   lac_dtype dtype = value->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : value->type.dtype;
   lac_status st = laci_buf_create(dtype, &shape, buf, err);
-  if (st) return laci_fail_in(err, st, "%s", value->name);
+  if (st) return laci_fail_with_prefix(err, st, "%s", value->name);
   for (int64_t i = 0; i < (*buf)->count; i++) {
     float x = input->values[i];
     if ((*buf)->f) {
@@ -141,7 +141,7 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
                    lac_run_result **out, lac_error *err) {
   laci_pool *pool = NULL;
   laci_stepper *run = NULL;
-  laci_budget budget = laci_budget_of(0);
+  laci_budget budget = laci_budget_with_limit(0);
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", out});
   if (!st) st = check_inputs(inputs, n_inputs, err);

@@ -18,7 +18,7 @@
 static void log_plan(const laci_trainer *trainer, bool remat) {
   const laci_training_graph *g = laci_trainer_graph(trainer);
   const char *at = laci_trainer_plan_text(trainer);
-  while (at && *at && laci_log_wanted(LAC_LOG_TRACE)) {
+  while (at && *at && laci_log_is_enabled(LAC_LOG_TRACE)) {
     size_t n = strcspn(at, "\n");
     laci_log(LAC_LOG_TRACE, "%.*s", (int)n, at);
     at += n + (at[n] == '\n');
@@ -78,7 +78,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
   lac_status st = laci_training_engine_masks(t, mask, &weights, &n_weights, err);
-  laci_budget budget = laci_budget_of(t->options->max_memory);
+  laci_budget budget = laci_budget_with_limit(t->options->max_memory);
   laci_trainer_options o = {.graph = laci_training_graph_options(t),
                             .optimizer = t->plan->recipe.optimizer,
                             .engine = t->options->engine,

@@ -55,7 +55,7 @@ static lac_status infer_types(const laci_graph *graph, const laci_engine_options
     if (copy.values[v].producer >= 0) copy.values[v].type.shape = laci_shape_unknown();
   }
   lac_status st = laci_graph_infer_types(&copy, options->shapes, options->n_shapes, types, &why);
-  if (st && !laci_ends_the_run(st)) {
+  if (st && !laci_status_ends_run(st)) {
     *types = laci_alloc(n, sizeof **types);
     st = *types ? LAC_OK : LAC_NO_MEMORY;
     for (size_t v = 0; v < n && !st; v++) (*types)[v] = copy.values[v].type;

@@ -359,7 +359,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
                                  lac_error *err) {
   builder m = {.a = a,
                .options = options,
-               .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX)};
+               .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX)};
   a->graph = graph;
   lac_status st = laci_auto_cut_find_fast_nodes(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';

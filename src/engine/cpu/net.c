@@ -83,7 +83,7 @@ static void check_memory(laci_net *net) {
   laci_budget *budget = &net->plan.budget;
   if (net->plan.status) return;
   laci_budget_add(budget, net->plan.weight_bytes, "weights");
-  int v = laci_budget_has(budget, net->plan.arena_bytes) ? -1 : largest_value(net);
+  int v = laci_budget_allows(budget, net->plan.arena_bytes) ? -1 : largest_value(net);
   if (v >= 0) {
     char text[256];
     laci_type type = net->plan.values[v].type;
@@ -95,9 +95,9 @@ static void check_memory(laci_net *net) {
     laci_value_text(net->plan.graph, v, &type, text, sizeof text);
     uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
     laci_budget_add(budget, bytes, "%s", text);
-    laci_budget_give_back(budget, bytes); /* its bytes are counted as part of the arena */
+    laci_budget_subtract(budget, bytes); /* its bytes are counted as part of the arena */
   }
-  laci_budget_add_sum(budget, net->plan.arena_bytes);
+  laci_budget_add_unnamed(budget, net->plan.arena_bytes);
   net->plan.status = laci_budget_check(budget, "the run", net->plan.err);
 }
 
@@ -138,7 +138,7 @@ static void bind_memory(laci_net *net) {
                    net->plan.arena_bytes);
     return;
   }
-  laci_pages_enlarge(net->arena, net->plan.arena_bytes);
+  laci_pages_use_huge(net->arena, net->plan.arena_bytes);
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
     make_primitive(net, step);
@@ -231,7 +231,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .lowering = made,
       .bf16 = options->bf16,
       .careful = options->finite == LACI_FINITE_CAREFUL,
-      .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
+      .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX),
       .err = err ? err : &unseen,
   };
   if (place) {

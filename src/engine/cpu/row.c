@@ -16,11 +16,12 @@ static bool bf16(void) { return laci_net_has_bf16(); }
 
 static lac_status reach(const laci_graph *graph, const laci_engine_options *options,
                         laci_engine_reached *reached, lac_error *err) {
-  laci_cpu_plan plan = {.graph = graph,
-                        .fetch = options->fetch,
-                        .fetch_context = options->fetch_context,
-                        .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
-                        .err = err};
+  laci_cpu_plan plan = {
+      .graph = graph,
+      .fetch = options->fetch,
+      .fetch_context = options->fetch_context,
+      .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX),
+      .err = err};
   lac_status st = laci_plan_infer_reach(&plan, options->shapes, options->n_shapes, reached, err);
   laci_plan_clear(&plan);
   return st;

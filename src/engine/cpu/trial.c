@@ -37,7 +37,7 @@ void laci_trial_end(laci_trial *t) {
 lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *options,
                             laci_native_use use, laci_trial *t, lac_error *err) {
   laci_engine_options own = *options;
-  laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   *t = (laci_trial){.net = NULL};
   own.budget = &budget;
   own.observer = NULL;

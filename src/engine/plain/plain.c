@@ -192,7 +192,7 @@ static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
     if (node->outputs[at] >= 0) st = laci_plain_check_budget(run, node->outputs[at], type, err);
     if (!st) st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
     if (st == LAC_MEMORY_LIMIT) return st; /* its text names the node */
-    if (st) return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
+    if (st) return laci_fail_with_prefix(err, st, "%s (%s)", node->name, node->type);
   }
   return LAC_OK;
 }
@@ -241,7 +241,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
 /* A node that would not run in a real run may fail, since its operands need not fit: such a failure
  * becomes LAC_UNSUPPORTED. */
 static lac_status tolerate_failure(lac_status st) {
-  return !st || laci_ends_the_run(st) ? st : LAC_UNSUPPORTED;
+  return !st || laci_status_ends_run(st) ? st : LAC_UNSUPPORTED;
 }
 
 lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
@@ -281,14 +281,14 @@ static void plan_value(memory_plan *o, int value) {
   if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
   o->held[value] = laci_plain_bytes(&o->types[value]);
   laci_plain_add_to_budget(o->now, o->graph, value, &o->types[value]);
-  laci_budget_keep_most(&o->most, o->now);
+  laci_budget_take_larger(&o->most, o->now);
 }
 
 static void plan_release(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
   if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
-  laci_budget_give_back(o->now, o->held[value]);
+  laci_budget_subtract(o->now, o->held[value]);
   o->held[value] = 0;
 }
 

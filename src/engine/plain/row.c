@@ -208,7 +208,7 @@ static lac_status create(const laci_graph *graph, const laci_engine_options *opt
   }
   plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the engine");
-  laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   lac_status st = make_plan(p, graph, options, &budget, err);
   if (st) destroy(p);
   else *self = p;

@@ -39,8 +39,8 @@ void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int 
 
 void laci_plain_replace(laci_plain *run, int value, laci_buf *take) {
   if (run->budget) {
-    laci_budget_give_back(run->budget, bytes_of(run->values[value]));
-    laci_budget_add_sum(run->budget, bytes_of(take));
+    laci_budget_subtract(run->budget, bytes_of(run->values[value]));
+    laci_budget_add_unnamed(run->budget, bytes_of(take));
   }
   laci_buf_destroy(run->values[value]);
   run->values[value] = take;
@@ -49,7 +49,7 @@ void laci_plain_replace(laci_plain *run, int value, laci_buf *take) {
 /** Checks that the budget allows a value of that type. Fails LAC_MEMORY_LIMIT. */
 lac_status laci_plain_check_budget(laci_plain *run, int value, const laci_type *type,
                                    lac_error *err) {
-  if (laci_budget_has(run->budget, laci_plain_bytes(type))) return LAC_OK;
+  if (laci_budget_allows(run->budget, laci_plain_bytes(type))) return LAC_OK;
   laci_budget then = *run->budget;
   laci_plain_add_to_budget(&then, run->graph, value, type);
   return laci_budget_check(&then, "the run", err);
@@ -62,7 +62,7 @@ lac_status laci_plain_load(laci_plain *run, int value, lac_error *err) {
   if (run->values[value]) return LAC_OK;
   lac_status st = run->load ? run->load(run->context, v->stored, &buf, err)
                             : load_bytes(run->graph, v->stored, &buf, err);
-  if (st) return laci_fail_in(err, st, "%s", v->name);
+  if (st) return laci_fail_with_prefix(err, st, "%s", v->name);
   laci_plain_replace(run, value, buf);
   return LAC_OK;
 }

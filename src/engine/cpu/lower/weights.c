@@ -42,7 +42,7 @@ int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
   enum { ELEMENT = sizeof(int64_t) }; /* of tensors without a oneDNN layout */
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)(bytes / ELEMENT)});
   const int buffer = weight_buffer(net, bytes, value);
-  if (buffer >= 0) laci_pages_enlarge(net->buffers[buffer].data, bytes);
+  if (buffer >= 0) laci_pages_use_huge(net->buffers[buffer].data, bytes);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 

@@ -77,7 +77,7 @@ static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
                          .fetch = o->fetch,
                          .fetch_context = o->fetch_context,
                          .bf16 = o->bf16,
-                         .budget = o->budget ? *o->budget : laci_budget_of(UINT64_MAX),
+                         .budget = o->budget ? *o->budget : laci_budget_with_limit(UINT64_MAX),
                          .err = why};
 }
 
@@ -150,7 +150,7 @@ static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_bu
   s->bytes_written = out->size_bytes;
   const uint64_t read = (uint64_t)s->bytes_read * (uint64_t)s->micro_batches;
   const uint64_t written = (uint64_t)s->bytes_written * (uint64_t)s->micro_batches;
-  laci_budget_give_back(budget, s->bytes_read + s->bytes_written);
+  laci_budget_subtract(budget, s->bytes_read + s->bytes_written);
   if (f->rest->n_inputs == 1) laci_budget_add(budget, read, "%s", in->name);
   laci_budget with = *budget;
   laci_budget_add(&with, written, "%s", out->name);
@@ -176,7 +176,7 @@ static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut
   first_part f;
   builder first = *m;
   lac_error why = {0};
-  laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_of(UINT64_MAX);
+  laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_with_limit(UINT64_MAX);
   const int n = stages->n;
   *cut = false;
   lac_status st = find_first_part(stages, m, &f, err);

@@ -30,14 +30,14 @@ static laci_budget budget_now(const laci_cpu_plan *plan) {
 
 bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes) {
   const laci_budget now = budget_now(plan);
-  return laci_budget_has(&now, bytes);
+  return laci_budget_allows(&now, bytes);
 }
 
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
   char text[256] = "weights";
   if (plan->status) return false;
   laci_budget now = budget_now(plan);
-  if (laci_budget_has(&now, bytes)) return true;
+  if (laci_budget_allows(&now, bytes)) return true;
   if (value >= 0) {
     const laci_plan_value *v = &plan->values[value];
     laci_value_text(plan->graph, value, &v->type, text, sizeof text);

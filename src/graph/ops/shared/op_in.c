@@ -4,7 +4,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "base/error.h"
-#include "base/held.h"
+#include "base/acquire.h"
 #include "base/plural.h"
 
 #include <inttypes.h>
@@ -105,10 +105,10 @@ laci_buf *laci_constant_copy(const laci_graph *graph, const laci_node *node, int
   if (value->stored < 0 || graph->stored[value->stored].overridable) return NULL;
   const laci_stored *stored = &graph->stored[value->stored];
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
-  laci_held held;
-  if (laci_stored_hold(graph, stored, &held, NULL)) return NULL;
+  laci_acquired_bytes held;
+  if (laci_stored_acquire(graph, stored, &held, NULL)) return NULL;
   if (laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &copy, NULL)) copy = NULL;
-  laci_let_go(&held);
+  laci_bytes_release(&held);
   return copy;
 }
 

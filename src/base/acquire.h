@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Access to bytes that have an address but may not be in memory (base/reader.h): a caller holds
- * them while it reads them. Bytes in memory are used in place; others are copied, and laci_let_go
- * frees the copy. So large tensors take memory only while they are used.
+ * them while it reads them. Bytes in memory are used in place; others are copied, and
+ * laci_bytes_release frees the copy. So large tensors take memory only while they are used.
  *
- *   laci_held held;
- *   st = laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name,
+ *   laci_acquired_bytes held;
+ *   st = laci_bytes_acquire(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name,
  *                        &held, err);
  *   if (!st) look(held.bytes);
- *   laci_let_go(&held); */
-#ifndef LACI_BASE_HELD_H
-#define LACI_BASE_HELD_H
+ *   laci_bytes_release(&held); */
+#ifndef LACI_BASE_ACQUIRE_H
+#define LACI_BASE_ACQUIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #include "lacuna/status.h"
 
-/** Where laci_hold_bytes gets bytes from. Zero-initialised: all bytes are in memory at their
+/** Where laci_bytes_acquire gets bytes from. Zero-initialised: all bytes are in memory at their
  * addresses. */
 typedef struct laci_byte_source {
   /** Copies n bytes to `to`. Any thread, and several at once. */
@@ -28,20 +28,20 @@ typedef struct laci_byte_source {
 } laci_byte_source;
 
 /** Bytes that a caller holds; zero-initialised, there are none. */
-typedef struct laci_held {
+typedef struct laci_acquired_bytes {
   const uint8_t *bytes;
   void *copy; /* NULL: the bytes are used in place */
-} laci_held;
+} laci_acquired_bytes;
 
 /** Holds n bytes: in place, or as a copy. from NULL: all bytes are in memory. name: for messages.
  * Fails LAC_NO_MEMORY, and as fetch does; *held is empty then. Any thread. */
-LAC_MUST_CHECK lac_status laci_hold_bytes(const laci_byte_source *from, const uint8_t *bytes,
-                                          size_t n, const char *name, laci_held *held,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_bytes_acquire(const laci_byte_source *from, const uint8_t *bytes,
+                                             size_t n, const char *name, laci_acquired_bytes *held,
+                                             lac_error *err);
 /** Frees the copy, if there is one; *held is empty afterwards. An empty one is fine. */
-void laci_let_go(laci_held *held);
+void laci_bytes_release(laci_acquired_bytes *held);
 
-/** Would laci_hold_bytes copy the bytes? */
+/** Would laci_bytes_acquire copy the bytes? */
 bool laci_must_be_fetched(const laci_byte_source *from, const uint8_t *bytes, size_t n);
 
 #endif

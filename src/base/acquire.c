@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements held.h. */
-#include "base/held.h"
+ * Implements acquire.h. */
+#include "base/acquire.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -9,19 +9,19 @@ bool laci_must_be_fetched(const laci_byte_source *from, const uint8_t *bytes, si
   return n > 0 && from && from->fetch && !from->is_there(from->context, bytes, n);
 }
 
-lac_status laci_hold_bytes(const laci_byte_source *from, const uint8_t *bytes, size_t n,
-                           const char *name, laci_held *held, lac_error *err) {
-  *held = (laci_held){.bytes = bytes};
+lac_status laci_bytes_acquire(const laci_byte_source *from, const uint8_t *bytes, size_t n,
+                              const char *name, laci_acquired_bytes *held, lac_error *err) {
+  *held = (laci_acquired_bytes){.bytes = bytes};
   if (!laci_must_be_fetched(from, bytes, n)) return LAC_OK;
-  *held = (laci_held){.copy = laci_alloc(n, 1)};
+  *held = (laci_acquired_bytes){.copy = laci_alloc(n, 1)};
   if (!held->copy) return laci_fail_memory(err, name);
   held->bytes = held->copy;
   lac_status st = from->fetch(from->context, bytes, n, held->copy, err);
-  if (st) laci_let_go(held);
+  if (st) laci_bytes_release(held);
   return st;
 }
 
-void laci_let_go(laci_held *held) {
+void laci_bytes_release(laci_acquired_bytes *held) {
   laci_free(held->copy);
-  *held = (laci_held){0};
+  *held = (laci_acquired_bytes){0};
 }
