@@ -76,8 +76,8 @@ static void *need(size_t n, size_t size) {
 static void work_init(work *w, const laci_unfold *u) {
   const int64_t channel_pixels = u->axis[0].in * u->axis[1].in * u->axis[2].in;
   const size_t n = (size_t)(u->images * u->groups * u->channels * channel_pixels);
-  *w = (work){.unfold = u, .columns = laci_unfold_columns(u)};
-  w->positions = laci_unfold_positions(u);
+  *w = (work){.unfold = u, .columns = laci_unfold_n_columns(u)};
+  w->positions = laci_unfold_n_positions(u);
   const size_t columns = (size_t)w->columns, count = (size_t)u->groups * columns * columns;
   w->pruned = need(n, sizeof *w->pruned);
   w->dense = need(n, sizeof *w->dense);
@@ -86,7 +86,7 @@ static void work_init(work *w, const laci_unfold *u) {
   w->product = need(columns * columns, sizeof *w->product);
   w->h = need(count, sizeof *w->h);
   w->k = need(count, sizeof *w->k);
-  w->scratch = need(laci_gram_scratch(u, true), 1);
+  w->scratch = need(laci_gram_scratch_bytes(u, true), 1);
   for (size_t at = 0; at < n; at++) {
     w->pruned[at] = (float)laci_rng_unit(1, 1, at);
     w->dense[at] = (float)laci_rng_unit(1, 2, at);
@@ -173,7 +173,7 @@ static void run_layer(const bench_layer *l, int repeats) {
     if (ssyrk)
       printf("   OpenBLAS %9.2f ms %7.1f GFLOP/s   %.2f", peer * 1e3, flop / peer * 1e-9,
              peer / ours);
-    printf("%s\n", laci_gram_correlates(&l->unfold) ? "   by displacements" : "");
+    printf("%s\n", laci_gram_can_correlate(&l->unfold) ? "   by displacements" : "");
     (void)fflush(stdout);
   }
   work_clear(&w);

@@ -159,13 +159,13 @@ static void run(const operands *o, int method) {
     peer_run(&o->peer);
   } else if (method == ZEROS) {
     laci_sparse_fill_border(&r->to, &r->size, 0, o->to, 0,
-                            laci_sparse_border_items(&r->to, &r->size));
+                            laci_sparse_border_n_items(&r->to, &r->size));
   } else if (method == NORM) {
     laci_sparse_reorder with = *r;
     with.norm = (laci_sparse_norm){o->scale, o->shift, 0};
-    laci_sparse_reorder_now()(&with, o->from, o->to, 0, laci_sparse_reorder_items(r));
+    laci_sparse_reorder_variant()(&with, o->from, o->to, 0, laci_sparse_reorder_n_items(r));
   } else {
-    laci_sparse_reorder_now()(r, o->from, o->to, 0, laci_sparse_reorder_items(r));
+    laci_sparse_reorder_variant()(r, o->from, o->to, 0, laci_sparse_reorder_n_items(r));
   }
 }
 
@@ -215,10 +215,10 @@ static settings settings_of(int argc, char **argv) {
 int main(int argc, char **argv) {
   const settings set = settings_of(argc, argv);
   dnnl_engine_t engine;
-  (void)laci_openmp_use(1);
+  (void)laci_openmp_set_threads(1);
   must(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
   printf("%s; one core; microseconds; GB/s count what is read and what is written\n",
-         laci_cpu_name(laci_cpu()));
+         laci_cpu_name(laci_cpu_level_in_force()));
   printf("%-46s %9s %7s %9s %6s %9s %9s %9s\n", "reorder", "ours", "GB/s", "memcpy", "ratio",
          "norm", "oneDNN", "zeros");
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) show(&rows[at], engine, &set);

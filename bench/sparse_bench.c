@@ -169,7 +169,7 @@ typedef struct sparse_layer {
 static void make_code(sparse_layer *s, const settings *set) {
   lac_error err = {0};
   const laci_sparse_extent extent = {s->form.tiles, s->form.n_tiles, s->n_x, 1};
-  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, &extent);
+  laci_sparse_cut cut = laci_sparse_choose_cut(&s->form.product, set->isa, &extent);
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
@@ -183,7 +183,7 @@ static void make_code(sparse_layer *s, const settings *set) {
     die(err.text);
   }
   laci_sparse_code_fill(s->code, s->form.kept.weight);
-  s->scratch = large_pages(laci_sparse_code_scratch(s->code, 1), 1);
+  s->scratch = large_pages(laci_sparse_code_scratch_bytes(s->code, 1), 1);
 }
 
 static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
@@ -191,19 +191,19 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
   lac_error err = {0};
   if (!laci_winograd4_fits(g)) return;
   if (laci_winograd4_init(g, layouts, &s->tiles, &err)) die(err.text);
-  s->weights = large_pages(laci_winograd4_bytes(g), 1);
-  laci_winograd4_fill(&s->tiles, dense, (int64_t[]){0, laci_winograd4_groups(&s->tiles)},
-                      s->weights);
-  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_cut(&s->tiles, false));
-  const int64_t n_points = laci_winograd4_floats(&s->tiles, &s->block, s->tiles.sources);
-  const int64_t n_sums = laci_winograd4_floats(&s->tiles, &s->block, g->channels_out);
+  s->weights = large_pages(laci_winograd4_weight_bytes(g), 1);
+  laci_winograd4_transform_weights(&s->tiles, dense,
+                                   (int64_t[]){0, laci_winograd4_n_groups(&s->tiles)}, s->weights);
+  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_block_units(&s->tiles, false));
+  const int64_t n_points = laci_winograd4_block_floats(&s->tiles, &s->block, s->tiles.sources);
+  const int64_t n_sums = laci_winograd4_block_floats(&s->tiles, &s->block, g->channels_out);
   s->points = large_pages((size_t)n_points, sizeof *s->points);
   s->sums = large_pages((size_t)n_sums, sizeof *s->sums);
 }
 
 static void tiles_run(const sparse_layer *s) {
   const laci_winograd4 *w = &s->tiles;
-  const laci_winograd4_kernel k = laci_winograd4_now(w);
+  const laci_winograd4_kernel k = laci_winograd4_variant(w);
   const int64_t units = s->block.last, in = w->window.channels_in, out = w->window.channels_out;
   for (int64_t unit = 0; unit < w->n_units; unit += units) {
     const int64_t last = unit + units < w->n_units ? unit + units : w->n_units;
@@ -260,8 +260,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   const laci_memory_format ones = few ? LACI_FORMAT_PC16P : LACI_FORMAT_HWC16N;
   const laci_memory_format threes = few ? LACI_FORMAT_CHW : LACI_FORMAT_HWC16N;
   const laci_sparse_layout in =
-      is_unpadded ? unpadded_chw(&g) : laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
-  const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
+      is_unpadded ? unpadded_chw(&g) : laci_sparse_input_layout(l->window == 1 ? ones : threes, &g);
+  const laci_sparse_layout out = laci_sparse_output_layout(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
   uint8_t *kept = large_pages((size_t)n_dense, 1);
   float *dense = large_pages((size_t)n_dense, sizeof *dense);
@@ -313,24 +313,24 @@ static void sparse_clear(sparse_layer *s) {
 }
 
 static void csr_run(const sparse_layer *s) {
-  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_csr_strips(n_tiles);
+  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_csr_n_strips(n_tiles);
   for (int64_t chunk = 0; chunk < s->csr.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
       const int64_t first = laci_sparse_strip_begin(n_tiles, n_strips, strip);
       const int64_t last = laci_sparse_strip_begin(n_tiles, n_strips, strip + 1);
-      laci_csr_now()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
+      laci_csr_variant()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
     }
   }
 }
 
 static void grouped_rows_run(const sparse_layer *s) {
-  const int64_t n_units = laci_grouped_rows_units(s->form.tiles, s->form.n_tiles);
-  const int64_t n_strips = laci_grouped_rows_strips(n_units);
+  const int64_t n_units = laci_grouped_rows_n_units(s->form.tiles, s->form.n_tiles);
+  const int64_t n_strips = laci_grouped_rows_n_strips(n_units);
   for (int64_t chunk = 0; chunk < s->grouped.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
       const int64_t first = laci_sparse_strip_begin(n_units, n_strips, strip);
       const int64_t last = laci_sparse_strip_begin(n_units, n_strips, strip + 1);
-      laci_grouped_rows_now()(&s->grouped, &s->o, chunk, s->form.tiles, first, last);
+      laci_grouped_rows_variant()(&s->grouped, &s->o, chunk, s->form.tiles, first, last);
     }
   }
 }
@@ -435,7 +435,7 @@ static laci_sparse_values values_of(const char *dtype) {
 
 static settings settings_of(int argc, char **argv) {
   settings set = {.rounds = 30, .x_ahead = 1, .n = 2, .m = 4, .together = 1};
-  set.isa = laci_jit_isa_now();
+  set.isa = laci_jit_isa_in_force();
   for (int at = 1; at + 1 < argc; at += 2) {
     const char *word = argv[at], *value = argv[at + 1];
     if (!strcmp(word, "--rounds")) set.rounds = atoi(value);
@@ -452,7 +452,7 @@ static settings settings_of(int argc, char **argv) {
     else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) {
       (void)laci_cpu_cap(LACI_CPU_AVX2);
       (void)setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
-      set.isa = laci_jit_isa_now();
+      set.isa = laci_jit_isa_in_force();
     } else {
       die("usage: see the head of bench/sparse_bench.c");
     }
@@ -464,7 +464,7 @@ static settings settings_of(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   const settings set = settings_of(argc, argv);
-  (void)laci_openmp_use(1);
+  (void)laci_openmp_set_threads(1);
   if (dnnl_engine_create(&engine, dnnl_cpu, 0)) die("dnnl_engine_create");
   printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
          laci_jit_isa_name(set.isa));

@@ -161,7 +161,7 @@ static void make_code(sparse_layer *s, int product, int64_t n_x) {
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
   const laci_jit_isa isa = bf16 ? laci_jit_isa_of_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
   const laci_sparse_options options = {.isa = isa,
-                                       .cut = laci_sparse_cut_rule(&f->product, isa, &extent)};
+                                       .cut = laci_sparse_choose_cut(&f->product, isa, &extent)};
   lac_error err = {0};
   if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[product], &err))
     die(err.text);
@@ -175,7 +175,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
   lac_error err = {0};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err)) die(err.text);
   for (int end = 0; end < N_ENDS; end++) {
-    const int64_t places = laci_sparse_channels(channels[end], values);
+    const int64_t places = laci_sparse_layout_channels(channels[end], values);
     const laci_sparse_size size = {places, l->size, l->size, n};
     const laci_memory_format format = bf16 ? LACI_FORMAT_HWC : LACI_FORMAT_CHW16C;
     ends[end] = laci_sparse_layout_of(LACI_FORMAT_HWC16N, places, l->size, l->size, border);
@@ -199,8 +199,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     make_code(s, product, ends[product].n_floats * n / LANES);
   }
   if (laci_code_cache_seal(s->cache, &err)) die(err.text);
-  const size_t forward = laci_sparse_code_scratch(s->code[FORWARD], 1);
-  const size_t data = laci_sparse_code_scratch(s->code[DATA], 1);
+  const size_t forward = laci_sparse_code_scratch_bytes(s->code[FORWARD], 1);
+  const size_t data = laci_sparse_code_scratch_bytes(s->code[DATA], 1);
   s->scratch = large_pages(forward > data ? forward : data, 1);
   s->bias = large_pages((size_t)(l->in + l->out), sizeof(float));
   const laci_sparse_form *f = &s->form[FORWARD];
@@ -208,15 +208,16 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     die(err.text);
   }
   s->gradients = large_pages((size_t)f->n_kept, sizeof(float));
-  s->gradient_scratch = large_pages(laci_sparse_gradient_scratch(&s->gradient), sizeof(float));
+  s->gradient_scratch =
+      large_pages(laci_sparse_gradient_scratch_floats(&s->gradient), sizeof(float));
 }
 
 static void sparse_run(sparse_layer *s, int product) {
   if (product == WEIGHTS) {
-    const laci_sparse_slopes slopes = {s->values[X], s->values[Y], s->gradients,
-                                       s->gradient_scratch};
-    (bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now())(&s->gradient, &slopes, 0,
-                                                                          s->gradient.n_items);
+    const laci_sparse_gradient_operands slopes = {s->values[X], s->values[Y], s->gradients,
+                                                  s->gradient_scratch};
+    (bf16 ? laci_sparse_gradient_bf16_variant() : laci_sparse_gradient_variant())(
+        &s->gradient, &slopes, 0, s->gradient.n_items);
     return;
   }
   const laci_sparse_form *f = &s->form[product == DATA];
@@ -228,7 +229,8 @@ static void sparse_run(sparse_layer *s, int product) {
 
 static void reorder_run(sparse_layer *s, int end) {
   const laci_sparse_reorder *r = &s->reorder[end];
-  laci_sparse_reorder_now()(r, s->dense[end], s->values[end], 0, laci_sparse_reorder_items(r));
+  laci_sparse_reorder_variant()(r, s->dense[end], s->values[end], 0,
+                                laci_sparse_reorder_n_items(r));
 }
 
 static void sparse_clear(sparse_layer *s) {
@@ -312,11 +314,11 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[at], "--dtype")) bf16 = !strcmp(argv[at + 1], "bf16");
     else die("usage: see the head of bench/sparse_train_bench.c");
   }
-  if (laci_jit_isa_now() != LACI_JIT_AVX512) die("no AVX-512");
+  if (laci_jit_isa_in_force() != LACI_JIT_AVX512) die("no AVX-512");
   values = bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
   if (bf16 && laci_jit_isa_of_bf16(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
   if (batch < LANES || batch % LANES) die("images come by sixteens");
-  (void)laci_openmp_use(1);
+  (void)laci_openmp_set_threads(1);
   if (dnnl_engine_create(&engine, dnnl_cpu, 0) ||
       dnnl_stream_create(&stream, engine, dnnl_stream_default_flags)) {
     die("dnnl_engine_create");

@@ -178,10 +178,10 @@ static void make_copy(matrices *m, int copy, float *floats) {
   for (int64_t at = 0; at < n; at++) store(m, m->dense[copy], at, floats[at]);
   *w = (laci_sparse_rows){
       .values = m->values, .n_rows = m->rows, .n_columns = m->columns, .pairs = true};
-  w->chunk_at = large_pages((size_t)laci_sparse_rows_chunks(w) + 1, sizeof *w->chunk_at);
+  w->chunk_at = large_pages((size_t)laci_sparse_rows_n_chunks(w) + 1, sizeof *w->chunk_at);
   w->row_sum = large_pages((size_t)m->rows, sizeof *w->row_sum);
   laci_sparse_rows_count(w, &all);
-  w->bytes = large_pages(laci_sparse_rows_layout(w), 1);
+  w->bytes = large_pages(laci_sparse_rows_place_chunks(w), 1);
   laci_sparse_rows_fill(w, &all);
 }
 
@@ -206,7 +206,7 @@ static void matrices_init(matrices *m, int shape, laci_sparse_values values, boo
 static void matrices_clear(const matrices *m) {
   for (int copy = 0; copy < m->n; copy++) {
     const laci_sparse_rows *w = &m->sparse[copy];
-    const size_t n_chunks = (size_t)laci_sparse_rows_chunks(w);
+    const size_t n_chunks = (size_t)laci_sparse_rows_n_chunks(w);
     large_pages_give_back(m->dense[copy], (size_t)(m->rows * m->columns), bytes_of[m->values]);
     large_pages_give_back(w->bytes, (size_t)w->chunk_at[n_chunks] + LACI_SPARSE_READ_AHEAD, 1);
     large_pages_give_back(w->chunk_at, n_chunks + 1, sizeof *w->chunk_at);
@@ -302,8 +302,8 @@ static bool run(const bench *b, const matrices *m, const dnn_product *d, method 
   } else if (of == DNN && d->dnn) {
     if (laci_primitive_run(d->pd[copy], d->dnn, NULL)) die("oneDNN's run");
   } else if (of == SPARSE) {
-    laci_sparse_rows_multiply_now()(&m->sparse[copy], &v, 0,
-                                    laci_sparse_rows_places(&m->sparse[copy]));
+    laci_sparse_rows_multiply_variant()(&m->sparse[copy], &v, 0,
+                                        laci_sparse_rows_n_places(&m->sparse[copy]));
   } else {
     return false;
   }
@@ -342,7 +342,7 @@ static void show(const bench *b, int shape, laci_sparse_values values, bool cold
   if (values == LACI_SPARSE_F32) dnn_init(&d, &m);
   measure(b, &m, &d, least);
   const laci_sparse_rows *w = &m.sparse[0];
-  const double bytes = (double)w->chunk_at[laci_sparse_rows_chunks(w)];
+  const double bytes = (double)w->chunk_at[laci_sparse_rows_n_chunks(w)];
   printf("%-26s", name);
   for (int of = 0; of < SPARSE; of++) show_time(least[of], least[SPARSE]);
   printf(" %9.0f %6.1f %6.2f\n", 1e6 * least[SPARSE], 1e-9 * bytes / least[SPARSE],
@@ -377,7 +377,7 @@ int main(int argc, char **argv) {
   }
   b.blas = load_blas(blas);
   laci_onednn_cap_isa();
-  (void)laci_openmp_use(1);
+  (void)laci_openmp_set_threads(1);
   printf(
       "one core; microseconds, and how many times the sparse one's they are; GB/s of sparse; how "
       "many times fewer its bytes\n");

@@ -22,7 +22,7 @@ static const int64_t waiting_bytes = (int64_t)32 << 20; /* limit for the collect
                                                            network */
 
 static int64_t count_gram_elements(const laci_unfold *u) {
-  const int64_t columns = laci_unfold_columns(u);
+  const int64_t columns = laci_unfold_n_columns(u);
   return u->groups * columns * columns;
 }
 
@@ -35,8 +35,8 @@ static int64_t floats_per_batch(const laci_unfold *u) {
 
 static int batches_to_collect(const laci_unfold *u) {
   const int64_t bytes = floats_per_batch(u) * (int64_t)sizeof(float),
-                positions = laci_unfold_positions(u);
-  if (bytes == 0 || positions == 0 || laci_unfold_columns(u) < WIDE) return 1;
+                positions = laci_unfold_n_positions(u);
+  if (bytes == 0 || positions == 0 || laci_unfold_n_columns(u) < WIDE) return 1;
   int64_t n = FEW_POSITIONS / positions;
   n = laci_min(laci_min(n, waiting_bytes / bytes), MOST_WAITING);
   return n > 1 ? (int)n : 1;
@@ -50,8 +50,8 @@ static laci_unfold unfold_of_batches(const laci_unfold *u, int n) {
 
 /* The number of positions of n batches that are summed. */
 static int64_t count_positions_taken(const laci_unfold *u, int64_t most, int n) {
-  const int64_t all = laci_unfold_positions(u);
-  const int64_t cost = laci_gram_correlates(u) ? all / ALL_COST_A_PART : all;
+  const int64_t all = laci_unfold_n_positions(u);
+  const int64_t cost = laci_gram_can_correlate(u) ? all / ALL_COST_A_PART : all;
   return (most >= cost ? all : most) * n;
 }
 
@@ -60,8 +60,8 @@ uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric) {
   const laci_unfold all = unfold_of_batches(u, n);
   const size_t each = asymmetric ? 2 : 1;
   return laci_bytes_of(count_gram_elements(u), each * sizeof(double)) +
-         laci_bytes_of(laci_unfold_positions(&all), sizeof(int64_t)) +
-         laci_gram_scratch(&all, asymmetric) +
+         laci_bytes_of(laci_unfold_n_positions(&all), sizeof(int64_t)) +
+         laci_gram_scratch_bytes(&all, asymmetric) +
          (n > 1 ? laci_bytes_of(floats_per_batch(&all), each * sizeof(float)) : 0);
 }
 
@@ -72,14 +72,14 @@ lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymme
   const laci_unfold all = unfold_of_batches(unfold, n);
   const size_t values = (size_t)floats_per_batch(&all);
   const int64_t taken = count_positions_taken(unfold, most, n);
-  const bool some = taken<laci_unfold_positions(&all), wait = n> 1;
+  const bool some = taken<laci_unfold_n_positions(&all), wait = n> 1;
   *g = (laci_grams){.unfold = *unfold, .most = most, .most_waiting = n};
   g->h = laci_alloc(count, sizeof *g->h);
   if (asymmetric) g->k = laci_alloc(count, sizeof *g->k);
   if (some) g->positions = laci_alloc((size_t)taken, sizeof *g->positions);
   if (wait) g->pruned = laci_alloc(values, sizeof *g->pruned);
   if (wait && asymmetric) g->dense = laci_alloc(values, sizeof *g->dense);
-  g->scratch = laci_alloc(laci_gram_scratch(&all, asymmetric), 1);
+  g->scratch = laci_alloc(laci_gram_scratch_bytes(&all, asymmetric), 1);
   if (g->h && g->scratch && (g->k || !asymmetric) && (g->positions || !some) &&
       (g->pruned || !wait) && (g->dense || !wait || !asymmetric))
     return LAC_OK;
@@ -109,7 +109,7 @@ static void sum_grams(laci_grams *g, const float *dense, const float *pruned, in
                       laci_pool *pool) {
   const laci_unfold unfold = unfold_of_batches(&g->unfold, n_batches);
   const int64_t taken = count_positions_taken(&g->unfold, g->most, n_batches);
-  if (g->positions) draw_positions(g, taken, laci_unfold_positions(&unfold));
+  if (g->positions) draw_positions(g, taken, laci_unfold_n_positions(&unfold));
   const laci_gram gram = {.unfold = &unfold,
                           .pruned = pruned,
                           .dense = g->k ? dense : NULL,
@@ -140,8 +140,8 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
 }
 
 void laci_grams_finish(laci_grams *g, laci_pool *pool) {
-  const int64_t columns = laci_unfold_columns(&g->unfold);
+  const int64_t columns = laci_unfold_n_columns(&g->unfold);
   sum_waiting(g, pool);
   for (int64_t group = 0; group < g->unfold.groups; group++)
-    laci_gram_finish(g->h + group * columns * columns, columns, pool);
+    laci_gram_mirror_upper(g->h + group * columns * columns, columns, pool);
 }

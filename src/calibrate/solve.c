@@ -154,7 +154,7 @@ static bool refine(const lane *l, int n) {
     for (int i = 0; i < n; i++) l->step[i] = (float)(l->rest[i] / most * l->scale[i]);
     laci_linear_cholesky_solve_f32(NULL, l->factor, n, l->step, 1);
     for (int i = 0; i < n; i++) l->answer[i] += (double)l->step[i] * most * l->scale[i];
-    laci_linear_symmetric_times(l->matrix, n, l->answer, l->rest);
+    laci_linear_symmetric_multiply(l->matrix, n, l->answer, l->rest);
     for (int i = 0; i < n; i++) l->rest[i] = l->side[i] - l->rest[i];
   }
   return false;

@@ -143,7 +143,7 @@ static void close_walk(laci_walk_state *w) {
 
 /* Returns the limit of the positions of a batch that are summed. */
 static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
-  const int64_t columns = laci_unfold_columns(unfold), asked = w->options->positions;
+  const int64_t columns = laci_unfold_n_columns(unfold), asked = w->options->positions;
   if (asked > INT64_MAX / columns) return INT64_MAX;
   int64_t most = (asked > 0 ? asked : POSITIONS) * columns;
   if (asked <= 0 && most > ENOUGH) {

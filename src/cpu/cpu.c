@@ -60,7 +60,7 @@ static laci_cpu_level level_allowed(void) {
 }
 
 /* Sets the level in force: the highest one that the processor has and that is at most `most`. */
-static laci_cpu_level put_in_force(laci_cpu_level most) {
+static laci_cpu_level set_level(laci_cpu_level most) {
   laci_cpu_level has = level_of_processor(), level = LACI_CPU_ANY;
   for (int i = 0; i < N_STEPS && ladder[i] <= has; i++) {
     level = ladder[i];
@@ -71,14 +71,14 @@ static laci_cpu_level put_in_force(laci_cpu_level most) {
   return level;
 }
 
-laci_cpu_level laci_cpu(void) {
+laci_cpu_level laci_cpu_level_in_force(void) {
   int level = atomic_load_explicit(&level_now, memory_order_acquire);
-  return level >= 0 ? (laci_cpu_level)level : put_in_force(level_allowed());
+  return level >= 0 ? (laci_cpu_level)level : set_level(level_allowed());
 }
 
 bool laci_cpu_has_avx512f(void) {
 #if defined(__x86_64__)
-  if (laci_cpu() == LACI_CPU_ANY || !processor_has_avx512f()) return false;
+  if (laci_cpu_level_in_force() == LACI_CPU_ANY || !processor_has_avx512f()) return false;
   return atomic_load_explicit(&level_most, memory_order_relaxed) != LACI_CPU_AVX2;
 #else
   return false;
@@ -87,7 +87,7 @@ bool laci_cpu_has_avx512f(void) {
 
 bool laci_cpu_has_avx512bf16(void) {
 #if defined(__x86_64__)
-  return laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+  return laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
 #else
   return false;
 #endif
@@ -97,7 +97,7 @@ bool laci_cpu_has_bf16_tiles(void) {
 #if defined(__x86_64__)
   enum { FEATURES = 7, TILES = 1 << 24, OF_BF16 = 1 << 22 };
   unsigned eax, ebx, ecx, edx;
-  if (laci_cpu() != LACI_CPU_AVX512) return false;
+  if (laci_cpu_level_in_force() != LACI_CPU_AVX512) return false;
   if (!__get_cpuid_count(FEATURES, 0, &eax, &ebx, &ecx, &edx)) return false;
   return (edx & TILES) && (edx & OF_BF16);
 #else
@@ -109,4 +109,4 @@ const char *laci_cpu_name(laci_cpu_level level) {
   return (int)level >= 0 && (int)level < N_NAMES ? names[level] : "unknown";
 }
 
-laci_cpu_level laci_cpu_cap(laci_cpu_level level) { return put_in_force(level); }
+laci_cpu_level laci_cpu_cap(laci_cpu_level level) { return set_level(level); }

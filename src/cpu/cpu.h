@@ -19,7 +19,7 @@ typedef enum laci_cpu_level {
 
 /** Returns the level in force, which is one of this kind of processor. Callable from any thread;
  * after the first call it costs one atomic read. */
-laci_cpu_level laci_cpu(void);
+laci_cpu_level laci_cpu_level_in_force(void);
 
 /** Returns "scalar", "avx2", "avx512" or "neon", the values of LAC_CPU. */
 const char *laci_cpu_name(laci_cpu_level level);

@@ -32,18 +32,19 @@ static _Thread_local pid_t team_of; /* the process in which this thread had its 
                                        none */
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 
-static void *find(void *library, const char *name) {
+static void *find_function(void *library, const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   return found || !library ? found : dlsym(library, name);
 }
 
-static void look(void) {
+static void find_runtime(void) {
   Dl_info self;
   void *library = NULL;
   if (dladdr(&looked, &self) && self.dli_fname)
     library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  void *set = find(library, "omp_set_num_threads"), *max = find(library, "omp_get_max_threads");
-  void *run = find(library, "GOMP_parallel");
+  void *set = find_function(library, "omp_set_num_threads"),
+       *max = find_function(library, "omp_get_max_threads");
+  void *run = find_function(library, "GOMP_parallel");
   if (set && max) {
     memcpy(&set_threads, &set, sizeof set);
     memcpy(&max_threads, &max, sizeof max);
@@ -55,7 +56,7 @@ static void look(void) {
 }
 
 bool laci_openmp_has_team(void) {
-  (void)pthread_once(&looked, look);
+  (void)pthread_once(&looked, find_runtime);
   return run_region != NULL;
 }
 
@@ -122,10 +123,10 @@ static int try_threads(int n) {
 
 static void do_nothing(void *context) { (void)context; }
 
-int laci_openmp_ready(int n) {
+int laci_openmp_available_threads(int n) {
   static _Thread_local int seen = 1; /* per thread, since the run time's threads belong to the
                                         thread that calls it */
-  (void)pthread_once(&looked, look);
+  (void)pthread_once(&looked, find_runtime);
   if (!set_threads || n <= seen) return n;
   seen += try_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);
@@ -136,15 +137,15 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context) {
   run_region(body, context, (unsigned)n, 0);
 }
 
-bool laci_openmp_reaches(int n) {
+bool laci_openmp_can_use(int n) {
   if (n <= 1) return true;
   pid_t self = getpid();
   if (!team_of) team_of = self;
   return team_of == self;
 }
 
-int laci_openmp_use(int n) {
-  (void)pthread_once(&looked, look);
+int laci_openmp_set_threads(int n) {
+  (void)pthread_once(&looked, find_runtime);
   if (!set_threads) return n;
   int before = max_threads();
   if (before != n) set_threads(n);

@@ -17,7 +17,7 @@ bool laci_openmp_has_team(void);
  * threads that were never started before are first started by us, all at once, as a trial; then the
  * run time has to start its own. Fast once a thread has asked for that many before. Without a run
  * time it returns n. */
-int laci_openmp_ready(int n);
+int laci_openmp_available_threads(int n);
 /** Runs body(context) on up to n threads, including the caller's; returns when all have
  * finished. */
 void laci_openmp_run(int n, void (*body)(void *context), void *context);
@@ -25,9 +25,9 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context);
  * laci_openmp_run does. False in a process that was forked after this thread had a team: the team's
  * threads stayed in the other process, and the run time would wait for them forever. Always true
  * for n = 1. */
-bool laci_openmp_reaches(int n);
+bool laci_openmp_can_use(int n);
 /** Sets how many threads oneDNN's primitives use on the calling thread; returns the previous
  * number. Without a run time it does nothing and returns n. */
-int laci_openmp_use(int n);
+int laci_openmp_set_threads(int n);
 
 #endif

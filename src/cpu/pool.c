@@ -79,7 +79,7 @@ static void take_parts(void *context) {
   (void)lac_context_enter(before);
 }
 
-static void *work(void *context) {
+static void *run_worker(void *context) {
   laci_pool *pool = context;
   uint64_t seen = 0;
   pthread_mutex_lock(&pool->lock);
@@ -107,7 +107,7 @@ static void start_workers(laci_pool *pool, int n) {
   sigfillset(&all);
   bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (pool->n_workers < n &&
-         !pthread_create(&pool->workers[pool->n_workers], NULL, work, pool)) {
+         !pthread_create(&pool->workers[pool->n_workers], NULL, run_worker, pool)) {
     pool->n_workers++; /* if a thread cannot be started, the pool has fewer */
   }
   if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -117,16 +117,16 @@ static void start_workers(laci_pool *pool, int n) {
  * called when the first pool is created. The OpenMP run time and oneDNN keep threads and their
  * memory until then, and run code at exit, but a host program may unload this library. Does nothing
  * in a program that links this code statically. */
-static void stay_loaded(void) {
+static void keep_library_loaded(void) {
   Dl_info here;
-  if (!dladdr((void *)(uintptr_t)&stay_loaded, &here) || !here.dli_fname) return;
+  if (!dladdr((void *)(uintptr_t)&keep_library_loaded, &here) || !here.dli_fname) return;
   (void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   static once_flag once = ONCE_FLAG_INIT;
   *pool = NULL;
-  call_once(&once, stay_loaded);
+  call_once(&once, keep_library_loaded);
   int n = n_threads > 0 ? n_threads : laci_context_threads();
   if (n == 0) n = cores_allowed();
   if (n > MAX_THREADS) n = MAX_THREADS;
@@ -135,9 +135,9 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
-  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team() && laci_openmp_reaches(n);
+  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team() && laci_openmp_can_use(n);
   p->owner = getpid();
-  if (p->borrows) p->n_workers = laci_openmp_ready(n) - 1;
+  if (p->borrows) p->n_workers = laci_openmp_available_threads(n) - 1;
   else start_workers(p, n - 1);
   if (p->n_workers < n - 1) {
     laci_log(LAC_LOG_WARNING,
@@ -180,7 +180,7 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
   if (n <= 0) return;
   if (grain < 1) grain = 1;
   if (!pool || pool->n_workers == 0 || inside_body || n <= grain || pool->owner != getpid() ||
-      (pool->borrows && !laci_openmp_reaches(laci_pool_threads(pool)))) {
+      (pool->borrows && !laci_openmp_can_use(laci_pool_threads(pool)))) {
     run_serially(n, grain, body, context);
     return;
   }
@@ -203,7 +203,8 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     run_serially(n, grain, body, context);
     return;
   }
-  if (pool->borrows) laci_openmp_run(laci_openmp_ready(laci_pool_threads(pool)), take_parts, &l);
+  if (pool->borrows)
+    laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), take_parts, &l);
   else take_parts(&l);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;

@@ -106,7 +106,7 @@ static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored,
                                   .std = {r->std[0], r->std[1], r->std[2]},
                                   .n_channels = laci_preprocessing_channels(r),
                                   .mirrored = mirrored};
-  laci_image_resize_now()->scale(&scale, row, width, out + (size_t)y * width, channel_pixels);
+  laci_image_resize_variant()->scale(&scale, row, width, out + (size_t)y * width, channel_pixels);
 }
 
 static lac_status crop_only(laci_preparer *p, const char *name, const laci_image *image, float *out,
@@ -150,7 +150,7 @@ static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err
 static lac_status resize(laci_preparer *p, const char *name, const laci_image *image, bool mirrored,
                          float *out, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;
-  const laci_image_resize *kernel = laci_image_resize_now();
+  const laci_image_resize *kernel = laci_image_resize_variant();
   laci_tap_span last = p->down.spans[p->down.n - 1];
   int first = p->down.spans[0].first, end = last.first + last.count;
   if (!make_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);

@@ -7,73 +7,81 @@
 
 enum { SP = 31, NO_RESULT = 31, MOST_SHORT = 1 << 12, MOST_TWO = 1 << 24 };
 
-static void put(laci_code *code, uint32_t word) {
+static void append_word(laci_code *code, uint32_t word) {
   const uint8_t bytes[] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),
                            (uint8_t)(word >> 24)};
   laci_code_append(code, bytes, sizeof bytes);
 }
 
-static uint32_t at(int number, int bit) { return (uint32_t)number << bit; }
+static uint32_t bits_at(int number, int bit) { return (uint32_t)number << bit; }
 
 /* Returns an offset in units of `step` bytes, as a field of `bits` bits. */
-static uint32_t field(int offset, int step, int bits) {
+static uint32_t offset_field(int offset, int step, int bits) {
   assert(offset % step == 0);
   return (uint32_t)(offset / step) & ((1U << bits) - 1);
 }
 
 void laci_arm64_load(laci_code *code, int to, int base, int offset) {
-  put(code, 0xF9400000 | field(offset, 8, 12) << 10 | at(base, 5) | at(to, 0));
+  append_word(code,
+              0xF9400000 | offset_field(offset, 8, 12) << 10 | bits_at(base, 5) | bits_at(to, 0));
 }
 
 void laci_arm64_add(laci_code *code, int to, int a, int b, int shift) {
-  put(code, 0x8B000000 | at(b, 16) | at(shift, 10) | at(a, 5) | at(to, 0));
+  append_word(code,
+              0x8B000000 | bits_at(b, 16) | bits_at(shift, 10) | bits_at(a, 5) | bits_at(to, 0));
 }
 
-static void add_short(laci_code *code, int to, int a, uint32_t number, bool shifted) {
-  put(code, 0x91000000 | (shifted ? 1U << 22 : 0) | number << 10 | at(a, 5) | at(to, 0));
+static void add_12_bits(laci_code *code, int to, int a, uint32_t number, bool shifted) {
+  append_word(
+      code, 0x91000000 | (shifted ? 1U << 22 : 0) | number << 10 | bits_at(a, 5) | bits_at(to, 0));
 }
 
 void laci_arm64_add_number(laci_code *code, int to, int a, uint32_t number) {
   const uint32_t low = number % MOST_SHORT, high = number / MOST_SHORT;
   if (number >= MOST_TWO) {
-    put(code, 0xD2800000 | (number & 0xFFFF) << 5 | at(to, 0));
-    put(code, 0xF2A00000 | number >> 16 << 5 | at(to, 0));
+    append_word(code, 0xD2800000 | (number & 0xFFFF) << 5 | bits_at(to, 0));
+    append_word(code, 0xF2A00000 | number >> 16 << 5 | bits_at(to, 0));
     laci_arm64_add(code, to, a, to, 0);
     return;
   }
-  if (high) add_short(code, to, a, high, true);
-  if (low || !high) add_short(code, to, high ? to : a, low, false);
+  if (high) add_12_bits(code, to, a, high, true);
+  if (low || !high) add_12_bits(code, to, high ? to : a, low, false);
 }
 
 void laci_arm64_compare(laci_code *code, int left, int right) {
-  put(code, 0xEB000000 | at(right, 16) | at(left, 5) | at(NO_RESULT, 0));
+  append_word(code, 0xEB000000 | bits_at(right, 16) | bits_at(left, 5) | bits_at(NO_RESULT, 0));
 }
 
 void laci_arm64_branch_below(laci_code *code, size_t to) {
   const int64_t words = ((int64_t)to - (int64_t)code->n) / 4;
-  put(code, 0x54000003 | ((uint32_t)words & 0x7FFFF) << 5);
+  append_word(code, 0x54000003 | ((uint32_t)words & 0x7FFFF) << 5);
 }
 
-void laci_arm64_return(laci_code *code) { put(code, 0xD65F03C0); }
+void laci_arm64_return(laci_code *code) { append_word(code, 0xD65F03C0); }
 
 /* Stores the lower halves of v8 to v15 in four pairs; the first store also moves the stack
  * pointer. */
 void laci_arm64_save_vectors(laci_code *code) {
-  put(code, 0x6D800000 | field(-64, 8, 7) << 15 | at(9, 10) | at(SP, 5) | at(8, 0));
+  append_word(code, 0x6D800000 | offset_field(-64, 8, 7) << 15 | bits_at(9, 10) | bits_at(SP, 5) |
+                        bits_at(8, 0));
   for (int v = 10; v < 16; v += 2) {
-    put(code, 0x6D000000 | field(8 * (v - 8), 8, 7) << 15 | at(v + 1, 10) | at(SP, 5) | at(v, 0));
+    append_word(code, 0x6D000000 | offset_field(8 * (v - 8), 8, 7) << 15 | bits_at(v + 1, 10) |
+                          bits_at(SP, 5) | bits_at(v, 0));
   }
 }
 
 void laci_arm64_restore_vectors(laci_code *code) {
   for (int v = 10; v < 16; v += 2) {
-    put(code, 0x6D400000 | field(8 * (v - 8), 8, 7) << 15 | at(v + 1, 10) | at(SP, 5) | at(v, 0));
+    append_word(code, 0x6D400000 | offset_field(8 * (v - 8), 8, 7) << 15 | bits_at(v + 1, 10) |
+                          bits_at(SP, 5) | bits_at(v, 0));
   }
-  put(code, 0x6CC00000 | field(64, 8, 7) << 15 | at(9, 10) | at(SP, 5) | at(8, 0));
+  append_word(code, 0x6CC00000 | offset_field(64, 8, 7) << 15 | bits_at(9, 10) | bits_at(SP, 5) |
+                        bits_at(8, 0));
 }
 
 static void prefetch(laci_code *code, int what, int base, int offset) {
-  put(code, 0xF9800000 | field(offset, 8, 12) << 10 | at(base, 5) | at(what, 0));
+  append_word(code,
+              0xF9800000 | offset_field(offset, 8, 12) << 10 | bits_at(base, 5) | bits_at(what, 0));
 }
 
 void laci_arm64_prefetch_code(laci_code *code, int base, int offset) {
@@ -83,31 +91,32 @@ void laci_arm64_prefetch_data(laci_code *code, int base, int offset) {
   prefetch(code, 2, base, offset);
 }
 
-static void pair(laci_code *code, uint32_t word, int first, int base, int offset) {
-  put(code, word | field(offset, 16, 7) << 15 | at(first + 1, 10) | at(base, 5) | at(first, 0));
+static void append_pair(laci_code *code, uint32_t word, int first, int base, int offset) {
+  append_word(code, word | offset_field(offset, 16, 7) << 15 | bits_at(first + 1, 10) |
+                        bits_at(base, 5) | bits_at(first, 0));
 }
 
 void laci_arm64_load_pair(laci_code *code, int first, int base, int offset) {
-  pair(code, 0xAD400000, first, base, offset);
+  append_pair(code, 0xAD400000, first, base, offset);
 }
 void laci_arm64_store_pair(laci_code *code, int first, int base, int offset) {
-  pair(code, 0xAD000000, first, base, offset);
+  append_pair(code, 0xAD000000, first, base, offset);
 }
 
 void laci_arm64_load_next(laci_code *code, int to, int base) {
-  put(code, 0x3CC00400 | 16U << 12 | at(base, 5) | at(to, 0));
+  append_word(code, 0x3CC00400 | 16U << 12 | bits_at(base, 5) | bits_at(to, 0));
 }
 
-void laci_arm64_spread_next(laci_code *code, int to, int base) {
-  put(code, 0x4DDFC800 | at(base, 5) | at(to, 0));
+void laci_arm64_broadcast_next(laci_code *code, int to, int base) {
+  append_word(code, 0x4DDFC800 | bits_at(base, 5) | bits_at(to, 0));
 }
 
 void laci_arm64_move(laci_code *code, int to, int from) {
-  put(code, 0x4EA01C00 | at(from, 16) | at(from, 5) | at(to, 0));
+  append_word(code, 0x4EA01C00 | bits_at(from, 16) | bits_at(from, 5) | bits_at(to, 0));
 }
 
 /* The lane's number is encoded in two separate bits. */
 void laci_arm64_multiply_add(laci_code *code, int sum, int a, int b, int lane) {
   const uint32_t index = (uint32_t)(lane & 1) << 21 | (uint32_t)(lane >> 1) << 11;
-  put(code, 0x4F801000 | index | at(b, 16) | at(a, 5) | at(sum, 0));
+  append_word(code, 0x4F801000 | index | bits_at(b, 16) | bits_at(a, 5) | bits_at(sum, 0));
 }

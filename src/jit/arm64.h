@@ -38,8 +38,8 @@ void laci_arm64_store_pair(laci_code *code, int first, int base,
                            int offset);                       /* offset: a multiple of
                                                                                  16, up to 1008 */
 void laci_arm64_load_next(laci_code *code, int to, int base); /* then base += 16 */
-void laci_arm64_spread_next(laci_code *code, int to,
-                            int base); /* a float to all lanes; base += 4 */
+void laci_arm64_broadcast_next(laci_code *code, int to,
+                               int base); /* a float to all lanes; base += 4 */
 void laci_arm64_move(laci_code *code, int to, int from);
 void laci_arm64_multiply_add(laci_code *code, int sum, int a, int b,
                              int lane); /* sum += a * b[lane] */

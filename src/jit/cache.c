@@ -34,7 +34,8 @@ laci_code *laci_code_cache_open(laci_code_cache *cache) {
   return cache->sealed ? NULL : &cache->code;
 }
 
-lac_status laci_code_cache_data(laci_code_cache *cache, size_t bytes, void **data, lac_error *err) {
+lac_status laci_code_cache_alloc_data(laci_code_cache *cache, size_t bytes, void **data,
+                                      lac_error *err) {
   const size_t rounded = (bytes / LINE + 1) * LINE;
   *data = NULL;
   if (laci_code_reserve(&cache->data, rounded)) {
@@ -59,7 +60,7 @@ lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error *err) {
   return LAC_OK;
 }
 
-void *laci_code_cache_at(const laci_code_cache *cache, size_t entry) {
+void *laci_code_cache_function(const laci_code_cache *cache, size_t entry) {
   return cache->code.bytes + entry;
 }
 

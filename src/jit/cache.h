@@ -25,8 +25,8 @@ laci_code *laci_code_cache_open(laci_code_cache *cache);
 
 /** Returns zeroed memory for data that the code reads, aligned to 64 bytes. It stays writable and
  * lives as long as the cache. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED beyond the limit. */
-LAC_MUST_CHECK lac_status laci_code_cache_data(laci_code_cache *cache, size_t bytes, void **data,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_code_cache_alloc_data(laci_code_cache *cache, size_t bytes,
+                                                     void **data, lac_error *err);
 
 /** Makes the code executable; no more can be written. Fails LAC_UNSUPPORTED where the system
  * forbids it, or LAC_NO_MEMORY; the cache can then only be destroyed. */
@@ -34,7 +34,7 @@ LAC_MUST_CHECK lac_status laci_code_cache_seal(laci_code_cache *cache, lac_error
 
 /** Returns the function at an entry of a sealed cache (the value of the buffer's n where the
  * function begins). Callable from any thread. */
-void *laci_code_cache_at(const laci_code_cache *cache, size_t entry);
+void *laci_code_cache_function(const laci_code_cache *cache, size_t entry);
 /** Return the bytes of code and of data, for reports. */
 size_t laci_code_cache_size(const laci_code_cache *cache);
 size_t laci_code_cache_data_size(const laci_code_cache *cache);

@@ -24,7 +24,7 @@ static bool fail(laci_code *code, lac_status why) {
   return false;
 }
 
-static bool take_addresses(laci_code *code) {
+static bool reserve_addresses(laci_code *code) {
   if (code->limit_bytes > SIZE_MAX / 2) return false;
   uint8_t *pages = laci_pages_reserve(reserved_bytes(code));
   if (!pages) return false;
@@ -35,7 +35,7 @@ static bool take_addresses(laci_code *code) {
 
 /* Makes more of the reserved memory usable. Large amounts of code get large pages, since a core has
  * few entries for pages of instructions. */
-static bool take_pages(laci_code *code) {
+static bool make_usable(laci_code *code) {
   const size_t left = code->limit_bytes - code->capacity;
   const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;
   const size_t more = left < step ? left : step;
@@ -48,9 +48,9 @@ static bool take_pages(laci_code *code) {
 bool laci_code_grow(laci_code *code, size_t more) {
   if (code->failed) return false;
   if (more > code->limit_bytes - code->n) return fail(code, LAC_UNSUPPORTED);
-  if (!code->pages && !take_addresses(code)) return fail(code, LAC_NO_MEMORY);
+  if (!code->pages && !reserve_addresses(code)) return fail(code, LAC_NO_MEMORY);
   while (code->capacity - code->n < more) {
-    if (!take_pages(code)) return fail(code, LAC_NO_MEMORY);
+    if (!make_usable(code)) return fail(code, LAC_NO_MEMORY);
   }
   return true;
 }
@@ -62,7 +62,7 @@ typedef struct touching {
 
 /* Writes a byte to every small page of large pages [begin, end); each large page is touched by one
  * thread. */
-static void touch_some(int64_t begin, int64_t end, void *context) {
+static void touch_range(int64_t begin, int64_t end, void *context) {
   enum { PAGE = 4096 };
   const touching *t = context;
   size_t at = (size_t)begin * LARGE_PAGE, last = (size_t)end * LARGE_PAGE;
@@ -78,7 +78,7 @@ void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool) {
   t.bytes += first * LARGE_PAGE; /* so that large pages are counted from 0 */
   t.first -= first * LARGE_PAGE;
   t.last -= first * LARGE_PAGE;
-  laci_pool_for(pool, (int64_t)(last - first), 1, touch_some, &t);
+  laci_pool_for(pool, (int64_t)(last - first), 1, touch_range, &t);
 }
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n) {

@@ -49,8 +49,8 @@ void laci_int8x8_init(laci_int8x8 *int8x8) {
   }
 }
 
-void laci_int8x8_find(const laci_int8x8 *int8x8, const uint32_t *kept,
-                      uint32_t rows[LACI_INT8X8_REGISTERS]) {
+void laci_int8x8_find_rows(const laci_int8x8 *int8x8, const uint32_t *kept,
+                           uint32_t rows[LACI_INT8X8_REGISTERS]) {
   uint32_t any = 0;
   for (int column = 0; column < LACI_INT8X8_COLUMNS; column++) any |= kept[column];
   memset(rows, 0, LACI_INT8X8_REGISTERS * sizeof *rows);

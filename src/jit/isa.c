@@ -5,11 +5,12 @@
 #include "cpu/cpu.h"
 #include "jit/cache.h"
 
-laci_jit_isa laci_jit_isa_now(void) {
-  if (laci_cpu() == LACI_CPU_NEON) return LACI_JIT_NEON;
+laci_jit_isa laci_jit_isa_in_force(void) {
+  if (laci_cpu_level_in_force() == LACI_CPU_NEON) return LACI_JIT_NEON;
   if (laci_cpu_has_avx512f()) return LACI_JIT_AVX512;
-  return laci_cpu() == LACI_CPU_AVX2 || laci_cpu() == LACI_CPU_AVX512 ? LACI_JIT_AVX2
-                                                                      : LACI_JIT_NONE;
+  return laci_cpu_level_in_force() == LACI_CPU_AVX2 || laci_cpu_level_in_force() == LACI_CPU_AVX512
+             ? LACI_JIT_AVX2
+             : LACI_JIT_NONE;
 }
 
 laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa) {
@@ -17,7 +18,7 @@ laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa) {
 }
 
 laci_jit_isa laci_jit_isa_of_int8(laci_jit_isa isa) {
-  const bool vnni = laci_cpu() == LACI_CPU_AVX512;
+  const bool vnni = laci_cpu_level_in_force() == LACI_CPU_AVX512;
   return isa == LACI_JIT_AVX512 && vnni ? LACI_JIT_AVX512VNNI : LACI_JIT_NONE;
 }
 
@@ -43,5 +44,5 @@ lac_status laci_jit_check(lac_error *err) {
 
 laci_jit_isa laci_jit_isa_allowed(void) {
   lac_error ignored;
-  return laci_jit_check(&ignored) ? LACI_JIT_NONE : laci_jit_isa_now();
+  return laci_jit_check(&ignored) ? LACI_JIT_NONE : laci_jit_isa_in_force();
 }

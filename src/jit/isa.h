@@ -16,8 +16,8 @@ typedef enum laci_jit_isa {
 
 /** Returns the instruction set of this processor, within the caps of LAC_CPU and laci_cpu_cap
  * (cpu/cpu.h). */
-laci_jit_isa laci_jit_isa_now(void);
-/** Returns laci_jit_isa_now(), or NONE if the system does not let this process make memory
+laci_jit_isa laci_jit_isa_in_force(void);
+/** Returns laci_jit_isa_in_force(), or NONE if the system does not let this process make memory
  * executable, which is tried. */
 laci_jit_isa laci_jit_isa_allowed(void);
 /** Tries whether the system lets this process make memory executable. Fails LAC_UNSUPPORTED,

@@ -26,7 +26,7 @@ enum {
 
 #define YMM LACI_X86_YMM
 
-static int sum_of(int row, int half) { return HALVES * row + half; }
+static int sum_register(int row, int half) { return HALVES * row + half; }
 
 static laci_x86_memory result_at(laci_x86_reg base, const laci_sparse_frame *f, int row, int half) {
   return laci_x86_at(
@@ -62,7 +62,7 @@ static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
   laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
                          laci_x86_at(LACI_SPARSE_WEIGHT, *at));
   for (int half = 0; half < HALVES; half++) {
-    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_of(row, half), weight, COLUMN + half);
+    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_register(row, half), weight, COLUMN + half);
   }
   *at += (int32_t)sizeof(float);
   if (*at == REACH) {
@@ -77,7 +77,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   int64_t n = 0;
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     const uint32_t rows = code_block->rows[column];
-    laci_sparse_fetch_ahead(code, f, code_block, column + 1);
+    laci_sparse_write_prefetch(code, f, code_block, column + 1);
     if (rows) load_column(code, f, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
@@ -103,7 +103,7 @@ static void make_masks(laci_code *code) {
  * are not results, or else for others. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block, bool whole) {
-  const laci_sparse_after after = f->after;
+  const laci_sparse_epilogue after = f->after;
   const int n = HALVES * code_block->n_rows;
   laci_sparse_begin_results(code, after.residual);
   make_masks(code);
@@ -140,10 +140,10 @@ static void write_last(laci_code *code, const laci_sparse_frame *f,
                 laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, lanes)));
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(all_lanes));
   laci_x86_compare(code, LACI_X86_R8, LACI_X86_RDX);
-  const size_t some = laci_x86_jump_below_ahead(code);
+  const size_t some = laci_x86_jump_below_forward(code);
   write_results(code, f, code_block, true);
   end_tile(code, f, code_block, loop);
-  laci_x86_jump_lands(code, some);
+  laci_x86_set_jump_target(code, some);
   write_results(code, f, code_block, false);
   end_tile(code, f, code_block, loop);
 }
@@ -152,7 +152,7 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
                             const laci_code_block *code_block) {
   const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
   begin_sums(code, code_block);
-  laci_sparse_point_ahead(code, f, code_block);
+  laci_sparse_begin_prefetch(code, f, code_block);
   write_terms(code, f, code_block);
   if (code_block->last) {
     write_last(code, f, code_block, loop);

@@ -71,7 +71,8 @@ static void load_column(laci_code *code, const laci_sparse_frame *f,
   l->next = next_kept(code_block, l->next + 1);
 }
 
-void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at) {
+void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
+                                 int32_t *at) {
   while (rows) {
     uint32_t later = rows;
     for (int32_t end = *at; later && end < LACI_SPARSE_REACH; end += (int32_t)sizeof(float)) {
@@ -100,11 +101,11 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   int used = 0;
   for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, code_block, &l);
   for (int64_t column = 0; column < code_block->n_columns; column++) {
-    laci_sparse_fetch_ahead(code, f, code_block, column + 1);
+    laci_sparse_write_prefetch(code, f, code_block, column + 1);
     if (!code_block->rows[column]) continue;
     load_column(code, f, code_block, &l);
     const int with = REGISTERS - 1 - used++ % l.n_registers;
-    laci_sparse_terms_zmm(code, LACI_X86_FMADD231PS, code_block->rows[column], with, &at);
+    laci_sparse_write_terms_zmm(code, LACI_X86_FMADD231PS, code_block->rows[column], with, &at);
   }
 }
 
@@ -114,7 +115,7 @@ void laci_sparse_load_lanes(laci_code *code) {
 
 void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block) {
-  const laci_sparse_after after = f->after;
+  const laci_sparse_epilogue after = f->after;
   if (after.low)
     laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
   if (after.high)
@@ -141,8 +142,8 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *f,
-                         const laci_code_block *code_block, size_t loop) {
+void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *f,
+                              const laci_code_block *code_block, size_t loop) {
   for (int row = 0; !code_block->last && row < code_block->n_rows; row++) {
     laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
@@ -163,8 +164,8 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
                                              LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, code_block);
   load_next_to(code, code_block);
-  laci_sparse_point_ahead(code, f, code_block);
+  laci_sparse_begin_prefetch(code, f, code_block);
   write_terms(code, f, code_block, l);
   if (code_block->last) write_results(code, f, code_block);
-  laci_sparse_end_zmm(code, f, code_block, loop);
+  laci_sparse_end_tile_zmm(code, f, code_block, loop);
 }

@@ -18,11 +18,11 @@
 
 enum {
   BLOCK = LACI_SPARSE_BLOCK,
-  N_TWOS = LACI_SPARSE_N_TWOS,
+  N_TWOS = LACI_SPARSE_N_DOTS,
   VECTOR = 64,     /* bytes of a vector */
   HALF_BITS = 16,  /* of a bf16 pair */
   FIRST = 24,      /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
-  ACROSS = 28 - 2, /* registers of laci_sparse_twos from the third on */
+  ACROSS = 28 - 2, /* registers of laci_sparse_dots from the third on */
   LANES_MASK = 1,  /* k1 */
   ODD = 2,         /* k2: the upper halves */
   TAKEN = 28,      /* registers that are free after the sums: what is added, or two rows as bf16
@@ -65,7 +65,7 @@ static void load_block(laci_code *code, const laci_sparse_frame *f,
 static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
   uint32_t twos[N_TWOS];
   const int second = from + 1, rotated = ACROSS + 5;
-  laci_sparse_find_twos(rows, twos);
+  laci_sparse_find_dots(rows, twos);
   if (twos[2]) laci_x86_blend_words(code, ACROSS + 2, ODD, from, second);
   if (twos[3]) laci_x86_blend_words(code, ACROSS + 3, ODD, second, from);
   if (twos[4] | twos[5]) laci_x86_rotate_left(code, rotated, second, HALF_BITS);
@@ -73,7 +73,7 @@ static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t
   if (twos[5]) laci_x86_blend_words(code, rotated, ODD, rotated, from);
   for (int two = 0; two < N_TWOS; two++) {
     const int with = two < 2 ? from + two : ACROSS + two;
-    laci_sparse_terms_zmm(code, LACI_X86_DPBF16PS, twos[two], with, at);
+    laci_sparse_write_terms_zmm(code, LACI_X86_DPBF16PS, twos[two], with, at);
   }
 }
 
@@ -88,7 +88,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
     load_block(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
     write_block(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
     for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
-      laci_sparse_fetch_ahead(code, f, code_block, done + 1);
+      laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
     block = next;
   }
@@ -137,7 +137,7 @@ void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, code_block);
-  laci_sparse_point_ahead(code, f, code_block);
+  laci_sparse_begin_prefetch(code, f, code_block);
   write_terms(code, f, code_block, x_first);
   if (code_block->last) {
     laci_sparse_begin_results(code, f->after.residual);
@@ -146,5 +146,5 @@ void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
     laci_sparse_clip_zmm(code, f, code_block);
     store_rows(code, f, code_block);
   }
-  laci_sparse_end_zmm(code, f, code_block, loop);
+  laci_sparse_end_tile_zmm(code, f, code_block, loop);
 }

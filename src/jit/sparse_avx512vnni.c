@@ -45,7 +45,7 @@ static int64_t n_int8x8(const laci_code_block *code_block) {
   return code_block->n_columns / INT8X8;
 }
 
-static uint32_t any_of(const uint32_t *rows, int n) {
+static uint32_t union_of_rows(const uint32_t *rows, int n) {
   uint32_t any = 0;
   for (int at = 0; at < n; at++) any |= rows[at];
   return any;
@@ -53,7 +53,7 @@ static uint32_t any_of(const uint32_t *rows, int n) {
 
 /* Returns the first int8x8 from `at` on of which a row keeps anything, or n_int8x8. */
 static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
-  while (at < n_int8x8(code_block) && !any_of(code_block->rows + at * INT8X8, INT8X8)) at++;
+  while (at < n_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
 
@@ -63,7 +63,7 @@ static void load_int8x8(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
     const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
-    if (!any_of(code_block->rows + column, INT8X4)) continue;
+    if (!union_of_rows(code_block->rows + column, INT8X4)) continue;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
@@ -90,9 +90,9 @@ static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint
   uint32_t rows[N_NUMBERS];
   int a = A, next = 0, order = 0;
   bool rotated = false;
-  laci_int8x8_find(f->int8x8, kept, rows);
-  laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
-  laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
+  laci_int8x8_find_rows(f->int8x8, kept, rows);
+  laci_sparse_write_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
+  laci_sparse_write_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
   for (int number = LACI_SPARSE_BLENDS; number < N_NUMBERS; number++) {
     const laci_sparse_blend blend = laci_sparse_blend_of(number);
     if (!rows[number]) continue;
@@ -102,7 +102,7 @@ static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint
     rotated = rotated || blend.b;
     const int to = BLENDED + next++ % 3;
     laci_x86_blend_bytes(code, to, MASKS + blend.mask, a, blend.b ? ROTATED_B : B);
-    laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[number], to, at);
+    laci_sparse_write_terms_zmm(code, LACI_X86_DPBUSD, rows[number], to, at);
   }
 }
 
@@ -115,7 +115,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
     load_int8x8(code, f, code_block, int8x8, x_first);
     write_int8x8(code, f, code_block->rows + int8x8 * INT8X8, &at);
     for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
-      laci_sparse_fetch_ahead(code, f, code_block, done + 1);
+      laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
     int8x8 = next;
   }
@@ -125,7 +125,7 @@ static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, in
   return laci_x86_at(base, (int32_t)(row / INT8X4 * f->row_stride * (int64_t)sizeof(float)));
 }
 
-static void spread(laci_code *code, int to, laci_x86_memory from) {
+static void broadcast(laci_code *code, int to, laci_x86_memory from) {
   laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
 }
 
@@ -133,12 +133,12 @@ static void spread(laci_code *code, int to, laci_x86_memory from) {
 static void load_constants(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
-  spread(code, ZERO, LACI_SPARSE_FIELD(zero_words));
-  if (f->after.low) spread(code, LOW, LACI_SPARSE_FIELD(low_bytes));
-  spread(code, MOST, LACI_SPARSE_FIELD(most));
+  broadcast(code, ZERO, LACI_SPARSE_FIELD(zero_words));
+  if (f->after.low) broadcast(code, LOW, LACI_SPARSE_FIELD(low_bytes));
+  broadcast(code, MOST, LACI_SPARSE_FIELD(most));
   if (!f->after.residual) return;
-  spread(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
-  spread(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
+  broadcast(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
+  broadcast(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
 }
 
 static void add_residual(laci_code *code, int row) {
@@ -200,7 +200,7 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
   int64_t x_first = 0;
   /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
   for (int64_t column = 0; column < code_block->n_columns; column += INT8X4) {
-    if (!any_of(code_block->rows + column, INT8X4)) continue;
+    if (!union_of_rows(code_block->rows + column, INT8X4)) continue;
     x_first = code_block->column_at[column] + 128 * (VECTOR / 4);
     break;
   }
@@ -212,9 +212,9 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, code_block);
-  laci_sparse_point_ahead(code, f, code_block);
+  laci_sparse_begin_prefetch(code, f, code_block);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
   write_terms(code, f, code_block, x_first);
   if (code_block->last) write_results(code, f, code_block);
-  laci_sparse_end_zmm(code, f, code_block, loop);
+  laci_sparse_end_tile_zmm(code, f, code_block, loop);
 }

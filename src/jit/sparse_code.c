@@ -28,7 +28,7 @@ struct laci_sparse_code {
   float *weight; /* [terms], in the code's order; memory of the cache */
   int64_t row_stride;
   laci_sparse_values values;
-  laci_sparse_ahead ahead;
+  laci_sparse_prefetch ahead;
   laci_sparse_cut cut;
   laci_sparse_one_lane one_lane;
   bool functions; /* the last code blocks also leave sums instead of results: functions may follow,
@@ -85,7 +85,7 @@ static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t gr
                                            memory */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double each = laci_sparse_each(p->values); /* columns of a term, in most cases */
+  const double each = laci_sparse_values_per_word(p->values); /* columns of a term, in most cases */
   const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
   const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;
@@ -95,8 +95,8 @@ static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t gr
 
 /* Chooses the number of chunks and groups, all about equally large, so that all threads have about
  * the same work. */
-static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
-                      laci_sparse_cut *cut) {
+static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
+                            laci_sparse_cut *cut) {
   const int64_t least_groups = laci_ceil_div(p->rows_together, cut->rows);
   const int64_t least_chunks = laci_ceil_div(n_tiles, cut->chunk_tiles);
   int64_t n_groups = least_groups, n_chunks = least_chunks;
@@ -110,14 +110,14 @@ static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threa
       n_chunks = chunks;
     }
   }
-  const int64_t unit = laci_sparse_each(p->values);
+  const int64_t unit = laci_sparse_values_per_word(p->values);
   cut->rows = (int)(laci_ceil_div(p->rows_together, n_groups * unit) * unit);
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
 
 /* Returns the floats from a tile to the next one, if x is read from memory and only once; otherwise
  * 0, since what would be prefetched is in the cache already. */
-static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
+static int64_t prefetch_distance(const laci_sparse_extent *extent, double reuse) {
   enum { HELD = (2 << 20) / sizeof(float) };
   const laci_sparse_tile *tiles = extent->tiles;
   if (reuse > 1 || extent->n_x < HELD || extent->n_tiles < 2) return 0;
@@ -126,8 +126,8 @@ static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
 
 /* Is it faster to compute one-lane tiles by compiled code? It takes two thirds of the time that
  * generated code takes for sixteen lanes (Zen 4). */
-static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
-                           const laci_sparse_cut *cut) {
+static bool is_one_lane_faster(const laci_sparse_extent *extent, laci_jit_isa isa,
+                               const laci_sparse_cut *cut) {
   enum { LEAST_ROWS = 8 };
   return isa == LACI_JIT_AVX512 && extent->n_tiles > 1 && cut->rows >= LEAST_ROWS &&
          laci_sparse_is_one_lane(&extent->tiles[extent->n_tiles - 1]);
@@ -135,21 +135,21 @@ static bool gains_one_lane(const laci_sparse_extent *extent, laci_jit_isa isa,
 
 /* What code blocks read of a chunk should stay in a core's second-level cache. The taps of a larger
  * window read the same lines repeatedly, so more tiles fit; and its code is larger. */
-laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     const laci_sparse_extent *extent) {
+laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_isa isa,
+                                       const laci_sparse_extent *extent) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const int64_t n_tiles = extent->n_tiles;
   const double each = (double)extent->n_x / (double)n_tiles; /* floats of x for each tile */
-  const double columns = (double)p->n_columns / laci_sparse_each(p->values);
+  const double columns = (double)p->n_columns / laci_sparse_values_per_word(p->values);
   const double reuse = columns * LANES / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
   laci_sparse_cut cut = {.rows = codes[isa].rows, .terms = codes[isa].terms};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
-  cut.x_ahead = x_ahead_of(extent, reuse);
-  share_out(p, n_tiles, extent->n_threads, &cut);
-  cut.one_lane = gains_one_lane(extent, isa, &cut);
+  cut.x_ahead = prefetch_distance(extent, reuse);
+  choose_division(p, n_tiles, extent->n_threads, &cut);
+  cut.one_lane = is_one_lane_faster(extent, isa, &cut);
   return cut;
 }
 
@@ -167,12 +167,13 @@ static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, 
 
 /* Returns the cache lines that each tile prefetches: the tiles of a chunk together fetch the whole
  * next code block, and some more, since code blocks differ in size. */
-static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
+static laci_sparse_prefetch count_prefetch_lines(const laci_sparse_code *code,
+                                                 const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_code_blocks;
   const int64_t term_bytes = (int64_t)codes[o->isa].term_bytes, around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
-  return (laci_sparse_ahead){
+  return (laci_sparse_prefetch){
       .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
       .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
 }
@@ -181,7 +182,7 @@ static void write_block(const laci_sparse_product *p, const laci_sparse_options 
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
-  const laci_sparse_frame frame = {p->row_stride,  laci_sparse_each(p->values),
+  const laci_sparse_frame frame = {p->row_stride,  laci_sparse_values_per_word(p->values),
                                    code->ahead,    reads_first ? code->cut.x_ahead : 0,
                                    options->after, &code->plan.int8x8};
   const laci_sparse_plan *plan = &code->plan;
@@ -203,8 +204,8 @@ static void write_block(const laci_sparse_product *p, const laci_sparse_options 
                          .last = at == group->block_last - 1 && !code->functions});
 }
 
-static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
-                       laci_sparse_code *code, lac_error *err) {
+static lac_status make_code(const laci_sparse_product *p, const laci_sparse_options *options,
+                            laci_sparse_code *code, lac_error *err) {
   laci_code *to = laci_code_cache_open(code->cache);
   const laci_sparse_plan *plan = &code->plan;
   void *weight;
@@ -218,10 +219,10 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
   const size_t after = code->cut.one_lane ? LACI_ONE_LANE_AFTER : READ_AFTER;
   const size_t weight_bytes = (n_terms + after) * sizeof *code->weight;
-  if (!st) st = laci_code_cache_data(code->cache, weight_bytes, &weight, err);
+  if (!st) st = laci_code_cache_alloc_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
-  code->ahead = ahead_of(code, options);
+  code->ahead = count_prefetch_lines(code, options);
   if (code->cut.one_lane && !laci_sparse_one_lane_init(p, &code->one_lane)) {
     return laci_fail_memory(err, "a sparse product's code");
   }
@@ -249,7 +250,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   (*code)->cut = options->cut;
   (*code)->pool = options->pool;
   (*code)->functions = options->after.functions || options->isa == LACI_JIT_NEON;
-  lac_status st = make(p, options, *code, err);
+  lac_status st = make_code(p, options, *code, err);
   if (!st) return LAC_OK;
   laci_sparse_code_destroy(*code);
   *code = NULL;
@@ -265,34 +266,35 @@ void laci_sparse_code_destroy(laci_sparse_code *code) {
 }
 
 void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
-  laci_sparse_plan_order(&code->plan, weight, code->pool, code->weight);
+  laci_sparse_plan_order_weights(&code->plan, weight, code->pool, code->weight);
 }
 
-lac_status laci_sparse_code_order(const laci_sparse_code *code, const laci_sparse_places *from,
-                                  laci_sparse_places *to, lac_error *err) {
-  return laci_sparse_plan_places(&code->plan, from, code->pool, to, err);
+lac_status laci_sparse_code_order_places(const laci_sparse_code *code,
+                                         const laci_sparse_places *from, laci_sparse_places *to,
+                                         lac_error *err) {
+  return laci_sparse_plan_order_places(&code->plan, from, code->pool, to, err);
 }
 
 float *laci_sparse_code_weights(laci_sparse_code *code) { return code->weight; }
 
 /* Returns the floats of the sums of a group's rows, for a chunk. */
-static size_t sums_each(const laci_sparse_code *code) {
+static size_t sums_per_group(const laci_sparse_code *code) {
   return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
 }
 
 /* Returns the floats of all sums that are kept at once: with columns_first, those of all groups. */
-static size_t all_sums(const laci_sparse_code *code) {
-  return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_each(code);
+static size_t count_sums(const laci_sparse_code *code) {
+  return (code->cut.columns_first ? (size_t)code->plan.n_groups : 1) * sums_per_group(code);
 }
 
 /* Returns the bytes of a thread's scratch: all sums, and the inputs of a one-lane tile. */
-static size_t scratch_each(const laci_sparse_code *code) {
+static size_t scratch_per_thread(const laci_sparse_code *code) {
   const size_t columns = (size_t)laci_ceil_div(code->one_lane.n, LANES) * LANES;
-  return (all_sums(code) + columns) * sizeof(float);
+  return (count_sums(code) + columns) * sizeof(float);
 }
 
-size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads) {
-  return scratch_each(code) * (size_t)n_threads;
+size_t laci_sparse_code_scratch_bytes(const laci_sparse_code *code, int n_threads) {
+  return scratch_per_thread(code) * (size_t)n_threads;
 }
 
 typedef struct job {
@@ -306,7 +308,7 @@ typedef struct job {
 /* Runs the last code block for a part's tiles, a few at a time, and finishes their sums while these
  * are in the cache. If it is the only code block, no earlier sums are read, and all tiles can share
  * the same scratch. */
-static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_call call,
+static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_code_arguments call,
                            laci_sparse_part part, bool only_block) {
   const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
   for (; part.tile_first < last; part.tile_first += NEAR_TILES) {
@@ -315,7 +317,7 @@ static void run_and_finish(const job *j, laci_code_block_run *run, laci_sparse_c
     call.tiles = part.tiles + part.tile_first;
     call.tiles_end = call.tiles + n;
     run(&call);
-    laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
+    laci_sparse_finish_variant()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
     call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
     call.ahead_weight += n * j->code->ahead.weight * FLOATS_OF_LINE;
     if (!only_block) call.sums += n * n_rows * LANES;
@@ -336,7 +338,8 @@ typedef struct position {
   one_lane_x *one_lane;
 } position;
 
-static void take_quantized(const laci_sparse_quantized *q, int64_t row, laci_sparse_call *call) {
+static void set_quantized_arguments(const laci_sparse_quantized *q, int64_t row,
+                                    laci_sparse_code_arguments *call) {
   call->int8x4 = &int8x4_constants;
   call->bias = (const float *)(const void *)(q->bias + row); /* integers, of which the code only
                                                                 broadcasts the bits */
@@ -353,10 +356,10 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
-  const int64_t row_at = row / laci_sparse_each(code->values) * code->row_stride;
-  void *at = laci_code_cache_at(code->cache, code->entry[t->code_block]);
+  const int64_t row_at = row / laci_sparse_values_per_word(code->values) * code->row_stride;
+  void *at = laci_code_cache_function(code->cache, code->entry[t->code_block]);
   laci_code_block_run *run;
-  laci_sparse_call call = {
+  laci_sparse_code_arguments call = {
       .x = o->x,
       .weight = code->weight + code->plan.code_blocks[t->code_block].weight_first,
       .bias = o->bias ? o->bias + row : NULL,
@@ -364,7 +367,7 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
       .sums = t->sums,
       .tiles = j->tiles + first,
       .tiles_end = j->tiles + first + n,
-      .ahead_code = laci_code_cache_at(code->cache, code->entry[next]),
+      .ahead_code = laci_code_cache_function(code->cache, code->entry[next]),
       .ahead_weight = code->weight + code->plan.code_blocks[next].weight_first,
       .low = o->low,
       .high = o->high,
@@ -373,7 +376,7 @@ static void run_code(const job *j, const position *t, int64_t next, int64_t n) {
       .pairing = pairing,
       .odd_words = 0xAAAAAAAA};
   if (o->residual) call.residual = o->residual + row_at;
-  if (o->quantized) take_quantized(o->quantized, row, &call);
+  if (o->quantized) set_quantized_arguments(o->quantized, row, &call);
   memcpy(&run, &at, sizeof run);
   if (code->functions && t->code_block == t->group->block_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};
@@ -390,11 +393,11 @@ static void run_one_lane(const job *j, const position *t, int64_t next, int64_t 
   const laci_sparse_group *group = t->group;
   const laci_sparse_columns *code_block = &code->plan.code_blocks[t->code_block];
   const int64_t tile = t->chunk * code->cut.chunk_tiles + n;
-  const char *code_after = laci_code_cache_at(code->cache, code->entry[next]);
+  const char *code_after = laci_code_cache_function(code->cache, code->entry[next]);
   const float *weight_after = code->weight + code->plan.code_blocks[next].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
   if (t->one_lane->chunk != t->chunk) {
-    laci_sparse_take_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
+    laci_sparse_copy_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
     t->one_lane->chunk = t->chunk;
   }
   laci_sparse_run_one_lane(&(laci_sparse_one_lane_run){
@@ -413,27 +416,27 @@ static void run_one_lane(const job *j, const position *t, int64_t next, int64_t 
 }
 
 /* Returns the number of tiles of a chunk. */
-static int64_t tiles_of(const job *j, int64_t chunk) {
+static int64_t count_tiles(const job *j, int64_t chunk) {
   const int64_t most = j->code->cut.chunk_tiles, left = j->n_tiles - chunk * most;
   return left < most ? left : most;
 }
 
 /* Is the chunk's last tile computed separately, as a one-lane tile? */
-static bool ends_one_lane(const job *j, const position *t) {
+static bool ends_with_one_lane(const job *j, const position *t) {
   enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
-  const int64_t last = t->chunk * j->code->cut.chunk_tiles + tiles_of(j, t->chunk) - 1;
+  const int64_t last = t->chunk * j->code->cut.chunk_tiles + count_tiles(j, t->chunk) - 1;
   return j->code->one_lane.n && t->group->n_rows >= LEAST_ROWS &&
          laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
 static void run_block(const job *j, const position *t, int64_t next) {
-  const bool one_lane = ends_one_lane(j, t);
-  const int64_t n = tiles_of(j, t->chunk) - (one_lane ? 1 : 0);
+  const bool one_lane = ends_with_one_lane(j, t);
+  const int64_t n = count_tiles(j, t->chunk) - (one_lane ? 1 : 0);
   if (one_lane) run_one_lane(j, t, next, n);
   if (n) run_code(j, t, next, n);
 }
 
-static void fetch(const void *from, size_t bytes) {
+static void prefetch(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
     __builtin_prefetch((const char *)from + at, 0, 2); /* into the second-level cache */
   }
@@ -441,17 +444,17 @@ static void fetch(const void *from, size_t bytes) {
 
 /* Prefetches a thread's first code block, since no earlier one has done so. The weights take at
  * most half as much memory as the code. */
-static void fetch_block(const laci_sparse_code *code, int64_t code_block) {
+static void prefetch_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
-  fetch(laci_code_cache_at(code->cache, code->entry[code_block]), bytes);
-  fetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
+  prefetch(laci_code_cache_function(code->cache, code->entry[code_block]), bytes);
+  prefetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
 /* Runs the pending code block, which prefetches the code of the next one; then the next one becomes
  * the pending one. */
-static void run_then(const job *j, position *pending, position next) {
+static void run_pending(const job *j, position *pending, position next) {
   if (pending->group) run_block(j, pending, next.group ? next.code_block : pending->code_block);
-  else fetch_block(j->code, next.code_block);
+  else prefetch_block(j->code, next.code_block);
   *pending = next;
 }
 
@@ -461,7 +464,7 @@ static void run_groups(const job *j, position *pending, int64_t first, int64_t l
     of.group = &j->code->plan.groups[at];
     for (of.code_block = of.group->block_first; of.code_block < of.group->block_last;
          of.code_block++) {
-      run_then(j, pending, of);
+      run_pending(j, pending, of);
     }
   }
 }
@@ -478,8 +481,8 @@ static void run_columns(const job *j, position *pending, int64_t first, int64_t 
       of.code_block = of.group->block_first + step;
       if (of.code_block >= of.group->block_last) continue;
       more = true;
-      of.sums = sums + (size_t)(at - first) * sums_each(j->code);
-      run_then(j, pending, of);
+      of.sums = sums + (size_t)(at - first) * sums_per_group(j->code);
+      run_pending(j, pending, of);
     }
   }
 }
@@ -491,8 +494,8 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
   const int64_t n_groups = j->code->plan.n_groups;
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
-    float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
-    one_lane_x one_lane = {sums + all_sums(j->code), -1};
+    float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_per_thread(j->code));
+    one_lane_x one_lane = {sums + count_sums(j->code), -1};
     position pending = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, after = (chunk + 1) * n_groups;
@@ -504,7 +507,7 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
         run_groups(j, &pending, item % n_groups, next - chunk * n_groups, of);
       }
     }
-    run_then(j, &pending, (position){.group = NULL});
+    run_pending(j, &pending, (position){.group = NULL});
   }
 }
 

@@ -24,7 +24,7 @@
 #include "kernel/sparse/product.h"
 
 /** What follows the sums, as far as it must be known when code is generated. */
-typedef struct laci_sparse_after {
+typedef struct laci_sparse_epilogue {
   bool residual; /* a residual is added before the clip */
   bool low,
       high; /* results are clipped from below, from above; with int8: to less than the range of
@@ -32,7 +32,7 @@ typedef struct laci_sparse_after {
   bool functions; /* functions may follow, or int8 results that are floats, and then a residual.
                      Which of them, and all of the above, is then read from the operands of each
                      run */
-} laci_sparse_after;
+} laci_sparse_epilogue;
 
 /** How the work is divided into groups, code blocks and chunks. Results do not depend on it. */
 typedef struct laci_sparse_cut {
@@ -51,7 +51,7 @@ typedef struct laci_sparse_cut {
 typedef struct laci_sparse_options {
   laci_jit_isa isa; /* not NONE; AVX512BF16 for products of bf16 and no others, AVX512VNNI for
                        products of int8 and no others */
-  laci_sparse_after after;
+  laci_sparse_epilogue after;
   laci_sparse_cut cut;
   laci_pool *pool; /* threads that make the code and take weights; borrowed as long as the code
                       exists. The code does not depend on it. NULL: the calling thread alone */
@@ -68,8 +68,8 @@ typedef struct laci_sparse_extent {
 } laci_sparse_extent;
 
 /** Returns the division that was fastest in measurements (docs/sparse-kernels.md). */
-laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     const laci_sparse_extent *extent);
+laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_isa isa,
+                                       const laci_sparse_extent *extent);
 
 /** Generates code into a cache that is not sealed; it can run once the cache is sealed. The product
  * is only read during this call. Weights are zero until filled in. Fails LAC_NO_MEMORY, or
@@ -91,13 +91,13 @@ void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
  * laci_sparse_code_weights()[i], and may be written there while no thread runs the code. With bf16,
  * to->at[2 i] and to->at[2 i + 1] are the two halves of that weight (kernel/sparse/bf16_pairs.h).
  * Fails LAC_NO_MEMORY; *to is then empty. */
-LAC_MUST_CHECK lac_status laci_sparse_code_order(const laci_sparse_code *code,
-                                                 const laci_sparse_places *from,
-                                                 laci_sparse_places *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_sparse_code_order_places(const laci_sparse_code *code,
+                                                        const laci_sparse_places *from,
+                                                        laci_sparse_places *to, lac_error *err);
 float *laci_sparse_code_weights(laci_sparse_code *code);
 
 /** Returns the bytes of scratch, aligned to 64, for a run on n_threads threads. */
-size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads);
+size_t laci_sparse_code_scratch_bytes(const laci_sparse_code *code, int n_threads);
 
 /** Computes all rows of some tiles, as in product.h, with the weights filled in (o->weight is not
  * read). Results are the same bytes for any pool. */

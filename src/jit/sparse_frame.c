@@ -39,8 +39,8 @@ static bool takes_residual(const laci_sparse_frame *f, const laci_code_block *co
   return f->after.residual && code_block->last;
 }
 
-void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_code_block *code_block) {
+void laci_sparse_begin_prefetch(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   if (!takes_residual(f, code_block)) return;
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
   laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
@@ -49,27 +49,28 @@ void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
 }
 
 /* Of n cache lines, those that are to be prefetched at a column. */
-typedef struct due {
+typedef struct due_lines {
   int64_t first, last;
-} due;
+} due_lines;
 
-static due due_of(int64_t n, int64_t done, int64_t n_columns) {
-  return (due){(done - 1) * n / n_columns, done * n / n_columns};
+static due_lines find_due_lines(int64_t n, int64_t done, int64_t n_columns) {
+  return (due_lines){(done - 1) * n / n_columns, done * n / n_columns};
 }
 
-static void fetch_lines(laci_code *code, laci_x86_reg from, due lines) {
+static void prefetch_lines(laci_code *code, laci_x86_reg from, due_lines lines) {
   for (int64_t line = lines.first; line < lines.last; line++) {
     laci_x86_prefetch1(code, laci_x86_at(from, (int32_t)line * LACI_SPARSE_LINE));
   }
 }
 
-void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_code_block *code_block, int64_t done) {
+void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block, int64_t done) {
   const int64_t n = code_block->n_columns;
-  fetch_lines(code, LACI_SPARSE_AHEAD_CODE, due_of(f->ahead.code, done, n));
-  fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, due_of(f->ahead.weight, done, n));
+  prefetch_lines(code, LACI_SPARSE_AHEAD_CODE, find_due_lines(f->ahead.code, done, n));
+  prefetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, find_due_lines(f->ahead.weight, done, n));
   if (!takes_residual(f, code_block)) return;
-  const due vectors = due_of(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
+  const due_lines vectors =
+      find_due_lines(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
   for (int64_t vector = vectors.first; vector < vectors.last; vector++) {
     const int64_t at = vector * f->row_stride * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AHEAD_RESIDUAL, (int32_t)at));

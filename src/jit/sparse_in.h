@@ -30,17 +30,17 @@ typedef struct laci_code_block {
 
 /** How many cache lines of the next code block each tile prefetches. Processors prefetch data by
  * themselves, but code not at all or one line at a time. */
-typedef struct laci_sparse_ahead {
+typedef struct laci_sparse_prefetch {
   int code, weight;
-} laci_sparse_ahead;
+} laci_sparse_prefetch;
 
 /** What all code blocks of a product share. */
 typedef struct laci_sparse_frame {
   int64_t row_stride, rows_each; /* rows_each: how many rows share four bytes of a result: 1, 2 or
                                     4 */
-  laci_sparse_ahead ahead;
+  laci_sparse_prefetch ahead;
   int64_t x_ahead; /* floats from a column to what is prefetched with it; 0: nothing */
-  laci_sparse_after after;
+  laci_sparse_epilogue after;
   const laci_int8x8 *int8x8; /* for int8 */
 } laci_sparse_frame;
 
@@ -54,7 +54,7 @@ typedef struct laci_int8x4_constants {
 } laci_int8x4_constants;
 
 /** The only argument of a code block. Pointers refer to the group's first row. */
-typedef struct laci_sparse_call {
+typedef struct laci_sparse_code_arguments {
   const float *x, *weight, *bias, *residual;
   float *y;
   float *sums;                               /* [tiles][n_rows][16], for the tiles below */
@@ -76,8 +76,8 @@ typedef struct laci_sparse_call {
   float most;                     /* upper bound of v: the highest byte minus the zero point */
   int32_t residual_zero;
   float residual_scale;
-} laci_sparse_call;
-typedef void laci_code_block_run(const laci_sparse_call *call);
+} laci_sparse_code_arguments;
+typedef void laci_code_block_run(const laci_sparse_code_arguments *call);
 
 /** Writes a code block. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
@@ -92,19 +92,20 @@ enum { LACI_SPARSE_REACH = 128 * 4 };
 void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_block);
 /** Writes the terms of all `rows` that multiply register `with`; *at is the pointer to weights'
  * position, and is advanced. */
-void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at);
+void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
+                                 int32_t *at);
 /** Loads the tile's lanes into mask register 1. */
 void laci_sparse_load_lanes(laci_code *code);
 void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
                           const laci_code_block *code_block);
 /** Stores sums if the code block does not end with results; then goes to the next tile, or ends. */
-void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *frame,
-                         const laci_code_block *code_block, size_t loop);
+void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
+                              const laci_code_block *code_block, size_t loop);
 
 /** Registers of a code block, and what AVX2 and AVX-512 have in common around the terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
 #define LACI_SPARSE_FIELD(name) \
-  laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
+  laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_code_arguments, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
 #define LACI_SPARSE_AT LACI_X86_RAX     /* the tile in x, then in y */
 #define LACI_SPARSE_WEIGHT LACI_X86_R10 /* advances through the weights; then the tile's residual */
@@ -124,12 +125,12 @@ void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t lo
                           int32_t sums_bytes);
 /** Prepares prefetching the residual, if results will add one. To be written after the loading of
  * sums. */
-void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_code_block *code_block);
+void laci_sparse_begin_prefetch(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block);
 /** Prefetches the share of the next code block and of the residual that belongs after `done`
  * columns of this code block. */
-void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
-                             const laci_code_block *code_block, int64_t done);
+void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block, int64_t done);
 
 /** A group of rows of a product, and its columns. */
 typedef struct laci_sparse_group {
@@ -165,12 +166,13 @@ LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, la
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
 /** Reorders weights from the product's order, [n_kept], to that of code, [n_terms] floats, or
  * groups of four bytes for bf16 and int8. */
-void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
-                            float *to);
-/** Does the work of laci_sparse_code_order. */
-LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
-                                                  const laci_sparse_places *from, laci_pool *pool,
-                                                  laci_sparse_places *to, lac_error *err);
+void laci_sparse_plan_order_weights(const laci_sparse_plan *plan, const float *weight,
+                                    laci_pool *pool, float *to);
+/** Does the work of laci_sparse_code_order_places. */
+LAC_MUST_CHECK lac_status laci_sparse_plan_order_places(const laci_sparse_plan *plan,
+                                                        const laci_sparse_places *from,
+                                                        laci_pool *pool, laci_sparse_places *to,
+                                                        lac_error *err);
 
 /** Where the columns of a product are, for one-lane tiles; owns its arrays. Defined in
  * sparse_one_lane.c. */
@@ -197,7 +199,7 @@ LAC_MUST_CHECK bool laci_sparse_one_lane_init(const laci_sparse_product *p,
                                               laci_sparse_one_lane *one_lane);
 void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane);
 /** Copies the tile's value of each column to `to`, [n]. */
-void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
+void laci_sparse_copy_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
                                const float *x, float *to);
 void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run);
 

@@ -23,7 +23,7 @@ enum {
   FETCH_REACH = 1 << 15, /* bytes that a prefetch's offset reaches */
 };
 
-#define FIELD(name) ((int)offsetof(laci_sparse_call, name))
+#define FIELD(name) ((int)offsetof(laci_sparse_code_arguments, name))
 #define TILE_FIELD(name) ((int)offsetof(laci_sparse_tile, name))
 
 static size_t begin_tile(laci_code *code) {
@@ -45,7 +45,7 @@ static void begin_sums(laci_code *code, const laci_code_block *code_block) {
   const int n = QUARTERS * code_block->n_rows;
   if (code_block->first) laci_arm64_load(code, PLACE, CALL, FIELD(bias));
   for (int at = 0; code_block->first && at < n; at += QUARTERS) {
-    laci_arm64_spread_next(code, at, PLACE);
+    laci_arm64_broadcast_next(code, at, PLACE);
     for (int quarter = 1; quarter < QUARTERS; quarter++) laci_arm64_move(code, at + quarter, at);
   }
   for (int at = 0; !code_block->first && at < n; at += 2) {
@@ -64,8 +64,8 @@ static void load_column(laci_code *code, int64_t at_floats) {
 }
 
 /* Writes the prefetches of the next code block that belong after `done` columns of this one. */
-static void fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t n_columns,
-                        int64_t done) {
+static void write_prefetch(laci_code *code, const laci_sparse_frame *f, int64_t n_columns,
+                           int64_t done) {
   const int64_t lines[] = {f->ahead.code, f->ahead.weight};
   for (int what = 0; what < 2; what++) {
     for (int64_t line = (done - 1) * lines[what] / n_columns; line < done * lines[what] / n_columns;
@@ -92,7 +92,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   int64_t n = 0;
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     const uint32_t rows = code_block->rows[column];
-    fetch_ahead(code, f, code_block->n_columns, column + 1);
+    write_prefetch(code, f, code_block->n_columns, column + 1);
     if (rows) load_column(code, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) write_term(code, __builtin_ctz(left), n++);
   }

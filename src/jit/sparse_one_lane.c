@@ -27,10 +27,10 @@ void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane) {
   laci_free(one_lane->neighbour);
 }
 
-void laci_sparse_take_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
+void laci_sparse_copy_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
                                const float *x, float *to) {
   for (int64_t at = 0; at < one_lane->n; at++) {
-    const bool there = laci_sparse_lanes_of(tile, one_lane->neighbour[at]) & 1;
+    const bool there = laci_sparse_lanes_read(tile, one_lane->neighbour[at]) & 1;
     to[at] = there ? x[tile->in + one_lane->at[at]] : 0;
   }
 }
@@ -50,8 +50,8 @@ void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run) {
     memset(run->sums, 0, ROWS * sizeof *run->sums);
     memcpy(run->sums, run->o->bias + part->row_first, (size_t)n_rows * sizeof *run->sums);
   }
-  laci_one_lane_add_now()(&run->columns, run->sums);
+  laci_one_lane_add_variant()(&run->columns, run->sums);
   if (!run->last) return;
   make_tile(run->sums, n_rows);
-  laci_sparse_finish_now()(run->o, run->row_stride, LACI_SPARSE_F32, part, run->sums);
+  laci_sparse_finish_variant()(run->o, run->row_stride, LACI_SPARSE_F32, part, run->sums);
 }

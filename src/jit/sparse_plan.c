@@ -15,7 +15,8 @@
 /* Makes groups of about equal size. No group has rows of two groups of a convolution. Where several
  * rows share four bytes of a result, each group begins with the first of them. */
 static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
-  const int64_t unit = laci_sparse_each(p->values), units = laci_ceil_div(p->rows_together, unit);
+  const int64_t unit = laci_sparse_values_per_word(p->values),
+                units = laci_ceil_div(p->rows_together, unit);
   const int64_t each = laci_ceil_div(units, most_rows / unit);
   plan->n_groups = p->n_rows / p->rows_together * each;
   plan->groups = laci_alloc((size_t)plan->n_groups, sizeof *plan->groups);
@@ -31,7 +32,7 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
 }
 
 /* Returns how many columns must stay together in a code block. */
-static int64_t block_of(laci_sparse_values values) {
+static int64_t columns_per_block(laci_sparse_values values) {
   if (values == LACI_SPARSE_S8) return LACI_INT8X8_COLUMNS;
   return values == LACI_SPARSE_F32 ? 1 : LACI_SPARSE_BLOCK;
 }
@@ -45,22 +46,22 @@ static void find_columns(const laci_sparse_product *p, laci_sparse_group *group)
     if (p->column[begin] < first) first = p->column[begin];
     if (p->column[end - 1] >= last) last = p->column[end - 1] + 1;
   }
-  const int64_t unit = block_of(p->values);
+  const int64_t unit = columns_per_block(p->values);
   first -= first % unit;
   last = laci_ceil_div(last, unit) * unit;
   group->column_first = first < last ? first : 0;
   group->n_columns = first < last ? last - first : 0;
 }
 
-static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *group) {
+static int64_t count_kept(const laci_sparse_plan *plan, const laci_sparse_group *group) {
   return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
 /* Returns the largest number of code blocks that a group can have. A row has no more terms than it
  * keeps weights. A group without weights has one empty code block, which stores the bias. */
-static int64_t most_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
-                           int64_t terms) {
-  const int64_t kept = kept_of(plan, group);
+static int64_t max_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
+                          int64_t terms) {
+  const int64_t kept = count_kept(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
 }
 
@@ -72,7 +73,7 @@ static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_pl
     find_columns(p, group);
     group->rows_at = n_columns;
     n_columns += group->n_columns;
-    n_code_blocks += most_blocks(plan, group, terms);
+    n_code_blocks += max_blocks(plan, group, terms);
   }
   plan->rows = laci_alloc((size_t)n_columns, sizeof *plan->rows);
   plan->code_blocks = laci_alloc((size_t)n_code_blocks, sizeof *plan->code_blocks);
@@ -84,7 +85,7 @@ typedef struct marking {
   const laci_sparse_plan *plan;
 } marking;
 
-static void mark_some(int64_t begin, int64_t end, void *context) {
+static void mark_range(int64_t begin, int64_t end, void *context) {
   const marking *m = context;
   for (int64_t at = begin; at < end; at++) {
     const laci_sparse_group *group = &m->plan->groups[at];
@@ -99,25 +100,25 @@ static void mark_some(int64_t begin, int64_t end, void *context) {
 }
 
 /* Returns the number of terms of a block of columns. */
-static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
-  uint32_t twos[LACI_SPARSE_N_TWOS];
+static int64_t count_terms(const laci_sparse_plan *plan, const uint32_t *rows) {
+  uint32_t twos[LACI_SPARSE_N_DOTS];
   int64_t n = 0;
   if (plan->values == LACI_SPARSE_F32) return __builtin_popcount(rows[0]);
   if (plan->values == LACI_SPARSE_S8) {
     uint32_t of[LACI_INT8X8_REGISTERS];
-    laci_int8x8_find(&plan->int8x8, rows, of);
+    laci_int8x8_find_rows(&plan->int8x8, rows, of);
     for (int at = 0; at < LACI_INT8X8_REGISTERS; at++) n += __builtin_popcount(of[at]);
     return n;
   }
-  laci_sparse_find_twos(rows, twos);
-  for (int two = 0; two < LACI_SPARSE_N_TWOS; two++) n += __builtin_popcount(twos[two]);
+  laci_sparse_find_dots(rows, twos);
+  for (int two = 0; two < LACI_SPARSE_N_DOTS; two++) n += __builtin_popcount(twos[two]);
   return n;
 }
 
-static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_group *group) {
+static int64_t count_group_terms(const laci_sparse_plan *plan, const laci_sparse_group *group) {
   int64_t n = 0;
-  for (int64_t column = 0; column < group->n_columns; column += block_of(plan->values)) {
-    n += terms_of(plan, plan->rows + group->rows_at + column);
+  for (int64_t column = 0; column < group->n_columns; column += columns_per_block(plan->values)) {
+    n += count_terms(plan, plan->rows + group->rows_at + column);
   }
   return n;
 }
@@ -125,13 +126,13 @@ static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_gr
 /* Divides a group into code blocks of about equal length, so that the last one is not much
  * shorter. */
 static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
-  const int64_t terms = terms_of_group(plan, group), block = block_of(plan->values);
+  const int64_t terms = count_group_terms(plan, group), block = columns_per_block(plan->values);
   const int64_t n_code_blocks = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
   const int64_t each = laci_ceil_div(terms, n_code_blocks);
   int64_t begin = 0, taken = 0, left = terms;
   group->block_first = plan->n_code_blocks;
   for (int64_t column = 0; column < group->n_columns; column += block) {
-    taken += terms_of(plan, plan->rows + group->rows_at + column);
+    taken += count_terms(plan, plan->rows + group->rows_at + column);
     if (taken < each && taken < left) continue;
     plan->code_blocks[plan->n_code_blocks++] =
         (laci_sparse_columns){begin, column + block, plan->n_terms + terms - left};
@@ -158,7 +159,7 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
     return laci_fail_memory(err, "the plan of a sparse product's code");
   }
   marking m = {p, plan};
-  laci_pool_for(pool, plan->n_groups, 1, mark_some, &m);
+  laci_pool_for(pool, plan->n_groups, 1, mark_range, &m);
   for (int64_t at = 0; at < plan->n_groups; at++) cut_group(plan, &plan->groups[at], cut.terms);
   return LAC_OK;
 }
@@ -184,10 +185,10 @@ static float *order_column(uint32_t rows, weights *w, float *to) {
 /* Writes both halves of each term of a block, the low one first. Kept weights are in the order of
  * columns, but a bf16 pair has its own order. nothing: the value for columns that are not kept. */
 static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
-  uint32_t twos[LACI_SPARSE_N_TWOS];
-  laci_sparse_find_twos(kept, twos);
-  for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
-    const laci_sparse_two two = laci_sparse_twos[at];
+  uint32_t twos[LACI_SPARSE_N_DOTS];
+  laci_sparse_find_dots(kept, twos);
+  for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
+    const laci_sparse_dot_columns two = laci_sparse_dots[at];
     for (uint32_t left = twos[at]; left; left &= left - 1) {
       const int row = __builtin_ctz(left);
       const int has_low = kept[two.low] >> row & 1, has_high = kept[two.high] >> row & 1;
@@ -216,11 +217,11 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
 static float *order_int8x8(const laci_int8x8 *int8x8, const uint32_t *kept, weights *w, float *to) {
   int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_INT8X8_COLUMNS] = {{0}};
   uint32_t rows[LACI_INT8X8_REGISTERS];
-  laci_int8x8_find(int8x8, kept, rows);
+  laci_int8x8_find_rows(int8x8, kept, rows);
   for (int column = 0; column < LACI_INT8X8_COLUMNS; column++) {
     for (uint32_t left = kept[column]; left; left &= left - 1) {
       const int row = __builtin_ctz(left);
-      taken[row][column] = laci_sparse_s8(*w->next[row]++);
+      taken[row][column] = laci_sparse_weight_to_s8(*w->next[row]++);
     }
   }
   for (int number = 0; number < LACI_INT8X8_REGISTERS; number++) {
@@ -257,7 +258,7 @@ static float *order_columns(const ordering *o, const uint32_t *rows, weights *w,
   return o->halves ? order_halves(rows, nothing, w, to) : order_block(rows, w, to);
 }
 
-static void order_some(int64_t begin, int64_t end, void *context) {
+static void order_range(int64_t begin, int64_t end, void *context) {
   const ordering *o = context;
   const laci_sparse_plan *plan = o->plan;
   for (int64_t at = begin; at < end; at++) {
@@ -268,23 +269,24 @@ static void order_some(int64_t begin, int64_t end, void *context) {
     float *to = o->to + (o->halves ? 2 * first : first);
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
-    for (int64_t column = 0; column < group->n_columns; column += block_of(plan->values)) {
+    for (int64_t column = 0; column < group->n_columns; column += columns_per_block(plan->values)) {
       to = order_columns(o, rows + column, &w, to);
     }
   }
 }
 
-void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
-                            float *to) {
+void laci_sparse_plan_order_weights(const laci_sparse_plan *plan, const float *weight,
+                                    laci_pool *pool, float *to) {
   ordering o = {.plan = plan, .weight = weight, .to = to};
-  laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
+  laci_pool_for(pool, plan->n_groups, 1, order_range, &o);
 }
 
 /* Orders indices by the functions that order weights, which only move bits. */
-lac_status laci_sparse_plan_places(const laci_sparse_plan *plan, const laci_sparse_places *from,
-                                   laci_pool *pool, laci_sparse_places *to, lac_error *err) {
+lac_status laci_sparse_plan_order_places(const laci_sparse_plan *plan,
+                                         const laci_sparse_places *from, laci_pool *pool,
+                                         laci_sparse_places *to, lac_error *err) {
   assert(plan->values != LACI_SPARSE_S8);
-  *to = (laci_sparse_places){.n = plan->n_terms * laci_sparse_each(plan->values)};
+  *to = (laci_sparse_places){.n = plan->n_terms * laci_sparse_values_per_word(plan->values)};
   float *weight = laci_alloc((size_t)from->n, sizeof *weight);
   float *ordered = laci_alloc((size_t)to->n, sizeof *ordered);
   to->at = laci_alloc((size_t)to->n, sizeof *to->at);
@@ -293,7 +295,7 @@ lac_status laci_sparse_plan_places(const laci_sparse_plan *plan, const laci_spar
     memcpy(weight, from->at, (size_t)from->n * sizeof *weight);
     ordering o = {
         .plan = plan, .weight = weight, .to = ordered, .halves = plan->values == LACI_SPARSE_BF16};
-    laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
+    laci_pool_for(pool, plan->n_groups, 1, order_range, &o);
     memcpy(to->at, ordered, (size_t)to->n * sizeof *to->at);
   } else {
     laci_free(to->at);

@@ -55,10 +55,10 @@ void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /
 /** Jumps if left was below right, to code that is written already; `to` is the value of code->n
  * there. */
 void laci_x86_jump_below(laci_code *code, size_t to);
-/** laci_x86_jump_below_ahead jumps if left was below right, to code that is written later, and
- * returns the jump. laci_x86_jump_lands then sets its target to the end of the code. */
-size_t laci_x86_jump_below_ahead(laci_code *code);
-void laci_x86_jump_lands(laci_code *code, size_t jump);
+/** laci_x86_jump_below_forward jumps if left was below right, to code that is written later, and
+ * returns the jump. laci_x86_set_jump_target then sets its target to the end of the code. */
+size_t laci_x86_jump_below_forward(laci_code *code);
+void laci_x86_set_jump_target(laci_code *code, size_t jump);
 void laci_x86_return(laci_code *code);
 /** Prefetch into all levels of the cache (0), or into all but the first (1). */
 void laci_x86_prefetch0(laci_code *code, laci_x86_memory address);

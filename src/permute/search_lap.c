@@ -24,7 +24,7 @@ enum { N_ARRAYS = 7, FILLER = 1 << 29 /* cost, and price below zero */ };
 
 lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err) {
   const int stride = (n + LACI_LAP_LANES - 1) / LACI_LAP_LANES * LACI_LAP_LANES;
-  *lap = (laci_lap){.n = n, .stride = stride, .rows = laci_lap_rows_now()};
+  *lap = (laci_lap){.n = n, .stride = stride, .rows = laci_lap_rows_variant()};
   int32_t *memory = laci_alloc((size_t)stride, N_ARRAYS * sizeof(int32_t));
   lap->memory = memory;
   lap->cost = laci_alloc((size_t)n, (size_t)stride * sizeof(int32_t));
@@ -76,7 +76,7 @@ static int reduce_columns(laci_lap *lap, const int32_t *shift) {
 }
 
 /* Returns another column of the row that costs as much as its best one. */
-static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_least two) {
+static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smallest two) {
   int j = 0;
   while (j == two.at || row[j] - lap->price[j] != two.second) j++;
   return j;
@@ -91,7 +91,7 @@ static int bid(laci_lap *lap, int n_free) {
   while (at < n_free) {
     int i = lap->free_rows[at++];
     const int32_t *row = laci_lap_row(lap, i);
-    laci_two_least two = lap->rows->two_least(row, lap->price, lap->stride);
+    laci_two_smallest two = lap->rows->two_least(row, lap->price, lap->stride);
     int j = two.at, loser = lap->row_of[j];
     bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {

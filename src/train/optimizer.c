@@ -208,9 +208,9 @@ void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uin
   size_t count = (size_t)t->about.count;
   t->mask = mask;
   if (!mask) return;
-  if (weights) laci_update()->mask(weights + t->about.offset, mask, count);
+  if (weights) laci_update_variant()->mask(weights + t->about.offset, mask, count);
   for (int k = 0; k < optimizer->n_slots; k++) {
-    laci_update()->mask(optimizer->slots[k] + t->about.offset, mask, count);
+    laci_update_variant()->mask(optimizer->slots[k] + t->about.offset, mask, count);
   }
 }
 
@@ -301,7 +301,7 @@ static void update_adam(int64_t begin, int64_t end, void *context) {
 
 void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, float *weights,
                          float *gradients) {
-  step s = {optimizer, laci_update(), rate, scale, weights, gradients};
+  step s = {optimizer, laci_update_variant(), rate, scale, weights, gradients};
   optimizer->steps++;
   if (optimizer->options.kind == LACI_OPTIMIZER_ADAMW) {
     laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_adam, &s);

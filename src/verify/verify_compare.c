@@ -62,7 +62,7 @@ static void compare_floats(laci_difference *part, const double *wanted, const do
                            int64_t n, int64_t at) {
   double scale = part->any_finite ? part->scale : -1;
   bool (*has_no_larger)(const double *, const double *, int64_t, double, double) =
-      laci_cpu() >= LACI_WIDE_LEVEL ? has_no_larger_wide : has_no_larger_any;
+      laci_cpu_level_in_force() >= LACI_WIDE_LEVEL ? has_no_larger_wide : has_no_larger_any;
   for (int64_t begin = 0; begin < n; begin += GLANCE) {
     int64_t end = n - begin < GLANCE ? n : begin + GLANCE;
     if (has_no_larger(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;

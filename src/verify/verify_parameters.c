@@ -213,7 +213,7 @@ LACI_WIDE static void draw_integers_wide(uint32_t key, int64_t first, const int6
 
 static void draw_integers(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
                           float *out) {
-  if (laci_cpu() >= LACI_WIDE_LEVEL) draw_integers_wide(key, first, sources, n, out);
+  if (laci_cpu_level_in_force() >= LACI_WIDE_LEVEL) draw_integers_wide(key, first, sources, n, out);
   else draw_integers_any(key, first, sources, n, out);
 }
 

@@ -137,8 +137,8 @@ typedef struct sparse_place {
 
 static inline sparse_place sparse_place_of(const laci_sparse_layout *l, laci_sparse_values values,
                                            int64_t channel, const int64_t pixel[2]) {
-  const int64_t each = laci_sparse_each(values);
-  return (sparse_place){laci_sparse_at(l, channel / each, pixel[0], pixel[1]), values,
+  const int64_t each = laci_sparse_values_per_word(values);
+  return (sparse_place){laci_sparse_offset(l, channel / each, pixel[0], pixel[1]), values,
                         (int)(channel % each)};
 }
 
@@ -147,12 +147,12 @@ static inline float sparse_get(const float *from, sparse_place place) {
   if (place.values == LACI_SPARSE_F32) return from[place.at];
   memcpy(&bits, from + place.at, sizeof bits);
   if (place.values == LACI_SPARSE_S8) return (float)(bits >> 8 * place.part & 0xFFU);
-  return place.part ? laci_sparse_high(bits) : laci_sparse_low(bits);
+  return place.part ? laci_bf16_pair_high(bits) : laci_bf16_pair_low(bits);
 }
 
 /** Stores x, from -0.5 to 0.5; as a byte, from 0 to 255. */
 static inline void sparse_put(float *to, sparse_place place, float x) {
-  const int bits = 32 / laci_sparse_each(place.values), shift = bits * place.part;
+  const int bits = 32 / laci_sparse_values_per_word(place.values), shift = bits * place.part;
   const uint32_t one = place.values == LACI_SPARSE_S8 ? (uint32_t)((x + 0.5F) * 255.99F)
                                                       : (uint32_t)laci_bf16_round(x);
   uint32_t all;
@@ -268,13 +268,13 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
 static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+  const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
   /* PC16P is converted from or to a CHW layout and has its rows. */
   const laci_sparse_layout in =
       c->format == LACI_FORMAT_PC16P
           ? laci_sparse_layout_of(LACI_FORMAT_PC16P, channels, g->h, g->w, one)
-          : laci_sparse_layout_in(c->format, g);
-  const laci_sparse_layout out = laci_sparse_layout_out(c->format_out, g, &in, one);
+          : laci_sparse_input_layout(c->format, g);
+  const laci_sparse_layout out = laci_sparse_output_layout(c->format_out, g, &in, one);
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
 }
 
@@ -286,7 +286,7 @@ static inline void sparse_unpadded_operands_init(const sparse_case *c, int shift
   border.left = border.right = 0;
   const laci_sparse_layout in =
       laci_sparse_layout_of(LACI_FORMAT_CHW, g->channels_in, g->h, g->w, border);
-  const laci_sparse_layout out = laci_sparse_layout_out(
+  const laci_sparse_layout out = laci_sparse_output_layout(
       c->format_out, g, &in, (laci_sparse_border){.stride_h = 1, .stride_w = 1});
   assert_true(laci_sparse_may_be_unpadded(g));
   sparse_operands_at(c, shift, &(laci_sparse_layouts){in, out, c->n_images}, o);
@@ -345,7 +345,7 @@ static inline void sparse_forget_result(const sparse_operands *o) {
   for (int64_t at = 0; at < o->form.n_tiles; at++) {
     const laci_sparse_tile *tile = &o->form.tiles[at];
     for (int64_t row = 0; row < p->n_rows && tile->lanes & LACI_SPARSE_ZEROS_AROUND; row++) {
-      float *y = o->y + tile->out + row / laci_sparse_each(p->values) * p->row_stride;
+      float *y = o->y + tile->out + row / laci_sparse_values_per_word(p->values) * p->row_stride;
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
         if (!(tile->lanes >> lane & 1)) y[lane] = 0;
       }

@@ -34,7 +34,7 @@ static inline float unfold_element(const laci_unfold *u, int64_t group, const fl
 /** Fills rows [positions, columns] with the elements of a group. */
 static inline void unfold_rows(const laci_unfold *u, int64_t group, const float *value,
                                float *rows) {
-  const int64_t columns = laci_unfold_columns(u), n = laci_unfold_positions(u);
+  const int64_t columns = laci_unfold_n_columns(u), n = laci_unfold_n_positions(u);
   for (int64_t at = 0; at < n * columns; at++) {
     rows[at] = unfold_element(u, group, value, at / columns, at % columns);
   }

@@ -463,6 +463,6 @@ int main(void) {
       cmocka_unit_test(tells_its_memory),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  laci_linear_be_plain(true); /* and without OpenBLAS */
+  laci_linear_use_plain(true); /* and without OpenBLAS */
   return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -387,6 +387,6 @@ int main(void) {
       cmocka_unit_test(saliency_is_the_loss_of_one_weight),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  laci_linear_be_plain(true); /* and without OpenBLAS */
+  laci_linear_use_plain(true); /* and without OpenBLAS */
   return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ enum { N_LAYERS = sizeof layers / sizeof *layers };
 static int64_t output_at(const laci_matrix_layer *l, const laci_node *node, int64_t group,
                          int64_t row, int64_t p) {
   int64_t all = l->rows * l->unfold.groups, k = group * l->rows + row;
-  int64_t positions = laci_unfold_positions(&l->unfold), per_image = positions / l->unfold.images;
+  int64_t positions = laci_unfold_n_positions(&l->unfold), per_image = positions / l->unfold.images;
   bool gemm = strcmp(node->type, "Gemm") == 0, product = strcmp(node->type, "MatMul") == 0;
   if ((gemm || product) && l->port == 1) return p * all + k;
   if (gemm) return k * positions + p;
@@ -199,7 +199,7 @@ static void check_product(const char *text, const laci_matrix_layer *l, const la
                           laci_buf **values) {
   const laci_graph *graph = &n->graph;
   const laci_buf *x = values[l->value], *y = values[graph->outputs[0]];
-  int64_t positions = laci_unfold_positions(&l->unfold);
+  int64_t positions = laci_unfold_n_positions(&l->unfold);
   float *in = laci_alloc((size_t)x->count, sizeof *in);
   float *rows = laci_alloc((size_t)(positions * l->columns), sizeof *rows);
   double *w = laci_alloc((size_t)(l->rows * l->columns), sizeof *w);
@@ -259,7 +259,7 @@ static void layers_are_products_of_their_weight_and_unfolded_inputs(void **state
 
 static void check_sums(const char *text, const laci_matrix_layer *l, const float *d,
                        const float *p) {
-  int64_t n = laci_unfold_positions(&l->unfold), columns = l->columns;
+  int64_t n = laci_unfold_n_positions(&l->unfold), columns = l->columns;
   float *xd = laci_alloc((size_t)(n * columns), sizeof *xd);
   float *xp = laci_alloc((size_t)(n * columns), sizeof *xp);
   laci_grams m;

@@ -496,7 +496,7 @@ static void matches_for_random_pools(void **state) {
 static void computes_in_bf16_where_the_processor_can(void **state) {
   (void)state;
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512bf16") || laci_cpu() != LACI_CPU_AVX512) skip();
+  if (!__builtin_cpu_supports("avx512bf16") || laci_cpu_level_in_force() != LACI_CPU_AVX512) skip();
   check_as(
       "input x 1x16x8x8\nstored w 32x16x3x3\nstored u 32x32x1x1\nstored f 32x10\nstored s 2 i64 = "
       "1 "

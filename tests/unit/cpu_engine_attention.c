@@ -149,7 +149,7 @@ static void takes_the_result_of_another_as_any_value(void **state) {
 static void attends_in_bf16_where_the_processor_can(void **state) {
   (void)state;
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512bf16") || laci_cpu() != LACI_CPU_AVX512) skip();
+  if (!__builtin_cpu_supports("avx512bf16") || laci_cpu_level_in_force() != LACI_CPU_AVX512) skip();
   check_as(HEADS "input m 7x9\n" TRANSPOSED
                  "s = MatMul(q, t)\na = Add(s, m)\np = Softmax(a) axis=-1\ny = MatMul(p, v)\n"
                  "output y\n",

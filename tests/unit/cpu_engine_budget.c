@@ -45,7 +45,7 @@ static void weights_stay_below_the_limit(void **state) {
   const int n = planned_steps(p.engine, "winograd-3x3");
   const double bytes = (double)laci_engine_planned_memory(p.engine).weight_bytes;
   planned_clear(&p);
-  if (laci_cpu() != LACI_CPU_AVX512)
+  if (laci_cpu_level_in_force() != LACI_CPU_AVX512)
     skip(); /* elsewhere there is no rule, or grouped rows take
                                                 less */
   if (n == 0 || n == N_BLOCKS) fail_msg("%d layers of %d", n, N_BLOCKS);
@@ -59,7 +59,7 @@ static void others_keep_their_algorithm(void **state) {
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const int n = planned_steps(p.engine, "winograd-3x3");
   planned_clear(&p);
-  assert_int_equal(n, laci_cpu() == LACI_CPU_AVX2 ? N_BLOCKS : 0);
+  assert_int_equal(n, laci_cpu_level_in_force() == LACI_CPU_AVX2 ? N_BLOCKS : 0);
 }
 
 int main(void) {

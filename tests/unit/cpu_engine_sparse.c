@@ -366,7 +366,8 @@ static void zeros_are_found_and_left_out(void **state) {
   laci_graph *graph = pruned_graph();
   (void)state;
   const int n = planned_sparse(graph, false);
-  assert_int_equal(n, laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2 ? N_LAYERS : 0);
+  assert_int_equal(
+      n, laci_cpu_has_avx512f() || laci_cpu_level_in_force() == LACI_CPU_AVX2 ? N_LAYERS : 0);
   assert_int_equal(planned_sparse(graph, true), 0);
   assert_int_equal(setenv("LAC_SPARSE", "0", 1), 0);
   assert_int_equal(planned_sparse(graph, false), 0);
@@ -387,7 +388,7 @@ static int count_steps(const laci_engine *engine, const char *op, const char *ke
  * Groups of one block take as long by both, and the figures of a table may say either. */
 static void groups_of_few_channels_need_no_zeros(void **state) {
   static const int few[] = {4, 8, 16}, block = 8;
-  const int known = laci_cpu() == LACI_CPU_AVX2;
+  const int known = laci_cpu_level_in_force() == LACI_CPU_AVX2;
   (void)state;
   for (int at = 0; at < 3; at++) {
     char text[TEXT];
@@ -425,7 +426,7 @@ static void norms_are_the_reorders_of_layers(void **state) {
 /* They skip no zeros, and by themselves they gain nothing. */
 static void windows_of_one_channel_come_along(void **state) {
   laci_graph *graph = narrow_graph(16), *alone;
-  const bool chooses = laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2;
+  const bool chooses = laci_cpu_has_avx512f() || laci_cpu_level_in_force() == LACI_CPU_AVX2;
   lac_error err = {0};
   (void)state;
   laci_engine *engine = plan_of(graph, 1, false);
@@ -599,7 +600,7 @@ static void pairs_are_chosen_and_keep_their_bytes(void **state) {
 
 /* Where no code may be generated for pairs, the compiled kernel has the same bits. */
 static void compiled_pairs_have_the_same_bytes(void **state) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   size_t bytes;
   (void)state;
   need_bf16();
@@ -662,7 +663,7 @@ static void times_choose_where_they_are_known(void **state) {
   char path[] = "/tmp/lacuna-tune-XXXXXX";
   lac_error err;
   (void)state;
-  if (laci_cpu() == LACI_CPU_ANY) skip();
+  if (laci_cpu_level_in_force() == LACI_CPU_ANY) skip();
   laci_graph *graph = pruned_graph();
   const int file = mkstemp(path);
   assert_true(file >= 0);

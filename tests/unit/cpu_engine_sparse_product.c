@@ -128,7 +128,7 @@ static int planned_sparse(int rows, int width, bool dense_only) {
 }
 
 static void few_rows_of_large_pruned_matrices_are_sparse(void **state) {
-  const int all = laci_cpu() == LACI_CPU_ANY ? 0 : N_PRODUCTS;
+  const int all = laci_cpu_level_in_force() == LACI_CPU_ANY ? 0 : N_PRODUCTS;
   (void)state;
   for (int rows = 1; rows <= 4; rows++) assert_int_equal(planned_sparse(rows, LARGE, false), all);
   assert_int_equal(planned_sparse(5, LARGE, false), 0);
@@ -148,7 +148,7 @@ static void plans_agree_and_threads_do_not_change_a_byte(void **state) {
   }
   for (int threads = 1; threads <= 3; threads++) {
     laci_engine *engine = plan_of(graph, threads, false);
-    assert_true(laci_cpu() == LACI_CPU_ANY || sparse_steps(engine) == N_PRODUCTS);
+    assert_true(laci_cpu_level_in_force() == LACI_CPU_ANY || sparse_steps(engine) == N_PRODUCTS);
     float *got = result_of(engine, &bytes);
     for (size_t at = 0; at < bytes / sizeof *want; at++) {
       assert_true(fabs((double)got[at] - (double)want[at]) <= 1e-5 * scale);
@@ -169,7 +169,7 @@ static void a_plan_takes_less_memory(void **state) {
   laci_graph *graph = pruned_graph(1, LARGE);
   laci_engine *dense = plan_of(graph, 1, true), *sparse = plan_of(graph, 1, false);
   (void)state;
-  if (laci_cpu() != LACI_CPU_ANY) {
+  if (laci_cpu_level_in_force() != LACI_CPU_ANY) {
     assert_true(laci_engine_planned_memory(sparse).weight_bytes * 100 <
                 laci_engine_planned_memory(dense).weight_bytes * 60);
   }

@@ -86,7 +86,7 @@ typedef struct setting {
 } setting;
 
 /** oneDNN's products of processors without AVX2 cut sums by the number of threads. */
-static bool cuts_no_sums(void) { return laci_cpu() >= LACI_CPU_AVX2; }
+static bool cuts_no_sums(void) { return laci_cpu_level_in_force() >= LACI_CPU_AVX2; }
 
 static void check_setting(const char *text, setting how, int least) {
   void **first = NULL;

@@ -20,7 +20,7 @@ enum { TEXT = 2048, MOST_BYTES = 1 << 20 };
 
 static bool has_bf16(void) {
 #if defined(__x86_64__)
-  return laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+  return laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
 #else
   return false;
 #endif

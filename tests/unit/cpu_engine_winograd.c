@@ -130,7 +130,8 @@ static void the_rule_takes_it_for_first_layers(void **state) {
   laci_costs_choose(&here, &costs);
   if (!costs.own) skip(); /* there it must be clearly faster */
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  const bool chooses = laci_cpu() == LACI_CPU_AVX2 || laci_cpu() == LACI_CPU_AVX512;
+  const bool chooses =
+      laci_cpu_level_in_force() == LACI_CPU_AVX2 || laci_cpu_level_in_force() == LACI_CPU_AVX512;
   assert_int_equal(planned_steps(p.engine, "winograd-7x7"), chooses);
   if (chooses) assert_string_equal(laci_engine_step_info(p.engine, 0).op, "Conv");
   planned_clear(&p);
@@ -191,7 +192,8 @@ static void the_rule_takes_it_with_avx2(void **state) {
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
   const int n = planned_steps(p.engine, "winograd-3x3"),
             pools = planned_steps(p.engine, "native pool");
-  assert_true(laci_cpu() == LACI_CPU_AVX2 ? n >= 3 && pools == 2 : n == 0 && pools == 0);
+  assert_true(laci_cpu_level_in_force() == LACI_CPU_AVX2 ? n >= 3 && pools == 2
+                                                         : n == 0 && pools == 0);
   planned_clear(&p);
   p = plan_text(text, (laci_engine_options){.threads = 1, .dense_only = true});
   assert_int_equal(planned_steps(p.engine, "winograd-3x3") + planned_steps(p.engine, "native pool"),
@@ -204,10 +206,11 @@ static void it_is_left_where_memory_is_short(void **state) {
   char text[TEXT];
   laci_budget budget = laci_budget_with_limit(6 << 20);
   (void)state;
-  if (laci_cpu() == LACI_CPU_AVX512) skip();
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX512) skip();
   (void)snprintf(text, sizeof text, chain, 1, 56, 56);
   planned p = plan_text(text, (laci_engine_options){.threads = 1});
-  assert_true(laci_cpu() != LACI_CPU_AVX2 || planned_steps(p.engine, "winograd-3x3") >= 3);
+  assert_true(laci_cpu_level_in_force() != LACI_CPU_AVX2 ||
+              planned_steps(p.engine, "winograd-3x3") >= 3);
   planned_clear(&p);
   p = plan_text(text, (laci_engine_options){.threads = 1, .budget = &budget});
   assert_int_equal(planned_steps(p.engine, "winograd-3x3"), 0);

@@ -117,7 +117,7 @@ static void reads_vectors(void **state) {
     }
     laci_arm64_load_next(&l.code, a, a / 2);
     expect(&l, "ldr q%d, [x%d], #16", a, a / 2);
-    laci_arm64_spread_next(&l.code, a, a / 2);
+    laci_arm64_broadcast_next(&l.code, a, a / 2);
     expect(&l, "ld1r {v%d.4s}, [x%d], #4", a, a / 2);
     for (int b = 0; b < 32; b++) {
       laci_arm64_move(&l.code, a, b);

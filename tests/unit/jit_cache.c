@@ -31,7 +31,7 @@ static size_t write_adder(laci_code *code, int32_t number) {
 }
 
 static int64_t call(const laci_code_cache *cache, size_t entry, int64_t x) {
-  void *at = laci_code_cache_at(cache, entry);
+  void *at = laci_code_cache_function(cache, entry);
   add_number *run;
   memcpy(&run, &at, sizeof run);
   return run(x);
@@ -63,7 +63,7 @@ static void code_runs_and_cannot_be_written(void **state) {
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   assert_null(laci_code_cache_open(cache));
   assert_true(laci_code_cache_size(cache) > 64 && laci_code_cache_size(cache) < 128);
-  rights_of(laci_code_cache_at(cache, three), rights);
+  rights_of(laci_code_cache_function(cache, three), rights);
   assert_string_equal(rights, "r-xp");
 #if defined(__x86_64__)
   assert_int_equal(call(cache, three, 39), 42);
@@ -113,7 +113,7 @@ static void data_are_zeros_that_stay_writable(void **state) {
   (void)write_adder(laci_code_cache_open(cache), 3);
   for (int at = 0; at < 3; at++) {
     const size_t bytes = (size_t)at * 300001;
-    assert_int_equal(laci_code_cache_data(cache, bytes, &data[at], &err), LAC_OK);
+    assert_int_equal(laci_code_cache_alloc_data(cache, bytes, &data[at], &err), LAC_OK);
     assert_int_equal((uintptr_t)data[at] % 64, 0);
     for (size_t byte = 0; byte < bytes; byte++) assert_int_equal(((uint8_t *)data[at])[byte], 0);
     memset(data[at], 7, bytes);
@@ -122,7 +122,7 @@ static void data_are_zeros_that_stay_writable(void **state) {
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   rights_of(data[2], rights);
   assert_string_equal(rights, "rw-p");
-  assert_int_equal(laci_code_cache_data(cache, 1 << 19, &data[0], &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_code_cache_alloc_data(cache, 1 << 19, &data[0], &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "data of generated code: more than 1048576 bytes, the limit");
   assert_null(data[0]);
   laci_code_cache_destroy(cache);

@@ -44,7 +44,7 @@ static void every_set_of_columns_is_taken_once(void **state) {
     for (int column = 0; column < LACI_INT8X8_COLUMNS; column++) {
       kept[column] = (set >> column & 1) << 17; /* row 17 */
     }
-    laci_int8x8_find(&int8x8, kept, rows);
+    laci_int8x8_find_rows(&int8x8, kept, rows);
     for (int number = 0; number < LACI_INT8X8_REGISTERS; number++) {
       if (!rows[number]) continue;
       assert_int_equal(rows[number], 1U << 17);
@@ -71,7 +71,7 @@ static void rows_do_not_disturb_each_other(void **state) {
       kept[column] |= (set >> column & 1U) << row;
     }
   }
-  laci_int8x8_find(&int8x8, kept, rows);
+  laci_int8x8_find_rows(&int8x8, kept, rows);
   for (unsigned row = 0; row < 24; row++) {
     unsigned taken = 0;
     for (int number = 0; number < LACI_INT8X8_REGISTERS; number++) {

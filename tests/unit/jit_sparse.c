@@ -45,14 +45,14 @@ static generated generate_as(const sparse_operands *o, const laci_sparse_options
   return g;
 }
 
-static generated generate(const sparse_operands *o, laci_sparse_after after, laci_jit_isa isa,
+static generated generate(const sparse_operands *o, laci_sparse_epilogue after, laci_jit_isa isa,
                           laci_sparse_cut cut) {
   return generate_as(o, &(laci_sparse_options){.isa = isa, .after = after, .cut = cut});
 }
 
 static void expect_run(const generated *g, const sparse_operands *o,
                        const laci_sparse_operands *run, laci_pool *pool, const char *what) {
-  const size_t bytes = laci_sparse_code_scratch(g->code, laci_pool_threads(pool));
+  const size_t bytes = laci_sparse_code_scratch_bytes(g->code, laci_pool_threads(pool));
   char *scratch = aligned_alloc(64, (bytes / 64 + 2) * 64);
   assert_non_null(scratch);
   memset(scratch, 0x7F, (bytes / 64 + 2) * 64); /* huge numbers: sums are not read before written */
@@ -73,8 +73,8 @@ static void end(generated *g) {
 
 /* Calls for each instruction set that there is. */
 static void for_each_isa(void (*run)(laci_jit_isa isa)) {
-  const laci_cpu_level start = laci_cpu();
-  const laci_jit_isa most = laci_jit_isa_now();
+  const laci_cpu_level start = laci_cpu_level_in_force();
+  const laci_jit_isa most = laci_jit_isa_in_force();
   if (most == LACI_JIT_NONE) {
     print_message("no code is generated for this processor, or LAC_CPU=scalar\n");
     skip();
@@ -82,7 +82,7 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   if (most == LACI_JIT_NEON) {
     run(most);
     (void)laci_cpu_cap(LACI_CPU_ANY);
-    assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
+    assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_NONE);
     (void)laci_cpu_cap(start);
     return;
   }
@@ -90,14 +90,14 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   if (laci_jit_isa_of_bf16(most) != LACI_JIT_NONE) run(laci_jit_isa_of_bf16(most));
   if (laci_jit_isa_of_int8(most) != LACI_JIT_NONE) run(laci_jit_isa_of_int8(most));
   (void)laci_cpu_cap(LACI_CPU_AVX2);
-  assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
+  assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_AVX2);
   assert_int_equal(laci_jit_isa_of_bf16(LACI_JIT_AVX2), LACI_JIT_NONE);
   assert_int_equal(laci_jit_isa_of_int8(LACI_JIT_AVX2), LACI_JIT_NONE);
   (void)laci_cpu_cap(LACI_CPU_ANY);
-  assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
   (void)laci_cpu_cap(most == LACI_JIT_AVX512 ? LACI_CPU_AVX512 : start);
-  assert_int_equal(laci_jit_isa_now(), most);
+  assert_int_equal(laci_jit_isa_in_force(), most);
 }
 
 /* Clears the operands. */
@@ -107,11 +107,11 @@ static void compare_operands(const sparse_case *c, sparse_operands *operands, in
   const bool low = shift != 1, high = shift != 2, residual = shift != 0;
   laci_sparse_operands run =
       sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
-  generated plain = generate(&o, (laci_sparse_after){residual, low, high, false}, isa, cut);
+  generated plain = generate(&o, (laci_sparse_epilogue){residual, low, high, false}, isa, cut);
   define(&o, &run, plain.want);
   expect_run(&plain, &o, &run, NULL, c->what);
   end(&plain);
-  generated followed = generate(&o, (laci_sparse_after){.functions = true}, isa, cut);
+  generated followed = generate(&o, (laci_sparse_epilogue){.functions = true}, isa, cut);
   for (int last = 0; last < 2; last++) {
     sparse_follow(&run, last ? 2 - shift : 1 + shift, last);
     define(&o, &run, followed.want);
@@ -132,7 +132,7 @@ static void rows_without_zeros_between_them(void **state) {
   sparse_operands o;
   lac_error err = {0};
   (void)state;
-  if (laci_jit_isa_now() != LACI_JIT_AVX512) skip();
+  if (laci_jit_isa_in_force() != LACI_JIT_AVX512) skip();
   for (int at = 0; at < N_SPARSE_UNPADDED_CASES; at++) {
     for (int rows = 1; rows <= 30; rows += 6) {
       laci_sparse_cut cut = {rows, 40 * rows, 1 + rows % 4, 0, at % 2 == rows % 2, false};
@@ -163,7 +163,7 @@ static void all_cases(laci_jit_isa isa) {
       sparse_operands o;
       sparse_operands_init(&c, 0, &o);
       const laci_sparse_extent extent = {o.form.tiles, o.form.n_tiles, o.n_x, 2};
-      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, &extent);
+      laci_sparse_cut cut = laci_sparse_choose_cut(&o.form.product, isa, &extent);
       sparse_operands_clear(&o);
       compare_case(&sparse_cases[at], shift, isa, cut);
     }
@@ -222,7 +222,7 @@ static void all_pairs(laci_jit_isa isa) {
     laci_sparse_form_fill(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
     generated g =
-        generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
+        generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, c.what);
     end(&g);
@@ -274,7 +274,7 @@ static void put_in_place(generated *g, const sparse_operands *o) {
   float *into = laci_sparse_code_weights(g->code);
   assert_non_null(from.at);
   for (int64_t k = 0; k < from.n; k++) from.at[k] = (int32_t)k;
-  assert_int_equal(laci_sparse_code_order(g->code, &from, &to, &err), LAC_OK);
+  assert_int_equal(laci_sparse_code_order_places(g->code, &from, &to, &err), LAC_OK);
   if (o->form.product.values == LACI_SPARSE_F32) {
     assert_int_equal(to.n, from.n);
     for (int64_t k = 0; k < to.n; k++) into[k] = weight[to.at[k]];
@@ -296,7 +296,7 @@ static void rewrites_of(laci_jit_isa isa) {
   sparse_operands_init(&c, 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
   generated g =
-      generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false, false});
+      generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false, false});
   for (int step = 0; step < 3; step++) {
     for (int64_t k = 0; k < o.form.n_kept; k++) o.form.kept.weight[k] *= 0.75F - (float)(k % 5);
     laci_sparse_code_fill(g.code, o.form.kept.weight);
@@ -320,7 +320,7 @@ static void weights_change_in_place(void **state) {
 }
 
 static void one_cache_holds_several_layers(void **state) {
-  const laci_jit_isa isa = laci_jit_isa_now();
+  const laci_jit_isa isa = laci_jit_isa_in_force();
   laci_code_cache *cache;
   laci_sparse_code *code[3];
   sparse_operands o[3];
@@ -332,7 +332,7 @@ static void one_cache_holds_several_layers(void **state) {
     sparse_operands_init(&sparse_cases[at], 0, &o[at]);
     const laci_sparse_product *p = &o[at].form.product;
     const laci_sparse_extent extent = {o[at].form.tiles, o[at].form.n_tiles, o[at].n_x, 2};
-    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, &extent);
+    const laci_sparse_cut cut = laci_sparse_choose_cut(p, isa, &extent);
     const laci_sparse_options options = {.isa = isa, .cut = cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
     laci_sparse_code_fill(code[at], o[at].form.kept.weight);
@@ -342,7 +342,7 @@ static void one_cache_holds_several_layers(void **state) {
     const laci_sparse_operands run = sparse_run_of(&o[at], false, -INFINITY, INFINITY);
     generated g = {cache, code[at], malloc(sparse_result_bytes(&o[at]))};
     define(&o[at], &run, g.want);
-    laci_sparse_form_keep_tiles(&o[at].form);
+    laci_sparse_form_free_weights(&o[at].form);
     expect_run(&g, &o[at], &run, NULL, "one of several");
     free(g.want);
     laci_sparse_code_destroy(code[at]);

@@ -111,14 +111,14 @@ static void reads_additions_and_jumps(void **state) {
     expect(&l, "add $0xffffffffffffff80,%%%s", names[a]);
     laci_x86_jump_below(&l.code, (size_t)a);
     expect(&l, "jb 0x%x", (unsigned)a);
-    const size_t jump = laci_x86_jump_below_ahead(&l.code);
+    const size_t jump = laci_x86_jump_below_forward(&l.code);
     const size_t line = l.n;
     expect(&l, "its place is known later");
     for (int n = 0; n < a; n++) {
       laci_x86_return(&l.code);
       expect(&l, "ret");
     }
-    laci_x86_jump_lands(&l.code, jump);
+    laci_x86_set_jump_target(&l.code, jump);
     (void)snprintf(l.lines[line], LISTING_LINE, "jb 0x%zx", l.code.n);
   }
   compare(&l);

@@ -58,7 +58,7 @@ static void define(const laci_attention *a, const float *m) {
 }
 
 static void expect(laci_attend *attend, const laci_attention *a, const float *m) {
-  size_t bytes = laci_attention_scratch(a);
+  size_t bytes = laci_attention_scratch_bytes(a);
   void *scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
   assert_non_null(scratch);
   memset(out, 0x5A, sizeof out);
@@ -91,13 +91,13 @@ static void expect(laci_attend *attend, const laci_attention *a, const float *m)
 }
 
 static void every_variant(laci_attention a, const float *m) {
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   define(&a, m);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (int bf16 = 0; bf16 < 2; bf16++) {
       a.bf16 = bf16 != 0;
-      expect(laci_attend_now(a.bf16), &a, m);
+      expect(laci_attend_variant(a.bf16), &a, m);
     }
   }
   laci_cpu_cap(start);
@@ -180,7 +180,7 @@ static void keeps_scores_far_apart(void **state) {
 static void refuses_sizes_that_cannot_be_counted(void **state) {
   (void)state;
   laci_attention a = sized(1, (int64_t)1 << 40, 1, 1);
-  assert_int_equal(laci_attention_scratch(&a), 0);
+  assert_int_equal(laci_attention_scratch_bytes(&a), 0);
 }
 
 int main(void) {

@@ -76,7 +76,7 @@ static void check_value(const laci_pointwise *f, float x, float got) {
 
 /* Every variant has the bits of the scalar one, which has the values. */
 static void expect_all(const laci_pointwise *f, const float *x, int64_t n) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   static float want[MOST], got[MOST];
   memcpy(want, x, (size_t)n * sizeof *x);
   laci_pointwise_apply_scalar(f, want, n);
@@ -84,7 +84,7 @@ static void expect_all(const laci_pointwise *f, const float *x, int64_t n) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memcpy(got, x, (size_t)n * sizeof *x);
-    laci_pointwise_apply_now()(f, got, n);
+    laci_pointwise_apply_variant()(f, got, n);
     assert_memory_equal(got, want, (size_t)n * sizeof *x);
     (void)laci_cpu_cap(start);
   }
@@ -121,7 +121,7 @@ static void every_function_has_its_value_near_zero(void **state) {
 }
 
 static void infinities_and_nan_are_what_the_functions_say(void **state) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   const float ends[] = {INFINITY, -INFINITY, 3.4e38F, -3.4e38F, 0, -0.0F, 1e-45F, -1e-45F};
   (void)state;
   for (int at = 0; at < N_FUNCTIONS; at++) {
@@ -131,7 +131,7 @@ static void infinities_and_nan_are_what_the_functions_say(void **state) {
       float nans[] = {NAN, 1, -NAN, 0, 0};
       memcpy(nans + 3, payloads, sizeof payloads);
       if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-      laci_pointwise_apply_now()(&functions[at], nans, 5);
+      laci_pointwise_apply_variant()(&functions[at], nans, 5);
       for (int i = 0; i < 5; i++) assert_true(!isnan(nans[i]) == (i == 1));
       (void)laci_cpu_cap(start);
     }
@@ -148,7 +148,7 @@ static void any_length_from_any_address(void **state) {
       x[-1] = x[n] = guard;
       for (int64_t i = 0; i < n; i++) want[i] = x[i] = (float)(i - 30) / 4;
       laci_pointwise_apply_scalar(&functions[at], want, n);
-      laci_pointwise_apply_now()(&functions[at], x, n);
+      laci_pointwise_apply_variant()(&functions[at], x, n);
       assert_memory_equal(x, want, (size_t)n * sizeof *x);
       assert_true(x[-1] == guard && x[n] == guard);
     }

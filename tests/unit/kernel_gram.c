@@ -80,14 +80,14 @@ static int64_t floats_of(const laci_unfold *u) {
 static int64_t chosen(const laci_unfold *u, int64_t *positions) {
   int64_t n = 0;
   positions[n++] = 0;
-  for (int64_t p = 0; p < laci_unfold_positions(u); p += 3) positions[n++] = p;
+  for (int64_t p = 0; p < laci_unfold_n_positions(u); p += 3) positions[n++] = p;
   return n;
 }
 
 /* [columns, columns] of one group, and the sum of magnitudes, which says what rounding may do. */
 static void define(const laci_unfold *u, int64_t group, const float *a, const float *b, double *sum,
                    double *size) {
-  const int64_t columns = laci_unfold_columns(u), n = laci_unfold_positions(u);
+  const int64_t columns = laci_unfold_n_columns(u), n = laci_unfold_n_positions(u);
   int64_t *positions = laci_alloc((size_t)n + 1, sizeof *positions);
   assert_non_null(positions);
   const int64_t n_chosen = chosen(u, positions);
@@ -121,7 +121,7 @@ typedef struct sums {
 } sums;
 
 static sums sums_of(const laci_unfold *u) {
-  const int64_t columns = laci_unfold_columns(u), count = u->groups * columns * columns;
+  const int64_t columns = laci_unfold_n_columns(u), count = u->groups * columns * columns;
   sums s = {u, draw(floats_of(u), 1), draw(floats_of(u), 2), NULL, NULL, count};
   s.h = laci_alloc((size_t)count, sizeof *s.h);
   s.k = laci_alloc((size_t)count, sizeof *s.k);
@@ -137,9 +137,10 @@ static void sums_clear(sums *s) {
 }
 
 static void add(sums *s, bool with_dense, bool all, laci_pool *with) {
-  const uint64_t bytes = laci_gram_scratch(s->unfold, with_dense);
+  const uint64_t bytes = laci_gram_scratch_bytes(s->unfold, with_dense);
   uint8_t *scratch = laci_alloc(bytes + GUARD, 1);
-  int64_t *positions = laci_alloc((size_t)laci_unfold_positions(s->unfold) + 1, sizeof *positions);
+  int64_t *positions =
+      laci_alloc((size_t)laci_unfold_n_positions(s->unfold) + 1, sizeof *positions);
   assert_true(scratch && positions);
   memset(scratch, 0xFF, bytes + GUARD); /* NaN, where it is not written before it is read */
   const laci_gram gram = {.unfold = s->unfold,
@@ -157,9 +158,9 @@ static void add(sums *s, bool with_dense, bool all, laci_pool *with) {
 }
 
 static void finish(sums *s) {
-  const int64_t columns = laci_unfold_columns(s->unfold);
+  const int64_t columns = laci_unfold_n_columns(s->unfold);
   for (int64_t g = 0; g < s->unfold->groups; g++)
-    laci_gram_finish(s->h + g * columns * columns, columns, pool);
+    laci_gram_mirror_upper(s->h + g * columns * columns, columns, pool);
 }
 
 /* Rounding is that of sums over the image, of which a border is taken: a part of the largest. */
@@ -176,7 +177,7 @@ static void compare(const char *name, const double *found, const double *sum, co
 }
 
 static void expect(const layer_case *c, const sums *s) {
-  const int64_t columns = laci_unfold_columns(s->unfold), count = columns * columns;
+  const int64_t columns = laci_unfold_n_columns(s->unfold), count = columns * columns;
   double *sum = laci_alloc((size_t)count, sizeof *sum);
   double *size = laci_alloc((size_t)count, sizeof *size);
   assert_true(sum && size);
@@ -194,7 +195,7 @@ static void sums_products_of_all_layers(void **state) {
   (void)state;
   for (int i = 0; i < N_CASES; i++) {
     const layer_case *c = &cases[i];
-    assert_int_equal(laci_gram_correlates(&c->unfold), c->correlates);
+    assert_int_equal(laci_gram_can_correlate(&c->unfold), c->correlates);
     for (int level = 0; level < N_LEVELS; level++) {
       if (laci_cpu_cap(levels[level]) != levels[level]) continue;
       sums s = sums_of(&c->unfold);
@@ -233,7 +234,7 @@ static void sums_exact_zeros_of_a_channel_of_zeros(void **state) {
     if (cases[i].correlates) u = &cases[i].unfold;
   }
   assert_non_null(u);
-  const int64_t pixels = u->axis[1].in * u->axis[2].in, columns = laci_unfold_columns(u);
+  const int64_t pixels = u->axis[1].in * u->axis[2].in, columns = laci_unfold_n_columns(u);
   sums s = sums_of(u);
   for (int64_t image = 0; image < u->images; image++)
     memset(s.pruned + (image * u->channels + 3) * pixels, 0, sizeof *s.pruned * (size_t)pixels);

@@ -38,11 +38,11 @@ static float *floats_of(const double *from, size_t n) {
 /* Both implementations, with one thread and with the pool: run is called four times. */
 static void both_backends(void (*run)(laci_pool *with, const char *backend)) {
   for (int plain = 0; plain < 2; plain++) {
-    laci_linear_be_plain(plain != 0);
+    laci_linear_use_plain(plain != 0);
     run(NULL, laci_linear_name());
     run(pool, laci_linear_name());
   }
-  laci_linear_be_plain(false);
+  laci_linear_use_plain(false);
 }
 
 /* ---- products ---- */
@@ -173,7 +173,7 @@ static void check_factor(int n, laci_pool *with, const char *backend) {
   laci_linear_cholesky_solve(with, l, n, x, 1);
   assert_true(rest_of(whole, n, x, b, 1) <= 1e-11);
   double *lower = positive_definite(n, true);
-  laci_linear_symmetric_times(lower, n, x, found);
+  laci_linear_symmetric_multiply(lower, n, x, found);
   for (int i = 0; i < n; i++) assert_true(fabs(found[i] - b[i]) <= 1e-11);
   laci_free(whole);
   laci_free(lower);
@@ -238,7 +238,7 @@ static void gives_the_same_bytes_for_any_number_of_threads(void **state) {
   const int n = 900;
   const size_t count = (size_t)n * (size_t)n;
   for (int plain = 0; plain < 2; plain++) {
-    laci_linear_be_plain(plain != 0);
+    laci_linear_use_plain(plain != 0);
     double *one = positive_definite(n, false), *more = positive_definite(n, false);
     double *product = doubles(count, 2), *again = doubles(count, 2);
     laci_linear_operands p = {.m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n, .alpha = 1};
@@ -260,7 +260,7 @@ static void gives_the_same_bytes_for_any_number_of_threads(void **state) {
     laci_free(product);
     laci_free(again);
   }
-  laci_linear_be_plain(false);
+  laci_linear_use_plain(false);
 }
 
 static int setup(void **state) {

@@ -36,7 +36,7 @@ static void expect_swish(float got, float x) {
 
 static void swishes_every_length_and_address(void **state) {
   static float memory[MOST + 4];
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
@@ -46,7 +46,7 @@ static void swishes_every_length_and_address(void **state) {
       for (int64_t at = 0; at < n; at++) {
         before[at] = x[at] = (float)(20 * laci_rng_unit(3, (uint64_t)n, (uint64_t)at) - 10);
       }
-      laci_swish_now()(x, n);
+      laci_swish_variant()(x, n);
       for (int64_t at = 0; at < n; at++) expect_swish(x[at], before[at]);
       assert_true(x[-1] == guard && x[n] == guard);
     }
@@ -59,20 +59,20 @@ static void swishes_the_whole_range(void **state) {
                                  -87.1F, 88.8F,  -88.8F, 127,       -127,   1000,   -1000,
                                  3e38F,  -3e38F, 1e30F,  -INFINITY, -104,   -103.9F};
   static float x[MOST], before[MOST];
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < MOST; at++) before[at] = (float)(at - MOST / 2) / 16;
   for (size_t at = 0; at < sizeof others / sizeof *others; at++) before[at] = others[at];
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memcpy(x, before, sizeof x);
-    laci_swish_now()(x, MOST);
+    laci_swish_variant()(x, MOST);
     for (int at = 0; at < MOST; at++) {
       if (before[at] == -INFINITY) assert_true(x[at] == 0);
       else expect_swish(x[at], before[at]);
     }
     float special[] = {NAN, INFINITY, -NAN, 1};
-    laci_swish_now()(special, 4);
+    laci_swish_variant()(special, 4);
     assert_true(isnan(special[0]) && isnan(special[2]) && special[1] == INFINITY);
     (void)laci_cpu_cap(start);
   }
@@ -81,7 +81,7 @@ static void swishes_the_whole_range(void **state) {
 static void gates_channels_in_place_and_apart(void **state) {
   enum { PIXELS = 19, N = PIXELS * LACI_GATE_BLOCK };
   static float x[N + 2], y[N + 2], factor[LACI_GATE_BLOCK + 1];
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < LACI_GATE_BLOCK; at++) factor[at + 1] = (float)(at * at) / 7 - 3;
   for (int level = 0; level < N_LEVELS; level++) {
@@ -90,12 +90,12 @@ static void gates_channels_in_place_and_apart(void **state) {
       int64_t last = n * LACI_GATE_BLOCK;
       for (int64_t at = 0; at < N; at++) x[at + 1] = (float)laci_rng_unit(5, 1, (uint64_t)at);
       y[0] = y[last + 1] = guard;
-      laci_gate_now()(x + 1, factor + 1, n, y + 1);
+      laci_gate_variant()(x + 1, factor + 1, n, y + 1);
       for (int64_t at = 0; at < last; at++) {
         assert_true(y[at + 1] == x[at + 1] * factor[1 + at % LACI_GATE_BLOCK]);
       }
       assert_true(y[0] == guard && y[last + 1] == guard);
-      laci_gate_now()(x + 1, factor + 1, n, x + 1);
+      laci_gate_variant()(x + 1, factor + 1, n, x + 1);
       if (last > 0) assert_memory_equal(x + 1, y + 1, (size_t)last * sizeof *x);
     }
     (void)laci_cpu_cap(start);
@@ -142,8 +142,8 @@ static void expect_relu_sums(int64_t n, bool in_place) {
   }
   to[n] = guard;
   hto[n] = 0x1234;
-  laci_relu_sum_now()->f32(a, b, y, n, in_place ? a : to);
-  laci_relu_sum_now()->bf16(ha, hb, hy, n, in_place ? hb : hto);
+  laci_relu_sum_variant()->f32(a, b, y, n, in_place ? a : to);
+  laci_relu_sum_variant()->bf16(ha, hb, hy, n, in_place ? hb : hto);
   for (int64_t at = 0; at < n; at++) {
     assert_int_equal(bits_of(in_place ? a[at] : to[at]), bits_of(want[at]));
     assert_int_equal(in_place ? hb[at] : hto[at], bits_of(half_want[at]) >> 16);
@@ -152,7 +152,7 @@ static void expect_relu_sums(int64_t n, bool in_place) {
 }
 
 static void sums_after_a_relu_have_the_same_bits_everywhere(void **state) {
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
@@ -203,18 +203,18 @@ static void expect_squared_errors(int64_t n, bool in_place) {
     xb[at] = of_bf16(hx[at]);
     tb[at] = of_bf16(ht[at]);
   }
-  laci_squared_error_now()->sum_f32(x, t, n, got);
+  laci_squared_error_variant()->sum_f32(x, t, n, got);
   want_sums(x, t, n, want);
   expect_sums(got, want);
-  laci_squared_error_now()->sum_bf16(hx, ht, n, got);
+  laci_squared_error_variant()->sum_bf16(hx, ht, n, got);
   want_sums(xb, tb, n, want);
   expect_sums(got, want);
   float slopes[90];
   for (int64_t at = 0; at < n; at++) slopes[at] = 0.3F * (x[at] - t[at]);
   to[n] = guard;
   hto[n] = 0x1234;
-  laci_squared_error_now()->slope_f32(x, t, 0.3F, n, in_place ? t : to);
-  laci_squared_error_now()->slope_bf16(hx, ht, 0.3F, n, in_place ? ht : hto);
+  laci_squared_error_variant()->slope_f32(x, t, 0.3F, n, in_place ? t : to);
+  laci_squared_error_variant()->slope_bf16(hx, ht, 0.3F, n, in_place ? ht : hto);
   for (int64_t at = 0; at < n; at++) {
     uint32_t bits = bits_of(0.3F * (xb[at] - tb[at]));
     bits = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
@@ -225,7 +225,7 @@ static void expect_squared_errors(int64_t n, bool in_place) {
 }
 
 static void squared_errors_have_the_same_bits_everywhere(void **state) {
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;

@@ -45,7 +45,7 @@ static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stor
   assert_non_null(out);
   assert_non_null(value);
   laci_read_f(q->dtype, stored, 0, (int64_t)n, value);
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memset(out, GUARD, (n + 2) * size);

@@ -95,7 +95,7 @@ static void every_variant_gives_the_scalar_bytes(void **state) {
   static const int sizes[][2] = {{1, 1},   {1, 5},   {5, 1},    {3, 2},    {7, 7},    {8, 3},
                                  {31, 17}, {50, 64}, {97, 31},  {224, 56}, {300, 10}, {500, 224},
                                  {2, 9},   {4, 4},   {640, 33}, {13, 12},  {100, 99}};
-  for (int level = 0; level <= (int)laci_cpu(); level++) {
+  for (int level = 0; level <= (int)laci_cpu_level_in_force(); level++) {
     const laci_image_resize *kernel = variant(level);
     if (!kernel) continue;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -132,7 +132,7 @@ static void try_scale(size_t width, int n_channels, bool mirrored,
 
 static void every_variant_scales_alike(void **state) {
   (void)state;
-  for (int level = 0; level <= (int)laci_cpu(); level++) {
+  for (int level = 0; level <= (int)laci_cpu_level_in_force(); level++) {
     const laci_image_resize *kernel = variant(level);
     for (size_t width = 1; kernel && width < 40; width++) {
       for (int mirrored = 0; mirrored < 2; mirrored++) {
@@ -146,7 +146,7 @@ static void every_variant_scales_alike(void **state) {
 /* White stays white, though rounded weights sum up to a little more or less than one. */
 static void plain_colours_stay(void **state) {
   (void)state;
-  const laci_image_resize *kernel = laci_image_resize_now();
+  const laci_image_resize *kernel = laci_image_resize_variant();
   for (int in = 1; in < 3000; in = in * 3 / 2 + 1) {
     laci_taps taps = {0};
     size_t n = (size_t)in * 3;

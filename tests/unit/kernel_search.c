@@ -87,7 +87,7 @@ static void every_variant_makes_the_same_table(void **state) {
     int nt, nx;
   } cases[] = {{64, 1, 1},   {64, 4, 4},        {128, 3, 5}, {192, 7, 9}, {MOST_ROWS, 5, 3},
                {64, 33, 70}, {1024 + 64, 2, 6}, {0, 3, 3},   {64, 0, 4},  {2048, 4, 4}};
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -102,7 +102,7 @@ static void every_variant_makes_the_same_table(void **state) {
 
 static void tables_of_random_sizes_are_right(void **state) {
   (void)state;
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (uint64_t i = 0; i < 24; i++) {
@@ -128,7 +128,7 @@ static void variants_begin_at_a_row_and_add(void **state) {
       LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
   };
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int v = 0; v < N_LEVELS; v++) {
     if (laci_cpu_cap(variants[v].level) != variants[v].level) continue;
     for (int number = LACI_U8; number <= LACI_I16; number++) {
@@ -182,7 +182,7 @@ static void every_variant_finds_the_largest(void **state) {
     int n_columns, n;
   } cases[] = {{64, 3, 2},  {256, 4, 2},  {320, 1, 1},  {64, 0, 2},    {64, 1, 2},
                {576, 7, 4}, {64, 63, 33}, {64, 64, 63}, {128, 64, 64}, {0, 3, 2}};
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -197,7 +197,7 @@ static void every_variant_finds_the_largest(void **state) {
 
 static void every_pattern_up_to_8_of_16_is_right(void **state) {
   (void)state;
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (int number = LACI_U8; number <= LACI_I16; number++) {
@@ -221,7 +221,7 @@ static void sums_of_many_large_elements_do_not_overflow(void **state) {
   const void *columns[COLUMNS];
   for (int r = 0; r < ROWS; r++) ones[r] = INT16_MAX;
   for (int c = 0; c < COLUMNS; c++) columns[c] = ones;
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     for (int n = 2; n <= COLUMNS; n += 31) {

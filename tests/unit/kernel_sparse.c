@@ -92,7 +92,7 @@ static void expect_written(const sparse_case *c, const sparse_operands *o, int64
   const laci_sparse_window *g = &c->window;
   const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
   const int64_t n = count_written(o) - before;
-  const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
+  const int64_t channels = laci_sparse_layout_channels(g->channels_out, g->values);
   assert_int_equal(n, c->n_images * lanes * channels * g->out_h * g->out_w);
 }
 
@@ -147,7 +147,7 @@ static void finish_all(laci_sparse_finish *finish, sparse_operands *o,
 }
 
 static void expect_same_bits(sparse_operands *o, int at) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   laci_sparse_operands run = sparse_run_of(o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
   void *want = malloc(sparse_result_bytes(o));
   assert_non_null(want);
@@ -158,7 +158,7 @@ static void expect_same_bits(sparse_operands *o, int at) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     sparse_forget_result(o);
-    finish_all(laci_sparse_finish_now(), o, &run);
+    finish_all(laci_sparse_finish_variant(), o, &run);
     assert_memory_equal(o->memory_y, want, sparse_result_bytes(o));
   }
   (void)laci_cpu_cap(start);
@@ -191,13 +191,13 @@ static void what_is_next_to_rows_is_not_read(void **state) {
   const laci_sparse_layout *in = &o.form.in;
   for (int64_t channel = 0; channel < c->window.channels_in; channel++) { /* each row's last one */
     for (int64_t y = 0; y < c->window.h; y++) {
-      o.x[laci_sparse_at(in, channel, y, c->window.w - 1)] = NAN;
+      o.x[laci_sparse_offset(in, channel, y, c->window.w - 1)] = NAN;
     }
   }
   multiply_all(laci_sparse_multiply_scalar, &o, &run);
   for (int64_t row = 0; row < c->window.channels_out; row++) {
     for (int64_t y = 0; y < c->window.out_h; y++) {
-      assert_true(isfinite(o.y[laci_sparse_at(&o.form.out, row, y, 0)]));
+      assert_true(isfinite(o.y[laci_sparse_offset(&o.form.out, row, y, 0)]));
     }
   }
   sparse_operands_clear(&o);

@@ -105,12 +105,12 @@ static void roundings_are_the_processors(void **state) {
 static void dots_take_what_is_kept(void **state) {
   (void)state;
   for (uint32_t pattern = 0; pattern < 16; pattern++) {
-    uint32_t kept[LACI_SPARSE_BLOCK], twos[LACI_SPARSE_N_TWOS], taken = 0;
+    uint32_t kept[LACI_SPARSE_BLOCK], twos[LACI_SPARSE_N_DOTS], taken = 0;
     int n = 0;
     for (int column = 0; column < LACI_SPARSE_BLOCK; column++) kept[column] = pattern >> column & 1;
-    laci_sparse_find_twos(kept, twos);
-    for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
-      const uint32_t both = 1U << laci_sparse_twos[at].low | 1U << laci_sparse_twos[at].high;
+    laci_sparse_find_dots(kept, twos);
+    for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
+      const uint32_t both = 1U << laci_sparse_dots[at].low | 1U << laci_sparse_dots[at].high;
       if (!twos[at]) continue;
       assert_int_equal(taken & both, 0);
       taken |= both;
@@ -140,11 +140,11 @@ static void all_variants_round_alike(void **state) {
     memcpy(from, bits, sizeof from);
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
       uint16_t to[MOST + 1];
-      if (variants[v].level > laci_cpu()) continue;
+      if (variants[v].level > laci_cpu_level_in_force()) continue;
       for (int at = 0; at <= MOST; at++) to[at] = GUARD;
       variants[v].run(from, n, to);
       for (int at = 0; at <= MOST; at++) {
-        assert_int_equal(to[at], at < n ? laci_sparse_half(from[at]) : GUARD);
+        assert_int_equal(to[at], at < n ? laci_bf16_from_float(from[at]) : GUARD);
       }
     }
   }

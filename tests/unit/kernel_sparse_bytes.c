@@ -77,7 +77,7 @@ static const shape shapes[] = {
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static laci_bytes_form form_of(const shape *s, const laci_fake_quantized *q) {
-  const int64_t int8x4 = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
+  const int64_t int8x4 = laci_sparse_layout_channels(s->channels, LACI_SPARSE_S8);
   return (laci_bytes_form){laci_sparse_layout_of(s->format, s->channels, s->h, s->w, s->border),
                            laci_sparse_layout_of(s->format, int8x4, s->h, s->w, s->border),
                            s->channels, s->n_image_blocks, q};
@@ -88,7 +88,7 @@ static int64_t places_of(const laci_bytes_form *f) {
   const laci_sparse_layout *l = &f->int8x4;
   if (l->format == LACI_FORMAT_CHW) return l->channel_stride;
   if (l->format == LACI_FORMAT_HWC16N) return l->n_floats / l->pixel_stride * LANES;
-  return l->n_floats / laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+  return l->n_floats / laci_sparse_layout_channels(f->channels, LACI_SPARSE_S8);
 }
 
 static int64_t at_of(const laci_sparse_layout *l, int64_t channel, int64_t place) {
@@ -115,13 +115,13 @@ static uint32_t byte_of(const laci_fake_quantized *q, float x) {
 }
 
 static void expect_int8x4(const laci_bytes_form *f, const float *floats, const float *int8x4) {
-  const int64_t n_int8x4 = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+  const int64_t n_int8x4 = laci_sparse_layout_channels(f->channels, LACI_SPARSE_S8);
   for (int64_t place = 0; place < places_of(f); place++) {
     for (int64_t channel = 0; channel < n_int8x4 * INT8X4; channel++) {
       const uint32_t got = word_at(int8x4 + at_of(&f->int8x4, channel / INT8X4, place));
       const uint32_t want = channel < f->channels
                                 ? byte_of(f->q, floats[at_of(&f->floats, channel, place)])
-                                : (uint32_t)laci_bytes_zero(f->q);
+                                : (uint32_t)laci_bytes_zero_point(f->q);
       assert_int_equal(got >> channel % INT8X4 * 8 & 0xFF, want);
     }
   }
@@ -140,8 +140,8 @@ static void expect_floats(const laci_bytes_form *f, const float *before, const f
 
 /* In two parts, the last one first. */
 static void pack_and_unpack(const laci_bytes_form *f, int shift) {
-  const laci_bytes_kernel *kernel = laci_bytes_now();
-  const int64_t items = laci_bytes_items(f), half = items / 2;
+  const laci_bytes_kernel *kernel = laci_bytes_variant();
+  const int64_t items = laci_bytes_n_items(f), half = items / 2;
   guarded floats = guarded_of(f->floats.n_floats * f->n_image_blocks, shift);
   guarded int8x4 = guarded_of(f->int8x4.n_floats * f->n_image_blocks, 2 * shift);
   guarded back = guarded_of(floats.n, shift);
@@ -163,7 +163,7 @@ static void pack_and_unpack(const laci_bytes_form *f, int shift) {
 }
 
 static void layouts_go_through_bytes(void **state) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
@@ -214,7 +214,7 @@ static void expect_sums(const laci_bytes_sum *s, const float *a, const float *b,
 /* All pairs of bytes; some of them, with a guard after; over an operand. */
 static void check_sum(const laci_bytes_sum *s, const float *a, const float *b) {
   static float y[N_PLACES + 1];
-  laci_bytes_add *add = laci_bytes_now()->add;
+  laci_bytes_add *add = laci_bytes_variant()->add;
   memcpy(&y[N_PLACES], &guard, sizeof guard);
   add(s, a, b, N_PLACES, y);
   expect_sums(s, a, b, y, N_PLACES);
@@ -232,7 +232,7 @@ static void check_sum(const laci_bytes_sum *s, const float *a, const float *b) {
 
 static void sums_are_rounded_once(void **state) {
   static float a[N_PLACES], b[N_PLACES];
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < N_PLACES; at++) {
     for (int byte = 0; byte < INT8X4; byte++) {

@@ -29,7 +29,7 @@ static void run_csr(const sparse_operands *o, const laci_sparse_operands *run, c
   for (int64_t last = o->form.n_tiles; last > 0; last -= strip) {
     const int64_t first = last > strip ? last - strip : 0;
     for (int64_t chunk = csr->n_chunks; chunk-- > 0;) {
-      laci_csr_now()(csr, run, chunk, o->form.tiles + first, last - first);
+      laci_csr_variant()(csr, run, chunk, o->form.tiles + first, last - first);
     }
   }
 }
@@ -40,7 +40,7 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     laci_csr csr = csr_of(o, chunk_rows);
-    for (int64_t strip = 1; strip <= laci_csr_strip(); strip++) {
+    for (int64_t strip = 1; strip <= laci_csr_tiles_per_strip(); strip++) {
       sparse_forget_result(o);
       run_csr(o, run, &csr, strip);
       if (memcmp(o->memory_y, want, sparse_result_bytes(o)) != 0) {
@@ -55,7 +55,7 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
 
 static void every_variant_has_the_same_bits(void **state) {
   static const int64_t chunks[] = {1, 7, LACI_CSR_MOST_ROWS, 1000};
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < N_SPARSE_CASES; at++) {
     sparse_operands o;

@@ -93,9 +93,9 @@ static void compare(const depthwise_case *made, const sparse_operands *o, int64_
     const int64_t image = at / lanes / each, lane = at % lanes, c = at / lanes % each / pixels;
     const int64_t y = at / lanes % pixels / g->out_w, x = at / lanes % g->out_w;
     const float want =
-        o->y[image * o->form.out.n_floats + lane + laci_sparse_at(&o->form.out, c, y, x)];
+        o->y[image * o->form.out.n_floats + lane + laci_sparse_offset(&o->form.out, c, y, x)];
     const float got =
-        made->y[image * made->out.n_floats + lane + laci_sparse_at(&made->out, c, y, x)];
+        made->y[image * made->out.n_floats + lane + laci_sparse_offset(&made->out, c, y, x)];
     if (memcmp(&want, &got, sizeof want) != 0) {
       fail_msg("%s: channel %lld, pixel %lld, %lld: got %g, want %g", made->c->what, (long long)c,
                (long long)y, (long long)x, (double)got, (double)want);
@@ -126,13 +126,13 @@ static void run_parts(const depthwise_case *made, const laci_sparse_operands *o,
     for (int64_t c = 0; c < n_channels; c += channels) {
       const laci_sparse_part part = {made->d.tiles, t, t + tiles < n ? t + tiles : n, c,
                                      c + channels < n_channels ? c + channels : n_channels};
-      laci_depthwise_multiply_now()(&made->d, o, &part);
+      laci_depthwise_multiply_variant()(&made->d, o, &part);
     }
   }
 }
 
 static void every_level(const sparse_case *c, laci_memory_format format_out, int follow) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   sparse_operands o;
   depthwise_case made;
   sparse_operands_init(c, 0, &o);

@@ -67,8 +67,8 @@ static void set_up(fixture *f, int which, bool bf16, int shift) {
   }
   f->gradient = sparse_guarded(f->o.form.n_kept, shift, &f->memory);
   f->bytes = (size_t)(f->o.form.n_kept + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
-  f->scratch =
-      sparse_guarded((int64_t)laci_sparse_gradient_scratch(&f->g), shift, &f->memory_scratch);
+  f->scratch = sparse_guarded((int64_t)laci_sparse_gradient_scratch_floats(&f->g), shift,
+                              &f->memory_scratch);
 }
 
 static void clear(fixture *f) {
@@ -79,12 +79,12 @@ static void clear(fixture *f) {
 }
 
 static laci_sparse_gradient_run *now_of(const fixture *f) {
-  return f->g.bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now();
+  return f->g.bf16 ? laci_sparse_gradient_bf16_variant() : laci_sparse_gradient_variant();
 }
 
 /* In `parts` cuts, the last one first. */
 static void run_all(const fixture *f, laci_sparse_gradient_run *run, int64_t parts) {
-  const laci_sparse_slopes s = {f->o.x, f->o.residual, f->gradient, f->scratch};
+  const laci_sparse_gradient_operands s = {f->o.x, f->o.residual, f->gradient, f->scratch};
   const int64_t n = f->g.n_items;
   memset(f->memory, 0x5A, f->bytes);
   for (int64_t part = parts - 1; part >= 0; part--) {
@@ -153,7 +153,7 @@ static void the_definition_is_a_gradient(void **state) {
 
 /* Whatever the instruction set, where memory begins and how the work is cut. */
 static void every_variant_and_cut_has_the_same_bits(void **state) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int which = 0; which < 2 * N_CASES; which++) {
     fixture f;
@@ -178,8 +178,8 @@ static void every_variant_and_cut_has_the_same_bits(void **state) {
 static void run_some(int64_t first, int64_t last, void *context) {
   const fixture *f = context;
   float *memory,
-      *scratch = sparse_guarded((int64_t)laci_sparse_gradient_scratch(&f->g), 0, &memory);
-  const laci_sparse_slopes s = {f->o.x, f->o.residual, f->gradient, scratch};
+      *scratch = sparse_guarded((int64_t)laci_sparse_gradient_scratch_floats(&f->g), 0, &memory);
+  const laci_sparse_gradient_operands s = {f->o.x, f->o.residual, f->gradient, scratch};
   now_of(f)(&f->g, &s, first, last);
   free(memory);
 }
@@ -214,7 +214,7 @@ static void scratch_memory_is_enough(void **state) {
     fixture f;
     set_up(&f, which / 2, which % 2 > 0, which / 2 % 4);
     run_all(&f, now_of(&f), 1);
-    const float *end = f.scratch + laci_sparse_gradient_scratch(&f.g);
+    const float *end = f.scratch + laci_sparse_gradient_scratch_floats(&f.g);
     float expected[SPARSE_GUARD_FLOATS / 4];
     memset(expected, 0x5A, sizeof expected);
     assert_memory_equal(end, expected, sizeof expected);

@@ -39,11 +39,11 @@ static laci_grouped_rows groups_of(const sparse_operands *o, int64_t chunk_rows)
 /* So many units at once, the last ones first. */
 static void run_grouped_rows(const sparse_operands *o, const laci_sparse_operands *run,
                              const laci_grouped_rows *b, int64_t units) {
-  const int64_t n = laci_grouped_rows_units(o->form.tiles, o->form.n_tiles);
+  const int64_t n = laci_grouped_rows_n_units(o->form.tiles, o->form.n_tiles);
   for (int64_t last = n; last > 0; last -= units) {
     const int64_t first = last > units ? last - units : 0;
     for (int64_t chunk = b->n_chunks; chunk-- > 0;) {
-      laci_grouped_rows_now()(b, run, chunk, o->form.tiles, first, last);
+      laci_grouped_rows_variant()(b, run, chunk, o->form.tiles, first, last);
     }
   }
 }
@@ -69,7 +69,7 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
 
 static void expect_case(const sparse_case *c, int shift) {
   static const int64_t chunks[] = {1, 7, 256, 1000};
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   sparse_operands o;
   sparse_operands_init(c, shift, &o);
   for (int with = 0; with < 4; with++) {
@@ -126,20 +126,20 @@ static void every_weight_is_there_once(void **state) {
 /* Of 2:4 with enough rows; few columns may be left over by windows of eight. */
 static void gain_follows_from_what_is_kept(void **state) {
   static const bool gains[N_MANY] = {true, false, true, false, false};
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < N_MANY; at++) {
     sparse_operands o;
     sparse_operands_init(&many[at], 0, &o);
     const bool measured = laci_cpu_cap(LACI_CPU_AVX2) == LACI_CPU_AVX2;
-    if (laci_grouped_rows_gain(&o.form.product) != (gains[at] && measured))
+    if (laci_grouped_rows_are_faster(&o.form.product) != (gains[at] && measured))
       fail_msg("%s", many[at].what);
     (void)laci_cpu_cap(start);
     sparse_operands_clear(&o);
   }
-  assert_false(laci_grouped_rows_may_gain(32, 0.5));
-  assert_false(laci_grouped_rows_may_gain(256, 0.25));
-  assert_false(laci_grouped_rows_may_gain(256, 1));
+  assert_false(laci_grouped_rows_may_be_faster(32, 0.5));
+  assert_false(laci_grouped_rows_may_be_faster(256, 0.25));
+  assert_false(laci_grouped_rows_may_be_faster(256, 1));
 }
 
 static void distances_have_a_limit(void **state) {

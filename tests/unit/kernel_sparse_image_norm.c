@@ -95,8 +95,8 @@ static laci_norm_scales scales_of(const fixture *f) {
   return (laci_norm_scales){f->mean, f->scale, f->shift, f->c.relu};
 }
 
-static laci_norm_from from_of(const fixture *f, const float *at) {
-  return (laci_norm_from){at, f->row_stride};
+static laci_norm_source from_of(const fixture *f, const float *at) {
+  return (laci_norm_source){at, f->row_stride};
 }
 
 /* Value `i` of a channel's, which are rows * pixels * 16. */
@@ -108,7 +108,7 @@ static float value_of(const fixture *f, const float *from, int64_t channel, int6
   uint32_t pair;
   if (f->each == 1) return *at;
   memcpy(&pair, at, sizeof pair);
-  return channel % 2 ? laci_sparse_high(pair) : laci_sparse_low(pair);
+  return channel % 2 ? laci_bf16_pair_high(pair) : laci_bf16_pair_low(pair);
 }
 
 static int64_t n_of(const fixture *f) { return f->c.rows * f->c.pixels * LANES; }
@@ -155,7 +155,7 @@ static void expect_moments(fixture *f) {
 
 static void expect_forward(fixture *f) {
   const laci_norm_scales s = scales_of(f);
-  definition(f)->apply(&f->tile, &s, from_of(f, f->x), (laci_norm_to){f->to, f->row_stride});
+  definition(f)->apply(&f->tile, &s, from_of(f, f->x), (laci_norm_target){f->to, f->row_stride});
   for (int64_t c = 0; c < f->channels; c++) {
     for (int64_t i = 0; i < n_of(f); i++) {
       const double off = (double)value_of(f, f->x, c, i) - (double)f->mean[c];
@@ -172,7 +172,7 @@ static void expect_backward(fixture *f) {
   definition(f)->sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
                       (float *const[]){levels, slopes});
   definition(f)->gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy),
-                          (laci_norm_to){f->to, f->row_stride});
+                          (laci_norm_target){f->to, f->row_stride});
   for (int64_t c = 0; c < f->channels; c++) {
     double level = 0, slope = 0;
     for (int64_t i = 0; i < n_of(f); i++) {
@@ -222,11 +222,11 @@ static void sums_of_pairs_are_rounded(void **state) {
   laci_image_norm_bf16_scalar.add(in[0], in[1], false, 2, to);
   memcpy(got, to, sizeof got);
   assert_int_equal(got[0], laci_bf16_pair(1, -1 + 0x1.02p-8F));
-  assert_true(isnan(laci_sparse_low(got[1])) && laci_sparse_high(got[1]) == 0);
+  assert_true(isnan(laci_bf16_pair_low(got[1])) && laci_bf16_pair_high(got[1]) == 0);
   laci_image_norm_bf16_scalar.add(in[0], in[1], true, 2, to);
   memcpy(got, to, sizeof got);
   assert_int_equal(got[0], laci_bf16_pair(1, 0));
-  assert_true(isnan(laci_sparse_low(got[1])));
+  assert_true(isnan(laci_bf16_pair_low(got[1])));
 }
 
 /* ---- Variants ---- */
@@ -240,7 +240,7 @@ static void run(fixture *f, const laci_image_norm *k, answers *a) {
   const size_t bytes = (size_t)(f->n + 2 * GUARD) * sizeof(float);
   const laci_norm_scales s = scales_of(f);
   const laci_norm_slopes off = {f->level, f->slope};
-  const laci_norm_to to = {f->to, f->row_stride};
+  const laci_norm_target to = {f->to, f->row_stride};
   memset(a->sums, 0, sizeof a->sums);
   k->moments(&f->tile, from_of(f, f->x), a->sums[0], a->sums[1]);
   k->sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
@@ -290,7 +290,7 @@ static void compare_variants(const norm_case *c, int each, int shift) {
   run(&f, definition(&f), &want);
   expect_guards(&f, &want, shift);
   for (size_t v = 1; v < sizeof variants / sizeof *variants; v++) {
-    if (variants[v].level > laci_cpu()) continue;
+    if (variants[v].level > laci_cpu_level_in_force()) continue;
     run(&f, variants[v].kernels[each - 1], &got);
     assert_memory_equal(got.sums, want.sums, sizeof want.sums);
     for (int call = 0; call < 3; call++) {

@@ -124,7 +124,7 @@ static double after(const laci_sparse_operands *run, double v) {
 
 static void expect_float(const sparse_case *c, const sparse_operands *o,
                          const laci_sparse_operands *run, place p) {
-  const int64_t at = laci_sparse_at(&o->form.out, p.row, p.y, p.x);
+  const int64_t at = laci_sparse_offset(&o->form.out, p.row, p.y, p.x);
   const double got = (double)o->y[p.image * o->form.out.n_floats + p.lane + at];
   const double want = after(run, (double)scaled(o, p.row, sum_of(c, o, p)));
   if (isnan(want) ? !isnan(got) : !(fabs(got - want) <= 1e-5 * (1 + fabs(want)))) {
@@ -141,9 +141,9 @@ static void results_can_be_floats(void **state) {
     sparse_operands_init(&c, 0, &o);
     laci_sparse_window floats = c.window;
     floats.values = LACI_SPARSE_F32;
-    const laci_sparse_layout in = o.form.in,
-                             out = laci_sparse_layout_out(c.format_out, &floats, &in,
-                                                          (laci_sparse_border){1, 1, 1, 1, 1, 1});
+    const laci_sparse_layout in = o.form.in, out = laci_sparse_output_layout(
+                                                 c.format_out, &floats, &in,
+                                                 (laci_sparse_border){1, 1, 1, 1, 1, 1});
     laci_sparse_form_clear(&o.form);
     assert_int_equal(
         laci_sparse_form_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
@@ -169,7 +169,7 @@ static void groups_share_no_place(void **state) {
   lac_error err = {0};
   (void)state;
   c.window.values = LACI_SPARSE_S8;
-  const laci_sparse_layout in = laci_sparse_layout_in(c.format, &c.window);
+  const laci_sparse_layout in = laci_sparse_input_layout(c.format, &c.window);
   const laci_sparse_layouts layouts = {in, in, 1};
   assert_int_equal(laci_sparse_form_init(&c.window, kept, &layouts, &form, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "channels by 4 in groups of 2 to 4");

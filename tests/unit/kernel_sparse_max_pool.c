@@ -43,8 +43,8 @@ static const laci_memory_format kinds[] = {LACI_FORMAT_CHW, LACI_FORMAT_PC16P, L
 /* A byte, or the first of a float's. */
 static uint8_t *place_at(const laci_max_pool *p, const laci_sparse_layout *l, const float *values,
                          int64_t channel, const int64_t pixel[2], int lane) {
-  const int64_t each = laci_sparse_each(p->window.values);
-  const int64_t at = laci_sparse_at(l, channel / each, pixel[0], pixel[1]) + lane;
+  const int64_t each = laci_sparse_values_per_word(p->window.values);
+  const int64_t at = laci_sparse_offset(l, channel / each, pixel[0], pixel[1]) + lane;
   return (uint8_t *)(uintptr_t)(values + at) + channel % each;
 }
 
@@ -73,8 +73,8 @@ static float most_of(const laci_max_pool *p, const float *x, int64_t channel,
 static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_t n_y) {
   const laci_sparse_window *g = &p->window;
   const int lanes = p->in.format == LACI_FORMAT_HWC16N ? LANES : 1;
-  const int64_t each = laci_sparse_each(g->values);
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->values) * each;
+  const int64_t each = laci_sparse_values_per_word(g->values);
+  const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values) * each;
   for (int64_t at = 0; at < p->n_image_blocks * channels * g->out_h * g->out_w * lanes; at++) {
     const int64_t row = at / lanes / g->out_w, channel = row / g->out_h,
                   image_block = channel / channels;
@@ -100,7 +100,7 @@ static void expect_most(const laci_max_pool *p, const float *x, float *y, int64_
 
 static void check(const laci_max_pool *p, int shift) {
   const int64_t n_x = p->in.n_floats * p->n_image_blocks, n_y = p->out.n_floats * p->n_image_blocks;
-  const int64_t items = laci_max_pool_items(p), half = items / 2;
+  const int64_t items = laci_max_pool_n_items(p), half = items / 2;
   float *x = malloc((size_t)(n_x + shift) * sizeof *x);
   float *memory = malloc((size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
   float *y = memory + GUARD + shift;
@@ -112,15 +112,15 @@ static void check(const laci_max_pool *p, int shift) {
     x[at] = at % 50 == 49 ? -INFINITY : (float)laci_rng_unit(9, 2, (uint64_t)at) - 2;
   }
   memset(memory, UNTOUCHED, (size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
-  laci_max_pool_now()(p, x + shift, y, half, items);
-  laci_max_pool_now()(p, x + shift, y, 0, half);
+  laci_max_pool_variant()(p, x + shift, y, half, items);
+  laci_max_pool_variant()(p, x + shift, y, 0, half);
   expect_most(p, x + shift, y, n_y);
   free(x);
   free(memory);
 }
 
 static void windows_give_their_most(void **state) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   const laci_sparse_border in = {1, 2, 0, 1, 1, 1}, out = {0, 1, 1, 0, 1, 1};
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
@@ -128,7 +128,7 @@ static void windows_give_their_most(void **state) {
     for (int at = 0; at < N_WINDOWS * 6; at++) {
       laci_sparse_window g = windows[at / 6];
       g.values = at / 3 % 2 ? LACI_SPARSE_F32 : LACI_SPARSE_S8;
-      const int64_t n = laci_sparse_channels(g.channels_in, g.values);
+      const int64_t n = laci_sparse_layout_channels(g.channels_in, g.values);
       const laci_memory_format format = kinds[at % 3];
       const laci_max_pool p = {g, laci_sparse_layout_of(format, n, g.h, g.w, in),
                                laci_sparse_layout_of(format, n, g.out_h, g.out_w, out), 2};

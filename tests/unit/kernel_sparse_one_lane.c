@@ -46,7 +46,7 @@ static void expect_terms(int64_t n, int n_rows) {
   uint32_t rows[MOST];
   float x[MOST], want[LACI_ONE_LANE_ROWS], got[LACI_ONE_LANE_ROWS + GUARDS];
   float *weight = malloc((MOST * LACI_ONE_LANE_ROWS + LACI_ONE_LANE_AFTER) * sizeof *weight);
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   assert_non_null(weight);
   laci_one_lane_columns c = {.n = n, .next = {{rows, n / 3}, {weight, 2 * n}}};
   draw(&c, rows, weight, x, n_rows);
@@ -64,7 +64,7 @@ static void expect_terms(int64_t n, int n_rows) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     memset(got, 0x5A, sizeof got);
     memcpy(got, begin, sizeof begin);
-    laci_one_lane_add_now()(&c, got);
+    laci_one_lane_add_variant()(&c, got);
     assert_memory_equal(got, want, sizeof want);
     for (size_t at = 0; at < GUARDS * sizeof *got; at++) {
       assert_int_equal(((unsigned char *)(got + LACI_ONE_LANE_ROWS))[at], 0x5A);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_at says that
- * values are, and every variant against the definition: bit by bit, all of the target written and
- * nothing outside of it, in one part or several, normalized or not; borders on their own. */
+ * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_offset says
+ * that values are, and every variant against the definition: bit by bit, all of the target written
+ * and nothing outside of it, in one part or several, normalized or not; borders on their own. */
 #include "kernel/sparse/reorder.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static int64_t floats_of(const laci_sparse_layout *l, int64_t n_images) {
 
 static int64_t place_of(const laci_sparse_layout *l, int64_t image, int64_t channel, int64_t y,
                         int64_t x) {
-  const int64_t at = laci_sparse_at(l, channel, y, x);
+  const int64_t at = laci_sparse_offset(l, channel, y, x);
   if (l->format == LACI_FORMAT_HWC16N) return image / LANES * l->n_floats + at + image % LANES;
   return image * l->n_floats + at;
 }
@@ -189,7 +189,7 @@ static void each_trial(void (*body)(trial *t)) {
   }
 }
 
-/* Every pixel by laci_sparse_at, everything else zero. */
+/* Every pixel by laci_sparse_offset, everything else zero. */
 static void fill_want(trial *t) {
   const laci_sparse_size *s = &t->c->size;
   const laci_sparse_size source = {s->channels, (s->h - 1) * t->c->stride_h + 1,
@@ -217,7 +217,7 @@ static void expect_want(const trial *t, const char *how) {
 
 static void expect_definition(trial *t) {
   fill_want(t);
-  laci_sparse_reorder_scalar(&t->r, t->from.at, t->got.at, 0, laci_sparse_reorder_items(&t->r));
+  laci_sparse_reorder_scalar(&t->r, t->from.at, t->got.at, 0, laci_sparse_reorder_n_items(&t->r));
   expect_want(t, "the definition");
 }
 
@@ -228,8 +228,8 @@ static void the_definition_moves_every_value(void **state) {
 
 /* In one part, and by as many threads, of which the last begins. */
 static void expect_same(trial *t) {
-  const laci_cpu_level start = laci_cpu();
-  const int64_t n = laci_sparse_reorder_items(&t->r);
+  const laci_cpu_level start = laci_cpu_level_in_force();
+  const int64_t n = laci_sparse_reorder_n_items(&t->r);
   fill_want(t);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
@@ -237,8 +237,8 @@ static void expect_same(trial *t) {
     for (int64_t threads = levels[level] == LACI_CPU_ANY ? 3 : 1; threads <= 3; threads++) {
       forget(&t->got);
       for (int64_t thread = threads - 1; thread >= 0; thread--) {
-        laci_sparse_reorder_now()(&t->r, t->from.at, t->got.at, n * thread / threads,
-                                  n * (thread + 1) / threads);
+        laci_sparse_reorder_variant()(&t->r, t->from.at, t->got.at, n * thread / threads,
+                                      n * (thread + 1) / threads);
       }
       expect_want(t, laci_cpu_name(levels[level]));
     }
@@ -272,12 +272,12 @@ static void items_share_no_float(void **state) {
   for (size_t at = 0; at < sizeof kinds / sizeof *kinds; at++) {
     trial t;
     assert_true(trial_init(&t, &cases[4], kinds[at][0], kinds[at][1]));
-    const int64_t n = laci_sparse_reorder_items(&t.r);
+    const int64_t n = laci_sparse_reorder_n_items(&t.r);
     int64_t n_written = 0;
     assert_true(n > 1);
     for (int64_t item = 0; item < n; item++) {
       forget(&t.got);
-      laci_sparse_reorder_now()(&t.r, t.from.at, t.got.at, item, item + 1);
+      laci_sparse_reorder_variant()(&t.r, t.from.at, t.got.at, item, item + 1);
       for (int64_t i = 0; i < t.got.n; i++) n_written += bits_of(t.got.at[i]) != 0x5A5A5A5AU;
     }
     assert_int_equal(n_written, t.got.n);
@@ -289,7 +289,7 @@ static void items_share_no_float(void **state) {
 static void expect_border_of(trial *t, uint32_t word) {
   const laci_sparse_layout *l = &t->r.to;
   const laci_sparse_size *s = &t->c->size;
-  const int64_t n = laci_sparse_border_items(l, s);
+  const int64_t n = laci_sparse_border_n_items(l, s);
   const int64_t lanes = l->format == LACI_FORMAT_HWC16N ? LANES : 1;
   const int64_t n_images = (s->n_images + lanes - 1) / lanes * lanes;
   if (t->from_kind) return; /* the target's kind is all that counts */

@@ -57,10 +57,10 @@ static void pack(problem *p, laci_sparse_values values, bool pairs) {
   const laci_sparse_rows_part all = {p->dense, 0, s->n_rows, 0, s->n_columns, s->n_columns, 1};
   p->w = (laci_sparse_rows){
       .values = values, .n_rows = s->n_rows, .n_columns = s->n_columns, .pairs = pairs};
-  p->w.chunk_at = need((size_t)laci_sparse_rows_chunks(&p->w) + 1, sizeof *p->w.chunk_at);
+  p->w.chunk_at = need((size_t)laci_sparse_rows_n_chunks(&p->w) + 1, sizeof *p->w.chunk_at);
   if (values == LACI_SPARSE_S8) p->w.row_sum = need((size_t)s->n_rows, sizeof *p->w.row_sum);
   laci_sparse_rows_count(&p->w, &all);
-  p->w.bytes = need(laci_sparse_rows_layout(&p->w), 1);
+  p->w.bytes = need(laci_sparse_rows_place_chunks(&p->w), 1);
   laci_sparse_rows_fill(&p->w, &all);
 }
 
@@ -149,28 +149,28 @@ static void expect_values(const problem *p) {
 
 static void expect_same_bits(problem *p, laci_sparse_rows_multiply *multiply, const float *want) {
   forget(p);
-  multiply(&p->w, &p->v, 0, laci_sparse_rows_places(&p->w));
+  multiply(&p->w, &p->v, 0, laci_sparse_rows_n_places(&p->w));
   assert_memory_equal(p->memory_y, want, (size_t)p->n_y * sizeof *want);
 }
 
 static void every_variant_agrees_with_the_definition(void **state) {
   static const laci_cpu_level levels[] = {LACI_CPU_ANY, LACI_CPU_AVX2, LACI_CPU_AVX512,
                                           LACI_CPU_NEON};
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int at = 0; at < N_SHAPES * 3 * LACI_SPARSE_VECTORS * 2; at++) {
     problem p;
     problem_init(&p, &shapes[at % N_SHAPES], (laci_sparse_values)(at / N_SHAPES % 3),
                  at / N_SHAPES / 3 / 2 + 1, at / N_SHAPES / 3 % 2 > 0);
     forget(&p);
-    laci_sparse_rows_multiply_scalar(&p.w, &p.v, 0, laci_sparse_rows_places(&p.w));
+    laci_sparse_rows_multiply_scalar(&p.w, &p.v, 0, laci_sparse_rows_n_places(&p.w));
     expect_values(&p);
     float *want = need((size_t)p.n_y, sizeof *want);
     memcpy(want, p.memory_y, (size_t)p.n_y * sizeof *want);
     /* A cap above what the processor has caps nothing, and there are variants between levels. */
     for (size_t level = 0; level < sizeof levels / sizeof *levels; level++) {
       (void)laci_cpu_cap(levels[level]);
-      expect_same_bits(&p, laci_sparse_rows_multiply_now(), want);
+      expect_same_bits(&p, laci_sparse_rows_multiply_variant(), want);
     }
     (void)laci_cpu_cap(start);
     free(want);
@@ -180,7 +180,7 @@ static void every_variant_agrees_with_the_definition(void **state) {
 
 static void multiply_some(int64_t begin, int64_t end, void *context) {
   const problem *p = context;
-  laci_sparse_rows_multiply_now()(&p->w, &p->v, begin, end);
+  laci_sparse_rows_multiply_variant()(&p->w, &p->v, begin, end);
 }
 
 static void threads_do_not_matter(void **state) {
@@ -188,14 +188,14 @@ static void threads_do_not_matter(void **state) {
   (void)state;
   problem_init(&p, &(shape){93, 700, 5}, LACI_SPARSE_F32, 2, false);
   forget(&p);
-  multiply_some(0, laci_sparse_rows_places(&p.w), &p);
+  multiply_some(0, laci_sparse_rows_n_places(&p.w), &p);
   float *want = need((size_t)p.n_y, sizeof *want);
   memcpy(want, p.memory_y, (size_t)p.n_y * sizeof *want);
   for (int threads = 1; threads <= 3; threads++) {
     laci_pool *pool;
     assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
     forget(&p);
-    laci_pool_for(pool, laci_sparse_rows_places(&p.w), 1, multiply_some, &p);
+    laci_pool_for(pool, laci_sparse_rows_n_places(&p.w), 1, multiply_some, &p);
     assert_memory_equal(p.memory_y, want, (size_t)p.n_y * sizeof *want);
     laci_pool_destroy(pool);
   }
@@ -214,7 +214,7 @@ static void parts_pack_alike(void **state) {
       laci_sparse_rows again = p.w;
       again.pairs = step > 64;
       float *transposed = need((size_t)(rows * columns), sizeof *transposed);
-      const size_t n_chunks = (size_t)laci_sparse_rows_chunks(&p.w) + 1;
+      const size_t n_chunks = (size_t)laci_sparse_rows_n_chunks(&p.w) + 1;
       const size_t n_bytes = (size_t)p.w.chunk_at[n_chunks - 1] + LACI_SPARSE_READ_AHEAD;
       for (int64_t i = 0; i < rows * columns; i++) {
         transposed[i % columns * rows + i / columns] = p.dense[i];
@@ -229,7 +229,7 @@ static void parts_pack_alike(void **state) {
           if (pass == 0) laci_sparse_rows_count(&again, &part);
           else laci_sparse_rows_fill(&again, &part);
         }
-        if (pass == 0) assert_int_equal(laci_sparse_rows_layout(&again), n_bytes);
+        if (pass == 0) assert_int_equal(laci_sparse_rows_place_chunks(&again), n_bytes);
       }
       assert_memory_equal(again.bytes, p.w.bytes, n_bytes);
       assert_memory_equal(again.row_sum, p.w.row_sum, (size_t)rows * sizeof *again.row_sum);
@@ -267,7 +267,7 @@ static void a_nan_of_x_meets_zeros_as_in_a_dense_product(void **state) {
   (void)state;
   problem_init(&p, &(shape){9, 100, 2}, LACI_SPARSE_F32, 1, true);
   ((float *)(uintptr_t)p.v.x)[99] = NAN;
-  laci_sparse_rows_multiply_now()(&p.w, &p.v, 0, laci_sparse_rows_places(&p.w));
+  laci_sparse_rows_multiply_variant()(&p.w, &p.v, 0, laci_sparse_rows_n_places(&p.w));
   for (int64_t row = 0; row < 9; row++) assert_true(isnan(p.v.y[row]));
   problem_clear(&p);
 }

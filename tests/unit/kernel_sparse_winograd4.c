@@ -102,8 +102,8 @@ static float *values_of(const sparse_case *c, const sparse_operands *o,
   }
   for (int64_t at = 0; at < n * each; at++) {
     const int64_t image = at / each, channel = at % each / pixels, y = at % pixels / g->w;
-    x[image * l->n_floats + laci_sparse_at(l, channel, y, at % g->w)] =
-        o->x[image * o->form.in.n_floats + laci_sparse_at(&o->form.in, channel, y, at % g->w)];
+    x[image * l->n_floats + laci_sparse_offset(l, channel, y, at % g->w)] =
+        o->x[image * o->form.in.n_floats + laci_sparse_offset(&o->form.in, channel, y, at % g->w)];
   }
   return x;
 }
@@ -114,11 +114,11 @@ static made make(const sparse_case *c, const sparse_operands *o, const laci_spar
   lac_error err = {0};
   assert_true(laci_winograd4_fits(&c->window));
   if (laci_winograd4_init(&c->window, &layouts, &m.w, &err)) fail_msg("%s: %s", c->what, err.text);
-  const int64_t n = laci_winograd4_groups(&m.w);
-  const int64_t n_weights = (int64_t)(laci_winograd4_bytes(&c->window) / sizeof(float));
+  const int64_t n = laci_winograd4_n_groups(&m.w);
+  const int64_t n_weights = (int64_t)(laci_winograd4_weight_bytes(&c->window) / sizeof(float));
   m.weights = sparse_guarded(n_weights, 0, &m.memory);
-  laci_winograd4_fill(&m.w, o->dense, (int64_t[]){0, n / 2}, m.weights);
-  laci_winograd4_fill(&m.w, o->dense, (int64_t[]){n / 2, n}, m.weights);
+  laci_winograd4_transform_weights(&m.w, o->dense, (int64_t[]){0, n / 2}, m.weights);
+  laci_winograd4_transform_weights(&m.w, o->dense, (int64_t[]){n / 2, n}, m.weights);
   for (int64_t at = 0; at < n_weights; at++) {
     uint32_t bits;
     memcpy(&bits, m.weights + at, sizeof bits);
@@ -142,13 +142,13 @@ static void clear(made *m) {
 /* By blocks of so many units, in parts of so many channels and points. */
 static void run(const made *m, const laci_sparse_operands *o, int64_t units, int64_t each) {
   const laci_winograd4 *w = &m->w;
-  const laci_winograd4_kernel k = laci_winograd4_now(w);
+  const laci_winograd4_kernel k = laci_winograd4_variant(w);
   const int64_t in = w->sources, out = w->window.channels_out;
   for (int64_t first = 0; first < w->n_units; first += units) {
     const laci_winograd4_block b =
         laci_winograd4_block_of(w, first, laci_min(first + units, w->n_units));
-    const size_t n_points = (size_t)laci_winograd4_floats(w, &b, in);
-    const size_t n_sums = (size_t)laci_winograd4_floats(w, &b, out);
+    const size_t n_points = (size_t)laci_winograd4_block_floats(w, &b, in);
+    const size_t n_sums = (size_t)laci_winograd4_block_floats(w, &b, out);
     float *points = malloc(n_points * sizeof *points), *sums = malloc(n_sums * sizeof *sums);
     assert_true(points && sums);
     memset(points, 0xFF, n_points * sizeof *points); /* NaNs that nobody may read */
@@ -175,7 +175,7 @@ static void forget(const laci_winograd4 *w, const sparse_operands *o) {
 }
 
 static void every_level(const sparse_case *c, int follow, bool unpadded) {
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   sparse_operands o;
   sparse_operands_init(c, follow, &o);
   laci_sparse_operands operands = sparse_run_of(&o, follow % 2 == 1, -0.25F, 0.5F);
@@ -190,7 +190,7 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
     made m = make(c, &o, &in);
-    const int64_t units[] = {m.w.n_units, laci_winograd4_cut(&m.w, false), 1};
+    const int64_t units[] = {m.w.n_units, laci_winograd4_block_units(&m.w, false), 1};
     for (int at = 0; at < 3; at++) {
       forget(&m.w, &o);
       run(&m, &operands, units[at], at == 0 ? INT16_MAX : 5 * at);
@@ -224,7 +224,7 @@ static void definition_is_the_product(void **state) {
     const sparse_case *c = &cases[at / 2];
     const laci_sparse_window *g = &c->window;
     const int lanes = c->format == LACI_FORMAT_HWC16N ? LACI_SPARSE_LANES : 1;
-    const laci_cpu_level start = laci_cpu();
+    const laci_cpu_level start = laci_cpu_level_in_force();
     sparse_operands o;
     sparse_operands_init(c, 0, &o);
     for (int64_t n = 0; n < g->channels_out * o.form.dense_length; n++) o.dense[n] *= o.kept[n];
@@ -242,12 +242,12 @@ static void definition_is_the_product(void **state) {
     operands.x = x;
     run(&m, &operands, m.w.n_units, INT16_MAX);
     const float of_one = m.w.points == LACI_WINOGRAD4_POINTS ? 1.25e-6F : 5e-7F;
-    const float tolerance = of_one * sqrtf((float)laci_sparse_row_weights(g));
+    const float tolerance = of_one * sqrtf((float)laci_sparse_weights_per_row(g));
     const int64_t pixels = g->out_h * g->out_w, each = g->channels_out * pixels;
     for (int64_t n = 0; n < c->n_images * each; n++) {
       const int64_t place =
           n / each * o.form.out.n_floats +
-          laci_sparse_at(&o.form.out, n % each / pixels, n % pixels / g->out_w, n % g->out_w) +
+          laci_sparse_offset(&o.form.out, n % each / pixels, n % pixels / g->out_w, n % g->out_w) +
           (o.y - o.memory_y);
       for (int lane = 0; lane < lanes; lane++) {
         const float less = o.memory_y[place + lane] - want[place + lane];
@@ -281,7 +281,7 @@ static void others_do_not_fit(void **state) {
     assert_false(laci_winograd4_fits(&windows[at]));
   }
   const laci_sparse_window wide = SPARSE_WINDOW(1, 1, 1, 9, 3000, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1);
-  const laci_sparse_layout rows = laci_sparse_layout_in(LACI_FORMAT_CHW, &wide);
+  const laci_sparse_layout rows = laci_sparse_input_layout(LACI_FORMAT_CHW, &wide);
   laci_winograd4 w;
   lac_error err = {0};
   assert_int_equal(laci_winograd4_init(&wide, &(laci_sparse_layouts){rows, rows, 1}, &w, &err),

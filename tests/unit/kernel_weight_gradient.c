@@ -73,10 +73,10 @@ static bool in_part(const laci_weight_gradient_part *p, int64_t k, int64_t c) {
 static void expect_weights(const images *m, const laci_weight_gradient_part *p, int64_t k,
                            int64_t c) {
   const laci_weight_gradient *g = &m->g;
-  int64_t n_sums = laci_weight_gradient_sums(g), block = k / BLOCK * g->c_blocks + c / BLOCK;
+  int64_t n_sums = laci_weight_gradient_n_sums(g), block = k / BLOCK * g->c_blocks + c / BLOCK;
   const float *sums = p->sums + block * n_sums * TILE + c % BLOCK * BLOCK + k % BLOCK;
   float found[MOST_PLACES];
-  laci_weight_gradient_window(g, sums, found);
+  laci_weight_gradient_from_sums(g, sums, found);
   double want[MOST_PLACES], scale[MOST_PLACES], largest = 0;
   for (int64_t at = 0; at < g->kernel_h * g->kernel_w; at++) {
     const int64_t weight[4] = {k, c, at / g->kernel_w, at % g->kernel_w};
@@ -96,8 +96,8 @@ static void expect_weights(const images *m, const laci_weight_gradient_part *p, 
 /** The part's sums, in memory that is marked; the caller frees them. */
 static float *sums_of(const images *m, laci_weight_sums *sums, laci_weight_gradient_part p) {
   const laci_weight_gradient *g = &m->g;
-  size_t n = (size_t)(g->k_blocks * g->c_blocks * laci_weight_gradient_sums(g) * TILE);
-  size_t bytes = laci_weight_gradient_scratch(g, p.k_last - p.k_first);
+  size_t n = (size_t)(g->k_blocks * g->c_blocks * laci_weight_gradient_n_sums(g) * TILE);
+  size_t bytes = laci_weight_gradient_scratch_bytes(g, p.k_last - p.k_first);
   assert_true(bytes > 0);
   p.x = m->x;
   p.dy = m->dy;
@@ -113,7 +113,7 @@ static float *sums_of(const images *m, laci_weight_sums *sums, laci_weight_gradi
 
 static void expect_part(const images *m, laci_weight_sums *sums, laci_weight_gradient_part p) {
   const laci_weight_gradient *g = &m->g;
-  int64_t tile = laci_weight_gradient_sums(g) * TILE;
+  int64_t tile = laci_weight_gradient_n_sums(g) * TILE;
   float mark;
   memset(&mark, MARK, sizeof mark);
   p.sums = sums_of(m, sums, p);
@@ -183,7 +183,7 @@ static void the_definition_is_the_formula(void **state) {
 
 static void the_fast_variant_agrees(void **state) {
   (void)state;
-  laci_weight_sums *fast = laci_weight_sums_now();
+  laci_weight_sums *fast = laci_weight_sums_variant();
   if (!fast) skip();
   expect_all(fast);
 }
@@ -200,7 +200,7 @@ static void an_enormous_window_has_no_scratch(void **state) {
                                   .kernel_w = (int64_t)1 << 40,
                                   .stride_h = 1,
                                   .stride_w = 1};
-  assert_true(laci_weight_gradient_scratch(&g, 1) == 0);
+  assert_true(laci_weight_gradient_scratch_bytes(&g, 1) == 0);
 }
 
 int main(void) {

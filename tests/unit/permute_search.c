@@ -247,7 +247,7 @@ static void every_strategy_reports_the_truth_and_never_harms(void **state) {
 
 static void orders_are_the_same_on_any_threads_and_processor(void **state) {
   (void)state;
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int kind = 0;; kind++) {
     fixture *f = kind_of_problem(kind);
     if (!f) break;
@@ -377,7 +377,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
       .problem = {
           .name = "large", .n_channels = N, .pattern = {2, 4}, .n_slices = 1, .slices = &s}};
   search_with(&f, NULL, 1, want);
-  const laci_cpu_level start = laci_cpu();
+  const laci_cpu_level start = laci_cpu_level_in_force();
   for (int threads = 2; threads <= 3; threads++) {
     laci_cpu_cap((laci_cpu_level)(threads - 2)); /* scalar, avx2; and the processor's own above */
     laci_found found = search_with(&f, NULL, threads, order);

@@ -252,7 +252,7 @@ static void every_variant_and_any_threads_give_the_same_bits(void **state) {
   (void)state;
   float *want = malloc(MOST * sizeof *want), *found = malloc(MOST * sizeof *found);
   assert_true(want && found);
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (int kind = 0; kind < LACI_OPTIMIZER_COUNT; kind++) {
     laci_cpu_cap(LACI_CPU_ANY);
     run_large((laci_optimizer_kind)kind, 1, want);
@@ -270,7 +270,7 @@ static void every_variant_and_any_threads_give_the_same_bits(void **state) {
 static void kernels_touch_nothing_next_to_their_range(void **state) {
   (void)state;
   enum { STACK_RESERVE = 80 };
-  laci_cpu_level start = laci_cpu();
+  laci_cpu_level start = laci_cpu_level_in_force();
   for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
     if (laci_cpu_cap(levels[k]) != levels[k]) continue;
     for (size_t n = 0; n < 70; n++) {
@@ -279,7 +279,7 @@ static void kernels_touch_nothing_next_to_their_range(void **state) {
       for (uint64_t row = 0; row < 4; row++) fill(a[row], STACK_RESERVE, row);
       for (int i = 0; i < STACK_RESERVE; i++) a[3][i] = fabsf(a[3][i]);
       memcpy(want, a, sizeof a);
-      const laci_update_kernels *u = laci_update();
+      const laci_update_kernels *u = laci_update_variant();
       laci_adam_rule adam = {1, 1, 1, 1, 1, 0.1F, 0.9F, 0.1F};
       laci_sgd_rule sgd = {.rate = 0.1F, .momentum = 0.9F, .scale = 1};
       u->adam(&adam, a[0] + 3, a[1] + 3, a[2] + 3, a[3] + 3, n);

@@ -58,7 +58,7 @@ typedef struct read_job {
 static void read_part(int64_t begin, int64_t end, void *context) {
   const read_job *job = context;
   for (int64_t part = begin; part < end; part++) {
-    job->seen[part] = laci_peak_read(job->words + (size_t)part * job->n_each, job->n_each);
+    job->seen[part] = laci_peak_read_memory(job->words + (size_t)part * job->n_each, job->n_each);
   }
 }
 

@@ -381,7 +381,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
 static bool has_threads(int threads) {
   laci_pool *pool = NULL;
   if (laci_pool_create(threads, &pool, NULL)) return false;
-  const bool reached = laci_openmp_reaches(laci_pool_threads(pool));
+  const bool reached = laci_openmp_can_use(laci_pool_threads(pool));
   laci_pool_destroy(pool);
   return reached;
 }

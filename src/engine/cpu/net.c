@@ -147,7 +147,7 @@ static void bind_memory(laci_net *net) {
 }
 
 static lac_status check_openmp_team(const laci_net *net, lac_error *err) {
-  if (laci_openmp_reaches(net->n_threads)) return LAC_OK;
+  if (laci_openmp_can_use(net->n_threads)) return LAC_OK;
   return laci_fail(err, LAC_UNSUPPORTED,
                    "an engine of %d threads in a process that was forked after engines had run: "
                    "its threads were not forked; fork before the first run, or take 1 thread",
@@ -176,8 +176,8 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   st = check_openmp_team(net, err);
   if (!st) st = check_code_generation(err);
   if (st) return st;
-  net->n_threads = laci_openmp_ready(net->n_threads);
-  int before = laci_openmp_use(net->n_threads);
+  net->n_threads = laci_openmp_available_threads(net->n_threads);
+  int before = laci_openmp_set_threads(net->n_threads);
   st = laci_memory_is_available(LACI_NET_RESERVE) ? laci_onednn_create(&net->onednn, err)
                                                   : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_plan_infer(&net->plan, options->shapes, options->n_shapes, err);
@@ -204,7 +204,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
     laci_net_write_text(net);
     st = net->plan.status;
   }
-  (void)laci_openmp_use(before);
+  (void)laci_openmp_set_threads(before);
   return st;
 }
 
@@ -367,7 +367,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
                         const laci_engine_watch *watch, lac_error *err) {
   lac_status st = check_openmp_team(net, err);
   if (st) return st;
-  if (laci_openmp_ready(net->n_threads) < net->n_threads) {
+  if (laci_openmp_available_threads(net->n_threads) < net->n_threads) {
     return laci_fail(err, LAC_NO_MEMORY,
                      "the system does not let this thread have the %d threads that the plan is for",
                      net->n_threads);
@@ -377,7 +377,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   net->has_run = true;
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
-  int before = laci_openmp_use(net->n_threads);
+  int before = laci_openmp_set_threads(net->n_threads);
   laci_net_check_inputs(net, inputs);
   flush_denormals(net, true);
   st = run_steps(net, watch, err);
@@ -385,6 +385,6 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
   flush_denormals(net, false);
-  (void)laci_openmp_use(before);
+  (void)laci_openmp_set_threads(before);
   return st;
 }

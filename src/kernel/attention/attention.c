@@ -10,8 +10,8 @@ static laci_attend *const of_level[] = {
 #undef VARIANT
 };
 
-laci_attend *laci_attend_now(bool bf16) {
-  laci_cpu_level level = laci_cpu();
+laci_attend *laci_attend_variant(bool bf16) {
+  laci_cpu_level level = laci_cpu_level_in_force();
 #if defined(__x86_64__)
   if (bf16 && laci_cpu_has_avx512bf16()) return laci_attend_avx512bf16;
 #else
@@ -20,7 +20,7 @@ laci_attend *laci_attend_now(bool bf16) {
   return of_level[level];
 }
 
-size_t laci_attention_scratch(const laci_attention *a) {
+size_t laci_attention_scratch_bytes(const laci_attention *a) {
   const uint64_t most = (uint64_t)1 << 24; /* most of each size: below this, nothing overflows */
   uint64_t queries = LACI_ATTENTION_ROWS, block = LACI_ATTENTION_COLUMNS;
   uint64_t keys = (uint64_t)a->n_keys, depth = (uint64_t)a->depth, width = (uint64_t)a->width;

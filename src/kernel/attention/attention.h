@@ -30,8 +30,8 @@ typedef struct laci_attention {
 } laci_attention;
 
 /** The operands of a head: q [n_queries, depth], k [n_keys, depth], v [n_keys, width], y
- * [n_queries, width]. The mask is f32, or NULL for none. scratch has laci_attention_scratch bytes,
- * aligned to 64. */
+ * [n_queries, width]. The mask is f32, or NULL for none. scratch has laci_attention_scratch_bytes
+ * bytes, aligned to 64. */
 typedef struct laci_attention_head {
   const void *q, *k, *v;
   const float *mask;
@@ -52,7 +52,7 @@ laci_attend laci_attend_avx512bf16; /* for bf16 only; uses instructions that mul
 
 /** Returns the fastest variant for elements of this type on this processor, within the SIMD level
  * in force (cpu/cpu.h). */
-laci_attend *laci_attend_now(bool bf16);
+laci_attend *laci_attend_variant(bool bf16);
 
 enum {
   LACI_ATTENTION_ROWS = 6,
@@ -61,6 +61,6 @@ enum {
 
 /** Returns the bytes of scratch memory that one thread needs, with any variant; 0: the size
  * overflows. */
-size_t laci_attention_scratch(const laci_attention *a);
+size_t laci_attention_scratch_bytes(const laci_attention *a);
 
 #endif

@@ -59,20 +59,20 @@ INLINE lanes choose(ints mask, lanes yes, lanes no) {
 typedef uint32_t unit;
 enum { PER_UNIT = 2 };
 
-INLINE unit pair_of(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
+INLINE unit make_pair(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
 /* Return inner elements 2u and 2u + 1 of a row, and of a column of rows. */
-INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+INLINE unit load_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)row + 2 * u;
   (void)a;
-  return pair_of(x[0], 2 * u + 1 < n ? x[1] : 0);
+  return make_pair(x[0], 2 * u + 1 < n ? x[1] : 0);
 }
-INLINE unit across(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
-                   int64_t n) {
+INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
+                             int64_t n) {
   const uint16_t *x = (const uint16_t *)rows + 2 * u * stride;
   (void)a;
-  return pair_of(x[0], 2 * u + 1 < n ? x[stride] : 0);
+  return make_pair(x[0], 2 * u + 1 < n ? x[stride] : 0);
 }
-INLINE lanes step(const unit *x, lanes b, lanes sum) {
+INLINE lanes multiply_step(const unit *x, lanes b, lanes sum) {
   __m512i every = _mm512_set1_epi32((int)*x);
   return (lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)every, (__m512bh)b);
 }
@@ -80,25 +80,25 @@ INLINE lanes step(const unit *x, lanes b, lanes sum) {
 typedef float unit;
 enum { PER_UNIT = 1 };
 
-INLINE float element(const laci_attention *a, const void *from, int64_t at) {
+INLINE float load_element(const laci_attention *a, const void *from, int64_t at) {
   return a->bf16 ? laci_bf16_value(((const uint16_t *)from)[at]) : ((const float *)from)[at];
 }
-INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+INLINE unit load_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   (void)n;
-  return element(a, row, u);
+  return load_element(a, row, u);
 }
-INLINE unit across(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
-                   int64_t n) {
+INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
+                             int64_t n) {
   (void)n;
-  return element(a, rows, u * stride);
+  return load_element(a, rows, u * stride);
 }
-INLINE lanes step(const unit *x, lanes b, lanes sum) {
+INLINE lanes multiply_step(const unit *x, lanes b, lanes sum) {
   return multiply_add((lanes){0} + *x, b, sum);
 }
 #endif
 
-INLINE int64_t units_of(int64_t n) { return (n + PER_UNIT - 1) / PER_UNIT; }
-INLINE int64_t panels_of(int64_t n) { return (n + COLUMNS - 1) / COLUMNS; }
+INLINE int64_t count_units(int64_t n) { return (n + PER_UNIT - 1) / PER_UNIT; }
+INLINE int64_t count_panels(int64_t n) { return (n + COLUMNS - 1) / COLUMNS; }
 
 INLINE const void *advance(const laci_attention *a, const void *from, int64_t elements) {
   return (const char *)from + elements * (int64_t)(a->bf16 ? sizeof(uint16_t) : sizeof(float));
@@ -109,13 +109,13 @@ INLINE const void *advance(const laci_attention *a, const void *from, int64_t el
 /* Packs the keys as columns into panels: [panel][unit of depth][COLUMNS], with zeros after the last
  * key. */
 static void pack_keys(const laci_attention *a, const void *k, unit *to) {
-  int64_t n_units = units_of(a->depth);
+  int64_t n_units = count_units(a->depth);
   for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
     for (int64_t c = 0; c < COLUMNS; c++) {
       const void *row = advance(a, k, (first + c) * a->k_row);
       bool there = first + c < a->n_keys;
       for (int64_t u = 0; u < n_units; u++) {
-        to[u * COLUMNS + c] = there ? along(a, row, u, a->depth) : 0;
+        to[u * COLUMNS + c] = there ? load_from_row(a, row, u, a->depth) : 0;
       }
     }
   }
@@ -124,12 +124,12 @@ static void pack_keys(const laci_attention *a, const void *k, unit *to) {
 /* Packs the values into panels: [panel][unit of keys][COLUMNS], with zeros after the last
  * column. */
 static void pack_values(const laci_attention *a, const void *v, unit *to) {
-  int64_t n_units = units_of(a->n_keys);
+  int64_t n_units = count_units(a->n_keys);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
     int64_t n = a->width - first < COLUMNS ? a->width - first : COLUMNS;
     for (int64_t u = 0; u < n_units; u++, to += COLUMNS) {
       for (int64_t c = 0; c < n; c++) {
-        to[c] = across(a, advance(a, v, first + c), a->v_row, u, a->n_keys);
+        to[c] = load_from_column(a, advance(a, v, first + c), a->v_row, u, a->n_keys);
       }
       for (int64_t c = n; c < COLUMNS; c++) to[c] = 0;
     }
@@ -138,11 +138,11 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
 
 /* Packs n queries; rows from n to ROWS are zeros. */
 static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit *to) {
-  int64_t n_units = units_of(a->depth);
+  int64_t n_units = count_units(a->depth);
   for (int64_t r = 0; r < ROWS; r++) {
     const void *row = advance(a, q, r * a->q_row);
     for (int64_t u = 0; u < n_units; u++) {
-      to[r * n_units + u] = r < n ? along(a, row, u, a->depth) : 0;
+      to[r * n_units + u] = r < n ? load_from_row(a, row, u, a->depth) : 0;
     }
   }
 }
@@ -160,7 +160,7 @@ static void multiply(const unit *rows, int64_t stride, const unit *panel, int64_
     for (int r = 0; r < ROWS; r++) {
 #pragma GCC unroll 4
       for (int v = 0; v < VECTORS; v++) {
-        sum[r][v] = step(rows + r * stride + u, b[v], sum[r][v]);
+        sum[r][v] = multiply_step(rows + r * stride + u, b[v], sum[r][v]);
       }
     }
   }
@@ -200,7 +200,7 @@ static void finish_scores(const laci_attention *a, const float *mask, float *s, 
 }
 
 /* Replaces s by exp(s - max s) and returns the sum; NaN if every key is masked. */
-static float exponentials(float *s, int64_t capacity) {
+static float exponentiate(float *s, int64_t capacity) {
   const float log2_e = 1.44269504F;
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
   for (int64_t j = 0; j < capacity; j += LANES) {
@@ -231,27 +231,27 @@ static void write_row(const laci_attention *a, const float *from, float factor, 
   }
 }
 
-typedef struct capacity {
+typedef struct scratch_areas {
   unit *keys, *values, *queries, *weights; /* weights: the exponentials as units */
   float *scores;                           /* [ROWS, n_scores] */
   int64_t n_scores;
-} capacity;
+} scratch_areas;
 
-static capacity divide(const laci_attention *a, void *scratch) {
-  capacity m = {.n_scores = panels_of(a->n_keys) * COLUMNS};
+static scratch_areas divide_scratch(const laci_attention *a, void *scratch) {
+  scratch_areas m = {.n_scores = count_panels(a->n_keys) * COLUMNS};
   m.keys = scratch;
-  m.values = m.keys + panels_of(a->n_keys) * COLUMNS * units_of(a->depth);
-  m.scores = (float *)(m.values + panels_of(a->width) * COLUMNS * units_of(a->n_keys));
+  m.values = m.keys + count_panels(a->n_keys) * COLUMNS * count_units(a->depth);
+  m.scores = (float *)(m.values + count_panels(a->width) * COLUMNS * count_units(a->n_keys));
   m.queries = (unit *)(m.scores + ROWS * m.n_scores);
-  m.weights = m.queries + ROWS * units_of(a->depth);
+  m.weights = m.queries + ROWS * count_units(a->depth);
   return m;
 }
 
 /* Converts the exponentials to units, the operand of the second product; returns the stride of a
  * row. */
-static int64_t make_weights(const laci_attention *a, capacity *m) {
+static int64_t pack_weights(const laci_attention *a, scratch_areas *m) {
 #if defined(__AVX512BF16__)
-  int64_t n_units = units_of(a->n_keys);
+  int64_t n_units = count_units(a->n_keys);
   for (int64_t r = 0; r < ROWS; r++) {
     const float *s = m->scores + r * m->n_scores;
     unit *to = m->weights + r * n_units;
@@ -273,13 +273,13 @@ static int64_t make_weights(const laci_attention *a, capacity *m) {
 }
 
 /* Computes n <= ROWS queries from `row` on; false: a row has become NaN. */
-static bool attend_rows(const laci_attention *a, const laci_attention_head *head, capacity *m,
+static bool attend_rows(const laci_attention *a, const laci_attention_head *head, scratch_areas *m,
                         int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];
   bool numbers = true;
-  int64_t depth_units = units_of(a->depth), key_units = units_of(a->n_keys);
+  int64_t depth_units = count_units(a->depth), key_units = count_units(a->n_keys);
   pack_queries(a, advance(a, head->q, row * a->q_row), n, m->queries);
-  for (int64_t panel = 0; panel < panels_of(a->n_keys); panel++) {
+  for (int64_t panel = 0; panel < count_panels(a->n_keys); panel++) {
     multiply(m->queries, depth_units, m->keys + panel * depth_units * COLUMNS, depth_units, block);
     for (int64_t r = 0; r < ROWS; r++) {
       memcpy(m->scores + r * m->n_scores + panel * COLUMNS, block + r * COLUMNS,
@@ -289,10 +289,10 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
   for (int64_t r = 0; r < n; r++) {
     const float *mask = head->mask ? head->mask + (row + r) * a->mask_row : NULL;
     finish_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
-    sums[r] = exponentials(m->scores + r * m->n_scores, m->n_scores);
+    sums[r] = exponentiate(m->scores + r * m->n_scores, m->n_scores);
     numbers = numbers && (sums[r] == sums[r] || a->zero_nan);
   }
-  int64_t stride = make_weights(a, m);
+  int64_t stride = pack_weights(a, m);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
     int64_t columns = a->width - first < COLUMNS ? a->width - first : COLUMNS;
     multiply(m->weights, stride, m->values + first * key_units, key_units, block);
@@ -307,12 +307,12 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
 }
 
 bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
-  capacity m = divide(a, head->scratch);
+  scratch_areas m = divide_scratch(a, head->scratch);
   pack_keys(a, head->k, m.keys);
   pack_values(a, head->v, m.values);
   bool numbers = true;
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
-    capacity now = m; /* make_weights may move a pointer */
+    scratch_areas now = m; /* pack_weights may move a pointer */
     int64_t left = a->n_queries - row;
     numbers = attend_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }

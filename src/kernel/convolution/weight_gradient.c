@@ -5,9 +5,9 @@
 
 #include "cpu/cpu.h"
 
-laci_weight_sums *laci_weight_sums_now(void) {
+laci_weight_sums *laci_weight_sums_variant(void) {
 #if defined(__x86_64__)
-  if (laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
     return laci_weight_sums_avx512bf16;
   }
 #endif

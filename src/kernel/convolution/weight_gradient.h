@@ -43,14 +43,14 @@ typedef struct laci_weight_gradient {
 
 /** Returns the number of sums for one input and one output channel: one per tap, or with `winograd`
  * one per row of the window and point. */
-static inline int64_t laci_weight_gradient_sums(const laci_weight_gradient *g) {
+static inline int64_t laci_weight_gradient_n_sums(const laci_weight_gradient *g) {
   return g->kernel_h * (g->winograd ? LACI_WINOGRAD_POINTS : g->kernel_w);
 }
 
 /** A part of the work: the products of some images and of some blocks of channels. `sums` is the
- * array for all blocks, [k_blocks][c_blocks][laci_weight_gradient_sums][16 in][16 out]; those of
- * this part's blocks are overwritten. scratch has laci_weight_gradient_scratch bytes, aligned to
- * 64. Parts may run on any threads. */
+ * array for all blocks, [k_blocks][c_blocks][laci_weight_gradient_n_sums][16 in][16 out]; those of
+ * this part's blocks are overwritten. scratch has laci_weight_gradient_scratch_bytes bytes, aligned
+ * to 64. Parts may run on any threads. */
 typedef struct laci_weight_gradient_part {
   const uint16_t *x, *dy; /* whole arrays of all images, [n][blocks][h][w][16], bf16 */
   int64_t n_first, n_last, k_first, k_last, c_first,
@@ -68,11 +68,12 @@ laci_weight_sums laci_weight_sums_avx512bf16;
 
 /** Returns the fast variant for this processor and the SIMD level in force (cpu/cpu.h), or NULL if
  * there is none. */
-laci_weight_sums *laci_weight_sums_now(void);
+laci_weight_sums *laci_weight_sums_variant(void);
 
 /** Computes the weight gradient [kernel_h][kernel_w] of one input and one output channel from its
  * sums. Consecutive sums are LACI_GRADIENT_TILE floats apart. */
-void laci_weight_gradient_window(const laci_weight_gradient *g, const float *sums, float *weights);
+void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *sums,
+                                    float *weights);
 
 /** A band is the number of rows and images whose paired input fits in the first-level cache. An
  * entry is two neighbouring places along x, for 16 channels. */
@@ -84,10 +85,10 @@ typedef struct laci_gradient_band {
   int64_t entries;   /* entries of a row of the input; with `winograd`, of all its points */
   int64_t pair_step; /* how many entries of the input correspond to one entry of dy */
 } laci_gradient_band;
-laci_gradient_band laci_weight_gradient_band(const laci_weight_gradient *g);
+laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g);
 
 /** Returns the bytes of scratch memory for a part of k_blocks blocks of output channels; 0: the
  * size overflows. */
-size_t laci_weight_gradient_scratch(const laci_weight_gradient *g, int64_t k_blocks);
+size_t laci_weight_gradient_scratch_bytes(const laci_weight_gradient *g, int64_t k_blocks);
 
 #endif

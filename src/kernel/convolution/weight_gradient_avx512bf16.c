@@ -183,7 +183,7 @@ static void add_window(const laci_weight_gradient *g, const band *b, const entry
 
 static void add_band(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
                      const band *b) {
-  int64_t n_sums = laci_weight_gradient_sums(g) * TILE;
+  int64_t n_sums = laci_weight_gradient_n_sums(g) * TILE;
   int64_t block = b->images * b->rows * b->most.pairs * (g->winograd ? POINTS : 1);
   pair_output(g, part, b);
   for (int64_t c = part->c_first; c < part->c_last; c++) {
@@ -197,9 +197,9 @@ static void add_band(const laci_weight_gradient *g, const laci_weight_gradient_p
 
 void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
                                  const laci_weight_gradient_part *part) {
-  int64_t n_sums = laci_weight_gradient_sums(g) * TILE;
+  int64_t n_sums = laci_weight_gradient_n_sums(g) * TILE;
   size_t row = (size_t)((part->c_last - part->c_first) * n_sums);
-  band b = {.most = laci_weight_gradient_band(g)};
+  band b = {.most = laci_weight_gradient_choose_band(g)};
   b.in = part->scratch;
   b.out = b.in + b.most.images * b.most.in_rows * b.most.entries;
   for (int64_t k = part->k_first; k < part->k_last; k++) {

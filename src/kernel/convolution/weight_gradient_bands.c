@@ -8,7 +8,8 @@ enum {
                       other */
 };
 
-void laci_weight_gradient_window(const laci_weight_gradient *g, const float *sums, float *weights) {
+void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *sums,
+                                    float *weights) {
   const int64_t next = LACI_GRADIENT_TILE;
   int64_t n = g->kernel_h * g->kernel_w;
   if (!g->winograd) {
@@ -24,7 +25,7 @@ void laci_weight_gradient_window(const laci_weight_gradient *g, const float *sum
   }
 }
 
-laci_gradient_band laci_weight_gradient_band(const laci_weight_gradient *g) {
+laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g) {
   laci_gradient_band b = {.rows = 1, .images = 1, .pairs = (g->out_w + 1) / 2};
   if (g->winograd) {
     b.pairs = (b.pairs + 1) / 2; /* of tiles */
@@ -41,13 +42,13 @@ laci_gradient_band laci_weight_gradient_band(const laci_weight_gradient *g) {
   return b;
 }
 
-size_t laci_weight_gradient_scratch(const laci_weight_gradient *g, int64_t k_blocks) {
+size_t laci_weight_gradient_scratch_bytes(const laci_weight_gradient *g, int64_t k_blocks) {
   const int64_t window = 64, pixels = (int64_t)1 << 20, blocks = (int64_t)1 << 15;
   if (g->kernel_h > window || g->kernel_w > window || g->stride_h > window ||
       g->stride_w > window || g->w > pixels || g->out_w > pixels || k_blocks > blocks) {
     return 0;
   }
-  laci_gradient_band b = laci_weight_gradient_band(g);
+  laci_gradient_band b = laci_weight_gradient_choose_band(g);
   int64_t in = b.images * b.in_rows * b.entries;
   int64_t out = b.images * b.rows * b.pairs * k_blocks * (g->winograd ? LACI_WINOGRAD_POINTS : 1);
   return (size_t)(in + out) * ENTRY;

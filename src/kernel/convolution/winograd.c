@@ -10,9 +10,9 @@ enum {
   AROUND = LACI_WINOGRAD_WINDOW - 1, /* rows of the input in addition to those of the result */
 };
 
-laci_winograd_kernel laci_winograd_now(void) {
+laci_winograd_kernel laci_winograd_variant(void) {
 #if defined(__x86_64__)
-  if (laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
     return (laci_winograd_kernel){laci_winograd_transform_avx512bf16,
                                   laci_winograd_convolve_avx512bf16};
   }
@@ -20,8 +20,8 @@ laci_winograd_kernel laci_winograd_now(void) {
   return (laci_winograd_kernel){NULL, NULL};
 }
 
-void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
-  int64_t row = g->c_blocks * laci_winograd_tiles(g) * TILE;
+void laci_winograd_choose_band(const laci_winograd *g, int64_t *rows, int64_t *images) {
+  int64_t row = g->c_blocks * laci_winograd_n_tiles(g) * TILE;
   *rows = HELD / row - AROUND;
   if (*rows < 4) *rows = 4;
   if (*rows > g->out_h) *rows = g->out_h;
@@ -31,11 +31,11 @@ void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
   if (*images < 1) *images = 1;
 }
 
-size_t laci_winograd_scratch(const laci_winograd *g, int64_t rows, int64_t images) {
+size_t laci_winograd_scratch_bytes(const laci_winograd *g, int64_t rows, int64_t images) {
   const int64_t most =
       (int64_t)1 << 19; /* `transform` reaches at most so many blocks by 32-bit offsets */
   if (g->c_blocks > most || g->out_w > most || rows > most || images > most) return 0;
-  size_t bytes = (size_t)(g->c_blocks * laci_winograd_tiles(g)) * TILE;
+  size_t bytes = (size_t)(g->c_blocks * laci_winograd_n_tiles(g)) * TILE;
   if (__builtin_mul_overflow(bytes, (size_t)(rows + AROUND), &bytes)) return 0;
   return __builtin_mul_overflow(bytes, (size_t)images, &bytes) ? 0 : bytes;
 }

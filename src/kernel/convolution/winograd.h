@@ -39,7 +39,7 @@ typedef struct laci_winograd_band {
 
 /** Returns the number of bf16 values of the transformed weights, [k_blocks][c_blocks][3 rows][8
  * pairs in][4 points][16 out][2 in]. */
-static inline int64_t laci_winograd_weights(const laci_winograd *g) {
+static inline int64_t laci_winograd_n_weights(const laci_winograd *g) {
   return g->k_blocks * g->c_blocks * LACI_WINOGRAD_WINDOW * LACI_WINOGRAD_POINTS *
          LACI_WINOGRAD_BLOCK * LACI_WINOGRAD_BLOCK;
 }
@@ -52,7 +52,7 @@ typedef void laci_winograd_transform(const laci_winograd *g, const float *weight
                                      const int64_t first_last[2], uint16_t *to);
 
 /** Computes the band of y [n][k_blocks][out_h][out_w][16] from x [n][c_blocks][h][w][16] and
- * transformed weights. scratch has laci_winograd_scratch bytes, aligned to 64. Bands are
+ * transformed weights. scratch has laci_winograd_scratch_bytes bytes, aligned to 64. Bands are
  * independent of each other. */
 typedef void laci_winograd_convolve(const laci_winograd *g, const laci_winograd_band *band,
                                     const uint16_t *x, const uint16_t *weights, uint16_t *y,
@@ -72,17 +72,17 @@ laci_winograd_convolve laci_winograd_convolve_avx512bf16;
 
 /** Returns the fast variant for this processor and the SIMD level in force (cpu/cpu.h); both
  * members are NULL if there is none. */
-laci_winograd_kernel laci_winograd_now(void);
+laci_winograd_kernel laci_winograd_variant(void);
 
 /** Chooses how many rows and images a band has, so that its transformed input fits in a core's
  * cache. */
-void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images);
+void laci_winograd_choose_band(const laci_winograd *g, int64_t *rows, int64_t *images);
 
 /** Returns the bytes of scratch memory for a band of that many rows and images; 0: the size
  * overflows. */
-size_t laci_winograd_scratch(const laci_winograd *g, int64_t rows, int64_t images);
+size_t laci_winograd_scratch_bytes(const laci_winograd *g, int64_t rows, int64_t images);
 
-static inline int64_t laci_winograd_tiles(
+static inline int64_t laci_winograd_n_tiles(
     const laci_winograd *g) { /* tiles in a row of the result */
   return (g->out_w + LACI_WINOGRAD_OUT - 1) / LACI_WINOGRAD_OUT;
 }

@@ -23,8 +23,8 @@ enum {
 /* ---- Weights ---- */
 
 /** Transforms the weights of 16 output channels and one input channel, for one window row. */
-INLINE void points_of(const float *weight, __m512i channels, const int order[WINDOW],
-                      __m512 points[POINTS]) {
+INLINE void transform_weights(const float *weight, __m512i channels, const int order[WINDOW],
+                              __m512 points[POINTS]) {
   const __m512 half = _mm512_set1_ps(0.5F);
   __m512 g[WINDOW];
   for (int j = 0; j < WINDOW; j++) g[j] = _mm512_i32gather_ps(channels, weight + order[j], 4);
@@ -48,7 +48,7 @@ void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *wei
   const int order[WINDOW] = {gradient ? 2 : 0, 1, gradient ? 0 : 2};
   const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   __m512i channels = _mm512_mullo_epi32(lanes, _mm512_set1_epi32((int)next_out));
-  uint16_t *at = to + first_last[0] * (laci_winograd_weights(g) / g->k_blocks);
+  uint16_t *at = to + first_last[0] * (laci_winograd_n_weights(g) / g->k_blocks);
   for (int64_t k = first_last[0]; k < first_last[1]; k++) {
     for (int64_t c = 0; c < g->c_blocks; c++) {
       const float *from = weight + k * BLOCK * next_out + c * BLOCK * next_in;
@@ -56,8 +56,8 @@ void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *wei
         const float *row = from + (gradient ? WINDOW - 1 - i : i) * WINDOW;
         for (int64_t pair = 0; pair < PAIRS; pair++, at += (ptrdiff_t)POINTS * BLOCK * 2) {
           __m512 a[POINTS], b[POINTS];
-          points_of(row + 2 * pair * next_in, channels, order, a);
-          points_of(row + (2 * pair + 1) * next_in, channels, order, b);
+          transform_weights(row + 2 * pair * next_in, channels, order, a);
+          transform_weights(row + (2 * pair + 1) * next_in, channels, order, b);
           for (int p = 0; p < POINTS; p++) {
             _mm512_storeu_si512(at + (ptrdiff_t)p * BLOCK * 2, pair_up(a[p], b[p]));
           }
@@ -191,11 +191,11 @@ void laci_winograd_convolve_avx512bf16(const laci_winograd *g, const laci_winogr
                                        const uint16_t *x, const uint16_t *weights, uint16_t *y,
                                        void *scratch) {
   int64_t n_rows = band->row_last - band->row_first;
-  rows r = {.points = scratch, .n_in = n_rows + WINDOW - 1, .tiles = laci_winograd_tiles(g)};
+  rows r = {.points = scratch, .n_in = n_rows + WINDOW - 1, .tiles = laci_winograd_n_tiles(g)};
   int64_t image = g->c_blocks * POINTS * r.n_in * r.tiles * BLOCK;
   transform(g, band, x, &r);
   for (int64_t k = 0; k < g->k_blocks; k++) {
-    const uint16_t *w = weights + k * (laci_winograd_weights(g) / g->k_blocks);
+    const uint16_t *w = weights + k * (laci_winograd_n_weights(g) / g->k_blocks);
     for (int64_t n = band->n_first; n < band->n_last; n++) {
       int64_t first = (n * g->k_blocks + k) * g->out_h + band->row_first;
       const target t = {.y = y + first * g->out_w * BLOCK, .width = g->out_w, .tiles = r.tiles};

@@ -12,8 +12,8 @@ enum {
 
 /** Returns the index of the weight of channel `in` of all blocks and channel `out` of block k, for
  * window row i and a point. */
-static int64_t place_of(const laci_winograd *g, int64_t k, int64_t i, int64_t in, int64_t point,
-                        int64_t out) {
+static int64_t weight_index(const laci_winograd *g, int64_t k, int64_t i, int64_t in, int64_t point,
+                            int64_t out) {
   int64_t pair = ((k * g->c_blocks + in / BLOCK) * WINDOW + i) * (BLOCK / 2) + in % BLOCK / 2;
   return ((pair * POINTS + point) * BLOCK + out) * 2 + in % 2;
 }
@@ -29,7 +29,7 @@ void laci_winograd_transform_scalar(const laci_winograd *g, const float *weight,
         float first = row[gradient ? 2 : 0], last = row[gradient ? 0 : 2], ends = first + last;
         const float points[POINTS] = {first, (ends + row[1]) * 0.5F, (ends - row[1]) * 0.5F, last};
         for (int64_t p = 0; p < POINTS; p++) {
-          int64_t at = place_of(g, out / BLOCK, i, in, p, out % BLOCK);
+          int64_t at = weight_index(g, out / BLOCK, i, in, p, out % BLOCK);
           to[at] = laci_bf16_round(points[p]);
         }
       }
@@ -54,7 +54,7 @@ static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *
       for (int p = 0; p < POINTS; p++) d[p] = pixel(g, block, row + i, column + p, in % BLOCK);
       const float points[POINTS] = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
       for (int p = 0; p < POINTS; p++) {
-        uint16_t weight = weights[place_of(g, k, i, in, p, out)];
+        uint16_t weight = weights[weight_index(g, k, i, in, p, out)];
         m[p] += laci_bf16_value(laci_bf16_round(points[p])) * laci_bf16_value(weight);
       }
     }

@@ -47,45 +47,45 @@ typedef struct layout {
                                                            of a channel */
 } layout;
 
-static side side_of(const laci_unfold_axis *axis) {
+static side make_side(const laci_unfold_axis *axis) {
   const int64_t reach = (axis->kernel - 1) * axis->dilation;
   return (side){axis->in, reach, 2 * reach, axis};
 }
 
-static layout layout_of(const laci_unfold *u) {
-  layout l = {.y = side_of(&u->axis[1]), .x = side_of(&u->axis[2])};
+static layout make_layout(const laci_unfold *u) {
+  layout l = {.y = make_side(&u->axis[1]), .x = make_side(&u->axis[2])};
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
   l.images = laci_min(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
   /* Zeros at the end: for the largest displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
-  l.image_stride = laci_gram_whole(l.y.in * l.wide + more);
-  l.row = laci_gram_whole(l.images * l.wide + more);
-  l.column = laci_gram_whole(l.images * l.high + more);
-  l.corner = laci_gram_whole(l.images + more);
-  l.first_image = laci_gram_whole(more);
+  l.image_stride = laci_gram_whole_vectors(l.y.in * l.wide + more);
+  l.row = laci_gram_whole_vectors(l.images * l.wide + more);
+  l.column = laci_gram_whole_vectors(l.images * l.high + more);
+  l.corner = laci_gram_whole_vectors(l.images + more);
+  l.first_image = laci_gram_whole_vectors(more);
   l.rows = l.first_image + l.images * l.image_stride;
   l.columns = l.rows + l.y.slots * l.row;
   l.corners = l.columns + l.x.slots * l.column;
-  l.channel = laci_gram_apart(l.corners + l.y.slots * l.x.slots * l.corner);
+  l.channel = laci_gram_odd_vectors(l.corners + l.y.slots * l.x.slots * l.corner);
   return l;
 }
 
-static int64_t place_of(const side *s, int64_t slot) {
+static int64_t slot_position(const side *s, int64_t slot) {
   return slot < s->reach ? slot : s->in - s->slots + slot;
 }
 
-static int64_t slot_of(const side *s, int64_t place) {
+static int64_t position_slot(const side *s, int64_t place) {
   return place < s->reach ? place : place - s->in + s->slots;
 }
 
-static bool misses(const side *s, int64_t tap, int64_t place) {
+static bool is_missed_by(const side *s, int64_t tap, int64_t place) {
   const int64_t o = place + s->axis->pad - tap * s->axis->dilation;
   return o < 0 || o >= s->axis->out;
 }
 
-uint64_t laci_gram_correlate_scratch(const laci_unfold *u, bool with_dense) {
-  const layout l = layout_of(u);
+uint64_t laci_gram_correlate_scratch_bytes(const laci_unfold *u, bool with_dense) {
+  const layout l = make_layout(u);
   return (uint64_t)(u->channels * l.channel) * (with_dense ? 2 : 1) * sizeof(float);
 }
 
@@ -104,15 +104,15 @@ static void fill_image(const layout *l, const float *from, int64_t image, float 
   const int64_t h = l->y.in, w = l->x.in;
   for (int64_t r = 0; r < h; r++) memcpy(copy + r * l->wide, from + r * w, sizeof *to * (size_t)w);
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
-    const float *row = from + place_of(&l->y, slot) * w;
+    const float *row = from + slot_position(&l->y, slot) * w;
     memcpy(to + l->rows + slot * l->row + image * l->wide, row, sizeof *to * (size_t)w);
     for (int64_t q = 0; q < l->x.slots; q++) {
-      to[l->corners + (slot * l->x.slots + q) * l->corner + image] = row[place_of(&l->x, q)];
+      to[l->corners + (slot * l->x.slots + q) * l->corner + image] = row[slot_position(&l->x, q)];
     }
   }
   for (int64_t q = 0; q < l->x.slots; q++) {
     float *column = to + l->columns + q * l->column + image * l->high;
-    for (int64_t r = 0; r < h; r++) column[r] = from[r * w + place_of(&l->x, q)];
+    for (int64_t r = 0; r < h; r++) column[r] = from[r * w + slot_position(&l->x, q)];
   }
 }
 
@@ -168,17 +168,17 @@ static void sum_part(const correlation *c, displaced_tile *p, const part *at) {
                           .ldo = TILE,
                           .n_runs = at->n_runs,
                           .stride = at->stride,
-                          .length = laci_gram_whole(at->length),
+                          .length = laci_gram_whole_vectors(at->length),
                           .out = p->sum};
   memset(p->sum, 0, sizeof *p->sum * (size_t)p->m * TILE);
-  if (c->half && !p->ey && !p->ex && p->i == p->j) laci_gram_half(c->kernel, &dots);
+  if (c->half && !p->ey && !p->ex && p->i == p->j) laci_gram_add_upper_half(c->kernel, &dots);
   else c->kernel(&dots);
 }
 
 static void add_to_taps(const correlation *c, const displaced_tile *p, const int64_t t[2],
                         double sign) {
   const laci_unfold *u = c->unfold;
-  const int64_t across = u->axis[2].kernel, columns = laci_unfold_columns(u);
+  const int64_t across = u->axis[2].kernel, columns = laci_unfold_n_columns(u);
   const int64_t row = (t[0] * across + t[1]) * u->channels + p->i;
   const int64_t column = ((t[0] + p->ey) * across + t[1] + p->ex) * u->channels + p->j;
   for (int i = 0; i < p->m; i++) {
@@ -189,16 +189,16 @@ static void add_to_taps(const correlation *c, const displaced_tile *p, const int
 
 /* Adds the part's sum, times `sign`, to the tile. row, column: -1, or the position in the image
  * that taps must miss. Returns whether any tap does; with `sign` 0 nothing is added. */
-static bool add(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
-                double sign) {
+static bool add_sum(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
+                    double sign) {
   const side *y = &c->l->y, *x = &c->l->x;
   bool any = false;
   for (int64_t ty = 0; ty < y->axis->kernel; ty++) {
     if (ty + p->ey < 0 || ty + p->ey >= y->axis->kernel) continue;
-    if (row >= 0 && !misses(y, ty, row)) continue;
+    if (row >= 0 && !is_missed_by(y, ty, row)) continue;
     for (int64_t tx = 0; tx < x->axis->kernel; tx++) {
       if (tx + p->ex < 0 || tx + p->ex >= x->axis->kernel) continue;
-      if (column >= 0 && !misses(x, tx, column)) continue;
+      if (column >= 0 && !is_missed_by(x, tx, column)) continue;
       any = true;
       if (sign != 0) add_to_taps(c, p, (const int64_t[]){ty, tx}, sign);
     }
@@ -208,7 +208,7 @@ static bool add(const correlation *c, const displaced_tile *p, int64_t row, int6
 
 /* Returns the position that is multiplied by `place`; -1: it is outside of the image, where there
  * are zeros. */
-static int64_t met(const side *s, int64_t place, int64_t d) {
+static int64_t partner_position(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }
 
@@ -221,50 +221,54 @@ static void sum_image(const correlation *c, displaced_tile *p) {
                       .stride = l->image_stride,
                       .length = (l->y.in - up - down) * l->wide};
   sum_part(c, p, &whole);
-  (void)add(c, p, -1, -1, 1);
+  (void)add_sum(c, p, -1, -1, 1);
 }
 
-static void take_rows(const correlation *c, displaced_tile *p) {
+static void subtract_border_rows(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
-    const int64_t row = place_of(&l->y, slot), other = met(&l->y, row, p->dy);
-    if (other < 0 || !add(c, p, row, -1, 0)) continue;
+    const int64_t row = slot_position(&l->y, slot), other = partner_position(&l->y, row, p->dy);
+    if (other < 0 || !add_sum(c, p, row, -1, 0)) continue;
     const part border = {.left = l->rows + slot * l->row,
-                         .right = l->rows + slot_of(&l->y, other) * l->row + p->dx,
+                         .right = l->rows + position_slot(&l->y, other) * l->row + p->dx,
                          .n_runs = 1,
                          .length = c->n * l->wide};
     sum_part(c, p, &border);
-    (void)add(c, p, row, -1, -1);
+    (void)add_sum(c, p, row, -1, -1);
   }
 }
 
-static void take_columns(const correlation *c, displaced_tile *p) {
+static void subtract_border_columns(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t slot = 0; slot < l->x.slots; slot++) {
-    const int64_t column = place_of(&l->x, slot), other = met(&l->x, column, p->dx);
-    if (other < 0 || !add(c, p, -1, column, 0)) continue;
+    const int64_t column = slot_position(&l->x, slot),
+                  other = partner_position(&l->x, column, p->dx);
+    if (other < 0 || !add_sum(c, p, -1, column, 0)) continue;
     const part border = {.left = l->columns + slot * l->column,
-                         .right = l->columns + slot_of(&l->x, other) * l->column + p->dy,
+                         .right = l->columns + position_slot(&l->x, other) * l->column + p->dy,
                          .n_runs = 1,
                          .length = c->n * l->high};
     sum_part(c, p, &border);
-    (void)add(c, p, -1, column, -1);
+    (void)add_sum(c, p, -1, column, -1);
   }
 }
 
-static void give_corners(const correlation *c, displaced_tile *p) {
+static void add_corners(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t at = 0; at < l->y.slots * l->x.slots; at++) {
-    const int64_t row = place_of(&l->y, at / l->x.slots), column = place_of(&l->x, at % l->x.slots);
-    const int64_t other_row = met(&l->y, row, p->dy), other_column = met(&l->x, column, p->dx);
-    if (other_row < 0 || other_column < 0 || !add(c, p, row, column, 0)) continue;
-    const int64_t other = slot_of(&l->y, other_row) * l->x.slots + slot_of(&l->x, other_column);
+    const int64_t row = slot_position(&l->y, at / l->x.slots),
+                  column = slot_position(&l->x, at % l->x.slots);
+    const int64_t other_row = partner_position(&l->y, row, p->dy),
+                  other_column = partner_position(&l->x, column, p->dx);
+    if (other_row < 0 || other_column < 0 || !add_sum(c, p, row, column, 0)) continue;
+    const int64_t other =
+        position_slot(&l->y, other_row) * l->x.slots + position_slot(&l->x, other_column);
     const part border = {.left = l->corners + at * l->corner,
                          .right = l->corners + other * l->corner,
                          .n_runs = 1,
                          .length = c->n};
     sum_part(c, p, &border);
-    (void)add(c, p, row, column, 1);
+    (void)add_sum(c, p, row, column, 1);
   }
 }
 
@@ -287,9 +291,9 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
     p.m = (int)laci_min(TILE, u->channels - p.i);
     p.n = (int)laci_min(TILE, u->channels - p.j);
     sum_image(c, &p);
-    take_rows(c, &p);
-    take_columns(c, &p);
-    give_corners(c, &p);
+    subtract_border_rows(c, &p);
+    subtract_border_columns(c, &p);
+    add_corners(c, &p);
   }
 }
 
@@ -301,8 +305,8 @@ static void sum_block(correlation *c, laci_pool *pool) {
   laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_displaced_tiles, c);
 }
 
-static void lay_out(const correlation *c, filling *f, const float *value, float *to,
-                    laci_pool *pool) {
+static void fill_layout(const correlation *c, filling *f, const float *value, float *to,
+                        laci_pool *pool) {
   f->value = value;
   f->to = to;
   f->n = c->n;
@@ -311,23 +315,23 @@ static void lay_out(const correlation *c, filling *f, const float *value, float 
 
 void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
   const laci_unfold *u = gram->unfold;
-  const layout l = layout_of(u);
-  const int64_t columns = laci_unfold_columns(u);
+  const layout l = make_layout(u);
+  const int64_t columns = laci_unfold_n_columns(u);
   const int64_t image = u->groups * u->channels * u->axis[1].in * u->axis[2].in;
   float *pruned = gram->scratch, *dense = pruned + u->channels * l.channel;
-  correlation c = {.unfold = u, .l = &l, .right = pruned, .kernel = laci_dots_of_cpu()};
+  correlation c = {.unfold = u, .l = &l, .right = pruned, .kernel = laci_dots_variant()};
   filling f = {.unfold = u, .l = &l};
   c.tiles = laci_ceil_div(u->channels, TILE);
   for (f.group = 0; f.group < u->groups; f.group++) {
     for (int64_t first = 0; first < u->images; first += l.images) {
       c.n = laci_min(l.images, u->images - first);
-      lay_out(&c, &f, gram->pruned + first * image, pruned, pool);
+      fill_layout(&c, &f, gram->pruned + first * image, pruned, pool);
       c.left = pruned;
       c.out = gram->h + f.group * columns * columns;
       c.half = true;
       sum_block(&c, pool);
       if (!gram->dense) continue;
-      lay_out(&c, &f, gram->dense + first * image, dense, pool);
+      fill_layout(&c, &f, gram->dense + first * image, dense, pool);
       c.left = dense;
       c.out = gram->k + f.group * columns * columns;
       c.half = false;

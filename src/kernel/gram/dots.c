@@ -10,4 +10,4 @@ static laci_dots_kernel *const of_level[] = {
 #undef VARIANT
 };
 
-laci_dots_kernel *laci_dots_of_cpu(void) { return of_level[laci_cpu()]; }
+laci_dots_kernel *laci_dots_variant(void) { return of_level[laci_cpu_level_in_force()]; }

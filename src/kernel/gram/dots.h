@@ -36,6 +36,6 @@ LACI_KERNEL_VARIANTS(LACI_DOTS_DECLARE)
 #undef LACI_DOTS_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_dots_kernel *laci_dots_of_cpu(void);
+laci_dots_kernel *laci_dots_variant(void);
 
 #endif

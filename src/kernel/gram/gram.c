@@ -13,7 +13,7 @@
 
 enum { BLOCK = 2048, TILE = LACI_GRAM_TILE, COLUMNS_AT_ONCE = 1024 };
 
-bool laci_gram_correlates(const laci_unfold *u) {
+bool laci_gram_can_correlate(const laci_unfold *u) {
   const laci_unfold_axis *axis = u->axis;
   int64_t taps = 1;
   if (u->transposed || axis[0].in > 1 || axis[0].out > 1 || axis[0].kernel > 1) return false;
@@ -44,26 +44,28 @@ typedef struct block {
 } block;
 
 static int64_t groups_at_once(const laci_unfold *u) {
-  const int64_t some = COLUMNS_AT_ONCE / laci_unfold_columns(u);
+  const int64_t some = COLUMNS_AT_ONCE / laci_unfold_n_columns(u);
   return some < 1 ? 1 : laci_min(some, u->groups);
 }
 
-static int64_t distance_of(const laci_unfold *u) {
-  return laci_gram_apart(laci_min(BLOCK, laci_unfold_positions(u)));
+static int64_t line_distance(const laci_unfold *u) {
+  return laci_gram_odd_vectors(laci_min(BLOCK, laci_unfold_n_positions(u)));
 }
 
-uint64_t laci_gram_scratch(const laci_unfold *u, bool with_dense) {
-  const uint64_t lines = (uint64_t)(groups_at_once(u) * laci_unfold_columns(u) * distance_of(u));
+uint64_t laci_gram_scratch_bytes(const laci_unfold *u, bool with_dense) {
+  const uint64_t lines =
+      (uint64_t)(groups_at_once(u) * laci_unfold_n_columns(u) * line_distance(u));
   const uint64_t bytes = lines * (with_dense ? 2 : 1) * sizeof(float);
-  const uint64_t other = laci_gram_correlates(u) ? laci_gram_correlate_scratch(u, with_dense) : 0;
+  const uint64_t other =
+      laci_gram_can_correlate(u) ? laci_gram_correlate_scratch_bytes(u, with_dense) : 0;
   return bytes > other ? bytes : other;
 }
 
-static void fill(int64_t begin, int64_t end, void *context) {
+static void fill_lines(int64_t begin, int64_t end, void *context) {
   const block *b = context;
   for (int64_t at = begin; at < end; at++) {
     const int64_t group = at / b->columns, column = at % b->columns;
-    const int64_t distance = distance_of(b->gram->unfold);
+    const int64_t distance = line_distance(b->gram->unfold);
     const laci_unfold_lines to = {.unfold = b->gram->unfold,
                                   .value = b->value,
                                   .group = b->group + group,
@@ -77,9 +79,9 @@ static void fill(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void multiply(int64_t begin, int64_t end, void *context) {
+static void multiply_tiles(int64_t begin, int64_t end, void *context) {
   const block *b = context;
-  const int64_t distance = distance_of(b->gram->unfold);
+  const int64_t distance = line_distance(b->gram->unfold);
   for (int64_t at = begin; at < end; at++) {
     const int64_t group = at / b->n_tiles, tile = at % b->n_tiles;
     const int64_t i = tile / b->tiles * TILE, j = tile % b->tiles * TILE;
@@ -94,48 +96,48 @@ static void multiply(int64_t begin, int64_t end, void *context) {
         .ldb = distance,
         .ldo = b->columns,
         .n_runs = 1,
-        .length = laci_gram_whole(b->n),
+        .length = laci_gram_whole_vectors(b->n),
         .out = b->sum + ((b->group + group) * b->columns + i) * b->columns + j,
     };
-    if (b->half && i == j) laci_gram_half(b->kernel, &dots);
+    if (b->half && i == j) laci_gram_add_upper_half(b->kernel, &dots);
     else b->kernel(&dots);
   }
 }
 
-static void lay_out(block *b, const float *value, float *to, laci_pool *pool) {
+static void write_lines(block *b, const float *value, float *to, laci_pool *pool) {
   b->value = value;
   b->to = to;
-  laci_pool_for(pool, b->n_groups * b->columns, 8, fill, b);
+  laci_pool_for(pool, b->n_groups * b->columns, 8, fill_lines, b);
 }
 
 static void add_block(block *b, laci_pool *pool) {
   const laci_unfold *u = b->gram->unfold;
   float *pruned = b->gram->scratch;
-  float *dense = pruned + groups_at_once(u) * b->columns * distance_of(u);
+  float *dense = pruned + groups_at_once(u) * b->columns * line_distance(u);
   /* small tiles are too little work for a thread, so it takes several */
   const int64_t grain = b->columns < TILE ? laci_ceil_div(TILE, b->columns) : 1;
-  lay_out(b, b->gram->pruned, pruned, pool);
+  write_lines(b, b->gram->pruned, pruned, pool);
   b->left = b->right = pruned;
   b->sum = b->gram->h;
   b->half = true;
-  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply, b);
+  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
   if (!b->gram->dense) return;
-  lay_out(b, b->gram->dense, dense, pool);
+  write_lines(b, b->gram->dense, dense, pool);
   b->left = dense;
   b->sum = b->gram->k;
   b->half = false;
-  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply, b);
+  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
 }
 
 void laci_gram_add(const laci_gram *gram, laci_pool *pool) {
   const laci_unfold *u = gram->unfold;
   const int64_t size = BLOCK, some = groups_at_once(u);
-  const int64_t positions = gram->positions ? gram->n : laci_unfold_positions(u);
-  if (!gram->positions && laci_gram_correlates(u)) {
+  const int64_t positions = gram->positions ? gram->n : laci_unfold_n_positions(u);
+  if (!gram->positions && laci_gram_can_correlate(u)) {
     laci_gram_correlate(gram, pool);
     return;
   }
-  block b = {.gram = gram, .columns = laci_unfold_columns(u), .kernel = laci_dots_of_cpu()};
+  block b = {.gram = gram, .columns = laci_unfold_n_columns(u), .kernel = laci_dots_variant()};
   b.tiles = laci_ceil_div(b.columns, TILE);
   b.n_tiles = b.tiles * b.tiles;
   for (b.group = 0; b.group < u->groups; b.group += some) {
@@ -165,7 +167,7 @@ static void mirror_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-void laci_gram_finish(double *h, int64_t columns, laci_pool *pool) {
+void laci_gram_mirror_upper(double *h, int64_t columns, laci_pool *pool) {
   mirror m = {h, columns};
   laci_pool_for(pool, laci_ceil_div(columns, TILE), 1, mirror_rows, &m);
 }

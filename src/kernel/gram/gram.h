@@ -24,23 +24,23 @@ typedef struct laci_gram {
   const float *pruned, *dense; /* the inputs x_p and x_d; dense NULL: k is not computed */
   const int64_t *positions;    /* [n] the positions to be summed; NULL: all of them */
   int64_t n;
-  double *h;     /* [groups, columns, columns]; until laci_gram_finish only the upper triangle is
+  double *h; /* [groups, columns, columns]; until laci_gram_mirror_upper only the upper triangle is
                 valid */
-  double *k;     /* K: rows are columns of x_d; NULL if dense is NULL */
-  void *scratch; /* laci_gram_scratch bytes, aligned to 64 */
+  double *k; /* K: rows are columns of x_d; NULL if dense is NULL */
+  void *scratch; /* laci_gram_scratch_bytes bytes, aligned to 64 */
 } laci_gram;
 
 /** Returns the bytes of scratch memory, which do not depend on the number of threads or of
  * positions. */
-uint64_t laci_gram_scratch(const laci_unfold *unfold, bool with_dense);
+uint64_t laci_gram_scratch_bytes(const laci_unfold *unfold, bool with_dense);
 
 void laci_gram_add(const laci_gram *gram, laci_pool *pool);
 
 /** Copies the upper triangle of one group's h to the lower triangle. */
-void laci_gram_finish(double *h, int64_t columns, laci_pool *pool);
+void laci_gram_mirror_upper(double *h, int64_t columns, laci_pool *pool);
 
 /** Can all positions together be summed by tap distances (correlate.c)? That costs about as much as
  * summing a third of them one by one. */
-bool laci_gram_correlates(const laci_unfold *unfold);
+bool laci_gram_can_correlate(const laci_unfold *unfold);
 
 #endif

@@ -13,19 +13,19 @@ enum {
 }; /* rows and columns of the block of H or K that one thread computes at
                                  once */
 
-static inline int64_t laci_gram_whole(int64_t n) { /* n rounded up to whole vectors */
+static inline int64_t laci_gram_whole_vectors(int64_t n) { /* n rounded up to whole vectors */
   return (n + LACI_DOTS_LANES - 1) / LACI_DOTS_LANES * LACI_DOTS_LANES;
 }
 
 /** Rounds n up to an odd number of vectors. Lines at distances of a power of two would all map to
  * the same few sets of a cache. */
-static inline int64_t laci_gram_apart(int64_t n) {
-  const int64_t whole = laci_gram_whole(n);
+static inline int64_t laci_gram_odd_vectors(int64_t n) {
+  const int64_t whole = laci_gram_whole_vectors(n);
   return whole % (2 * (int64_t)LACI_DOTS_LANES) == 0 ? whole + LACI_DOTS_LANES : whole;
 }
 
 /** Computes a square block on the diagonal, and little more than the upper triangle of it. */
-static inline void laci_gram_half(laci_dots_kernel *kernel, const laci_dots *square) {
+static inline void laci_gram_add_upper_half(laci_dots_kernel *kernel, const laci_dots *square) {
   enum { STRIP = 16 };
   for (int i = 0; i < square->m; i += STRIP) {
     laci_dots strip = *square;
@@ -38,7 +38,7 @@ static inline void laci_gram_half(laci_dots_kernel *kernel, const laci_dots *squ
   }
 }
 
-uint64_t laci_gram_correlate_scratch(const laci_unfold *unfold, bool with_dense);
+uint64_t laci_gram_correlate_scratch_bytes(const laci_unfold *unfold, bool with_dense);
 void laci_gram_correlate(const laci_gram *gram, laci_pool *pool);
 
 #endif

@@ -6,17 +6,17 @@
 
 #include "base/min.h"
 
-int64_t laci_unfold_taps(const laci_unfold *u) {
+int64_t laci_unfold_n_taps(const laci_unfold *u) {
   return u->axis[0].kernel * u->axis[1].kernel * u->axis[2].kernel;
 }
 
-int64_t laci_unfold_columns(const laci_unfold *u) { return laci_unfold_taps(u) * u->channels; }
+int64_t laci_unfold_n_columns(const laci_unfold *u) { return laci_unfold_n_taps(u) * u->channels; }
 
 static int64_t positions_of_image(const laci_unfold *u) {
   return u->axis[0].out * u->axis[1].out * u->axis[2].out;
 }
 
-int64_t laci_unfold_positions(const laci_unfold *u) { return u->images * positions_of_image(u); }
+int64_t laci_unfold_n_positions(const laci_unfold *u) { return u->images * positions_of_image(u); }
 
 bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b) {
   bool same = a->images == b->images && a->groups == b->groups && a->channels == b->channels &&
@@ -30,7 +30,7 @@ bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b) {
 }
 
 /* Returns the input position at which position `o` meets tap `t`, or -1. */
-static int64_t meeting(const laci_unfold_axis *axis, bool transposed, int64_t o, int64_t t) {
+static int64_t input_position(const laci_unfold_axis *axis, bool transposed, int64_t o, int64_t t) {
   int64_t at = transposed ? o + axis->pad - t * axis->dilation
                           : o * axis->stride - axis->pad + t * axis->dilation;
   if (transposed) {
@@ -42,7 +42,7 @@ static int64_t meeting(const laci_unfold_axis *axis, bool transposed, int64_t o,
 
 /* ---- One line for each column ---- */
 
-static void copy_spread(const float *from, int64_t stride, float *to, int64_t n) {
+static void copy_strided(const float *from, int64_t stride, float *to, int64_t n) {
   if (stride == 1) memcpy(to, from, sizeof *to * (size_t)n);
   else {
     for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
@@ -55,7 +55,7 @@ static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t
   const laci_unfold_axis *axis = &u->axis[2];
   if (u->transposed) {
     for (int64_t i = 0; i < n; i++) {
-      const int64_t at = meeting(axis, true, o + i, t);
+      const int64_t at = input_position(axis, true, o + i, t);
       to[i] = at < 0 ? 0 : from[at];
     }
     return;
@@ -67,7 +67,7 @@ static void fill_row(const laci_unfold *u, int64_t t, const float *from, int64_t
   high = high < low ? low : laci_min(high, o + n);
   memset(to, 0, sizeof *to * (size_t)(low - o));
   if (low < high)
-    copy_spread(from + low * axis->stride - before, axis->stride, to + (low - o), high - low);
+    copy_strided(from + low * axis->stride - before, axis->stride, to + (low - o), high - low);
   memset(to + (high - o), 0, sizeof *to * (size_t)(o + n - high));
 }
 
@@ -82,8 +82,8 @@ static void fill_line(const laci_unfold_lines *l, int64_t column, float *line) {
     const int64_t at = l->first + done, o2 = at % axis[2].out, row = at / axis[2].out;
     const int64_t o1 = row % axis[1].out, o0 = row / axis[1].out % axis[0].out;
     const int64_t image = row / axis[1].out / axis[0].out;
-    const int64_t i0 = meeting(&axis[0], u->transposed, o0, t0);
-    const int64_t i1 = meeting(&axis[1], u->transposed, o1, t1);
+    const int64_t i0 = input_position(&axis[0], u->transposed, o0, t0);
+    const int64_t i1 = input_position(&axis[1], u->transposed, o1, t1);
     n = laci_min(axis[2].out - o2, l->n - done);
     if (i0 < 0 || i1 < 0) {
       memset(line + done, 0, sizeof *line * (size_t)n);
@@ -113,9 +113,9 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
       const int64_t at = l->positions[l->first + done + i], o2 = at % axis[2].out;
       const int64_t row = at / axis[2].out, o1 = row % axis[1].out;
       const int64_t o0 = row / axis[1].out % axis[0].out, image = row / axis[1].out / axis[0].out;
-      const int64_t i0 = meeting(&axis[0], u->transposed, o0, t0);
-      const int64_t i1 = meeting(&axis[1], u->transposed, o1, t1);
-      const int64_t i2 = meeting(&axis[2], u->transposed, o2, t2);
+      const int64_t i0 = input_position(&axis[0], u->transposed, o0, t0);
+      const int64_t i1 = input_position(&axis[1], u->transposed, o1, t1);
+      const int64_t i2 = input_position(&axis[2], u->transposed, o2, t2);
       const int64_t channel = (image * u->groups + l->group) * u->channels;
       places[i] = i0 < 0 || i1 < 0 || i2 < 0
                       ? -1
@@ -147,7 +147,7 @@ static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
 void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold_axis *axis = l->unfold->axis;
   const int64_t channels = l->unfold->channels;
-  const bool matrix = laci_unfold_taps(l->unfold) == 1 && positions_of_image(l->unfold) == 1 &&
+  const bool matrix = laci_unfold_n_taps(l->unfold) == 1 && positions_of_image(l->unfold) == 1 &&
                       axis[0].in * axis[1].in * axis[2].in == 1;
   if (l->positions) {
     for (int64_t column = begin, next; column < end; column = next) {

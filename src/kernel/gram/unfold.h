@@ -29,9 +29,9 @@ typedef struct laci_unfold {
   bool transposed;
 } laci_unfold;
 
-int64_t laci_unfold_taps(const laci_unfold *unfold);
-int64_t laci_unfold_columns(const laci_unfold *unfold); /* taps * channels */
-int64_t laci_unfold_positions(const laci_unfold *unfold);
+int64_t laci_unfold_n_taps(const laci_unfold *unfold);
+int64_t laci_unfold_n_columns(const laci_unfold *unfold); /* taps * channels */
+int64_t laci_unfold_n_positions(const laci_unfold *unfold);
 bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b);
 
 /** The input vectors of some positions of one group, transposed: a line for each column of x. */

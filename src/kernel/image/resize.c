@@ -10,4 +10,6 @@ static const laci_image_resize *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_image_resize *laci_image_resize_now(void) { return of_level[laci_cpu()]; }
+const laci_image_resize *laci_image_resize_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}

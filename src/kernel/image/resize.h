@@ -74,6 +74,6 @@ LACI_KERNEL_VARIANTS(LACI_IMAGE_RESIZE_DECLARE)
 #undef LACI_IMAGE_RESIZE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-const laci_image_resize *laci_image_resize_now(void);
+const laci_image_resize *laci_image_resize_variant(void);
 
 #endif

@@ -17,14 +17,14 @@
 /* ---- Horizontal ---- */
 
 /** Loads sixteen bytes of each row. */
-static inline __m256i two_rows(const uint8_t *a, const uint8_t *b) {
+static inline __m256i load_two_rows(const uint8_t *a, const uint8_t *b) {
   __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const void *)a));
   return _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)b), 1);
 }
 
 /** Returns pixels n and n + 1 of both rows in 16 bits, each colour of pixel n next to that of pixel
  * n + 1. */
-static inline __m256i pixels_of(__m256i bytes, int n) {
+static inline __m256i unpack_pixels(__m256i bytes, int n) {
   const char z = -1, at = (char)(3 * n);
   const __m128i order = _mm_setr_epi8(at, z, (char)(at + 3), z, (char)(at + 1), z, (char)(at + 4),
                                       z, (char)(at + 2), z, (char)(at + 5), z, z, z, z, z);
@@ -41,7 +41,7 @@ static inline wide_sums add_wide(wide_sums s, __m256i pixels, const laci_tap_pai
   return (wide_sums){_mm256_add_epi32(s.high, high), _mm256_add_epi32(s.low, low)};
 }
 
-static inline __m256i joined_wide(wide_sums s) {
+static inline __m256i join_wide(wide_sums s) {
   __m256i sum = _mm256_add_epi32(_mm256_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm256_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -62,16 +62,16 @@ static void across_two(const laci_tap_span *spans, int n_spans, const uint8_t *c
     size_t at = (size_t)span->first * 3;
     wide_sums s = {_mm256_setzero_si256(), _mm256_set1_epi32(LACI_TAP_HALF)};
     for (int x = 0; x < span->count; x += LACI_TAP_GROUP, at += (size_t)LACI_TAP_GROUP * 3) {
-      __m256i bytes = two_rows(from[0] + at, from[1] + at);
-      s = add_wide(s, pixels_of(bytes, 0), pair++);
-      s = add_wide(s, pixels_of(bytes, 2), pair++);
+      __m256i bytes = load_two_rows(from[0] + at, from[1] + at);
+      s = add_wide(s, unpack_pixels(bytes, 0), pair++);
+      s = add_wide(s, unpack_pixels(bytes, 2), pair++);
     }
-    store_pixels(joined_wide(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
+    store_pixels(join_wide(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
   }
 }
 
 /** Resizes two rows at a time; if the last row has no neighbour, it is computed twice. */
-static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
+static void resize_across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
   for (int y = 0; y < rows->n; y += 2) {
     size_t first = (size_t)y, second = y + 1 < rows->n ? first + 1 : first;
     const uint8_t *const from[2] = {rows->from + first * rows->from_stride,
@@ -94,7 +94,7 @@ static inline sums add_pair(sums s, __m128i bytes, laci_tap_pair pair) {
   return s;
 }
 
-static inline __m128i joined(sums s) {
+static inline __m128i join_sums(sums s) {
   __m128i sum = _mm_add_epi32(_mm_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -113,7 +113,7 @@ static inline void add_rows(sums s[4], const uint8_t *first, const uint8_t *seco
   s[3] = add_pair(s[3], _mm_unpackhi_epi8(high, zero), pair);
 }
 
-static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
   const uint8_t *top = rows + (size_t)span.first * stride;
   size_t x = 0;
   for (; x + WIDE <= stride; x += WIDE) {
@@ -124,11 +124,11 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
       const uint8_t *row = top + (size_t)y * stride + x;
       add_rows(s, row, row + (both ? stride : 0), span.pairs[y / 2]);
     }
-    __m128i words = _mm_packus_epi32(joined(s[0]), joined(s[1]));
-    __m128i more = _mm_packus_epi32(joined(s[2]), joined(s[3]));
+    __m128i words = _mm_packus_epi32(join_sums(s[0]), join_sums(s[1]));
+    __m128i more = _mm_packus_epi32(join_sums(s[2]), join_sums(s[3]));
     _mm_storeu_si128((void *)(to + x), _mm_packus_epi16(words, more));
   }
-  laci_image_resize_down_each(span, rows, stride, x, to);
+  laci_image_resize_down_plain(span, rows, stride, x, to);
 }
 
 /* ---- Scale ---- */
@@ -137,7 +137,7 @@ enum { PIXELS = 8 };
 
 /** Returns one channel of eight pixels, whose bytes are 0 to 15 in `first` and 8 to 23 in
  * `second`. */
-static inline __m256 channel_of(__m128i first, __m128i second, int c) {
+static inline __m256 unpack_channel(__m128i first, __m128i second, int c) {
   char from_first[16], from_second[16];
   for (int k = 0; k < 16; k++) {
     const int at = 3 * k + c;
@@ -149,46 +149,46 @@ static inline __m256 channel_of(__m128i first, __m128i second, int c) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_or_si128(a, b)));
 }
 
-static inline __m256 mirrored_of(__m256 values) {
+static inline __m256 reverse_lanes(__m256 values) {
   return _mm256_permutevar8x32_ps(values, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
 
 static inline void scale_channel(const laci_image_scale *how, __m256 grey, int c, float *to) {
   __m256 value =
       _mm256_div_ps(_mm256_sub_ps(grey, _mm256_set1_ps(how->mean[c])), _mm256_set1_ps(how->std[c]));
-  _mm256_storeu_ps(to, how->mirrored ? mirrored_of(value) : value);
+  _mm256_storeu_ps(to, how->mirrored ? reverse_lanes(value) : value);
 }
 
-static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                  size_t channel_stride) {
+static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
+                      size_t channel_stride) {
   size_t x = 0;
   for (; x + PIXELS <= width; x += PIXELS) {
     __m128i first = _mm_loadu_si128((const void *)(row + x * 3));
     __m128i second = _mm_loadu_si128((const void *)(row + x * 3 + 8));
     float *at = to + (how->mirrored ? width - PIXELS - x : x);
-    scale_channel(how, channel_of(first, second, 0), 0, at);
+    scale_channel(how, unpack_channel(first, second, 0), 0, at);
     if (how->n_channels == 1) continue;
-    scale_channel(how, channel_of(first, second, 1), 1, at + channel_stride);
-    scale_channel(how, channel_of(first, second, 2), 2, at + 2 * channel_stride);
+    scale_channel(how, unpack_channel(first, second, 1), 1, at + channel_stride);
+    scale_channel(how, unpack_channel(first, second, 2), 2, at + 2 * channel_stride);
   }
-  laci_image_resize_scale_each(how, row, width, x, to, channel_stride);
+  laci_image_resize_scale_plain(how, row, width, x, to, channel_stride);
 }
 
 #else
 
-static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
-  laci_image_resize_across_each(spans, n_spans, rows);
+static void resize_across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
+  laci_image_resize_across_plain(spans, n_spans, rows);
 }
 
-static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
-  laci_image_resize_down_each(span, rows, stride, 0, to);
+static void resize_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+  laci_image_resize_down_plain(span, rows, stride, 0, to);
 }
 
-static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                  size_t channel_stride) {
-  laci_image_resize_scale_each(how, row, width, 0, to, channel_stride);
+static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
+                      size_t channel_stride) {
+  laci_image_resize_scale_plain(how, row, width, 0, to, channel_stride);
 }
 
 #endif
 
-const laci_image_resize LACI_VARIANT(laci_image_resize) = {across, down, scale};
+const laci_image_resize LACI_VARIANT(laci_image_resize) = {resize_across, resize_down, scale_row};

@@ -103,7 +103,7 @@ static void make_buffers(void *library, int n) {
   for (int at = 0; at < n; at++) give(buffers[at]);
 }
 
-static void tell_version(void) {
+static void set_version(void) {
   const char *config = blas.openblas_get_config(); /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
   const char *number = strchr(config, ' ');
   const int length = number ? (int)(number - config + 1 + (long)strcspn(number + 1, " ")) : 0;
@@ -112,7 +112,7 @@ static void tell_version(void) {
 }
 
 /* Loads the library. Returns NULL if it can be called, or else a text that says why not. */
-static const char *load(void) {
+static const char *load_library(void) {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   const int n = processors < 1 ? 1 : processors < MOST_BUFFERS ? (int)processors : MOST_BUFFERS;
   /* Two more buffers for the library's code and data, and one that another thread of ours may
@@ -123,7 +123,7 @@ static const char *load(void) {
   if (!find_all(library)) return "a function is missing";
   if (strstr(blas.openblas_get_config(), "USE64BITINT"))
     return "its integers have 64 bits, wanted 32";
-  tell_version();
+  set_version();
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
   find_openmp(library);
@@ -131,22 +131,22 @@ static const char *load(void) {
   return NULL;
 }
 
-static void look(void) {
-  const char *why = load();
+static void find_library(void) {
+  const char *why = load_library();
   loaded = !why;
   if (why)
     laci_log(LAC_LOG_WARNING, "OpenBLAS: %s; calibration takes several times as long without it",
              why);
 }
 
-static int enter(void) {
+static int begin_call(void) {
   if (parallel == SERIAL) pthread_mutex_lock(&lock);
   const int threads = max_threads ? max_threads() : 1;
   if (threads != 1) set_threads(1);
   return threads;
 }
 
-static void leave(int threads) {
+static void end_call(int threads) {
   if (threads != 1) set_threads(threads);
   if (parallel == SERIAL) pthread_mutex_unlock(&lock);
 }
@@ -158,38 +158,38 @@ static enum CBLAS_TRANSPOSE transpose_flag(bool transposed) {
 }
 
 static void product(const laci_linear_operands *p) {
-  const int threads = enter();
+  const int threads = begin_call();
   blas.cblas_dgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  leave(threads);
+  end_call(threads);
 }
 
 static void product_f32(const laci_linear_operands_f32 *p) {
-  const int threads = enter();
+  const int threads = begin_call();
   blas.cblas_sgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  leave(threads);
+  end_call(threads);
 }
 
 /* LAPACK's columns are our rows: our lower triangle is LAPACK's upper one. */
 static int cholesky(double *a, int n, int lda) {
   int info = 0;
-  const int threads = enter();
+  const int threads = begin_call();
   blas.dpotrf_("U", &n, a, &lda, &info);
-  leave(threads);
+  end_call(threads);
   return info;
 }
 
 static int cholesky_f32(float *a, int n, int lda) {
   int info = 0;
-  const int threads = enter();
+  const int threads = begin_call();
   blas.spotrf_("U", &n, a, &lda, &info);
-  leave(threads);
+  end_call(threads);
   return info;
 }
 
-static void solve_with(const laci_linear_sides *s, enum CBLAS_TRANSPOSE transpose) {
-  const int threads = enter();
+static void solve_with(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE transpose) {
+  const int threads = begin_call();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -197,11 +197,12 @@ static void solve_with(const laci_linear_sides *s, enum CBLAS_TRANSPOSE transpos
     blas.cblas_dtrsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  leave(threads);
+  end_call(threads);
 }
 
-static void solve_with_f32(const laci_linear_sides_f32 *s, enum CBLAS_TRANSPOSE transpose) {
-  const int threads = enter();
+static void solve_with_f32(const laci_linear_solve_operands_f32 *s,
+                           enum CBLAS_TRANSPOSE transpose) {
+  const int threads = begin_call();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -209,18 +210,20 @@ static void solve_with_f32(const laci_linear_sides_f32 *s, enum CBLAS_TRANSPOSE 
     blas.cblas_strsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  leave(threads);
+  end_call(threads);
 }
 
-static void solve_transposed(const laci_linear_sides *s) { solve_with(s, CblasTrans); }
-static void solve(const laci_linear_sides *s) { solve_with(s, CblasNoTrans); }
-static void solve_transposed_f32(const laci_linear_sides_f32 *s) { solve_with_f32(s, CblasTrans); }
-static void solve_f32(const laci_linear_sides_f32 *s) { solve_with_f32(s, CblasNoTrans); }
+static void solve_transposed(const laci_linear_solve_operands *s) { solve_with(s, CblasTrans); }
+static void solve(const laci_linear_solve_operands *s) { solve_with(s, CblasNoTrans); }
+static void solve_transposed_f32(const laci_linear_solve_operands_f32 *s) {
+  solve_with_f32(s, CblasTrans);
+}
+static void solve_f32(const laci_linear_solve_operands_f32 *s) { solve_with_f32(s, CblasNoTrans); }
 
-static void symmetric_times(const double *a, int n, const double *x, double *y) {
-  const int threads = enter();
+static void symmetric_multiply(const double *a, int n, const double *x, double *y) {
+  const int threads = begin_call();
   blas.cblas_dsymv(ROWS, LOWER, n, 1, a, n, x, 1, 0, y, 1);
-  leave(threads);
+  end_call(threads);
 }
 
 const laci_linear_backend *laci_linear_blas(void) {
@@ -234,8 +237,8 @@ const laci_linear_backend *laci_linear_blas(void) {
       .solve = solve,
       .solve_transposed_f32 = solve_transposed_f32,
       .solve_f32 = solve_f32,
-      .symmetric_times = symmetric_times,
+      .symmetric_times = symmetric_multiply,
   };
-  (void)pthread_once(&looked, look);
+  (void)pthread_once(&looked, find_library);
   return loaded ? &backend : &laci_linear_plain;
 }

@@ -27,12 +27,12 @@ static const laci_linear_backend *backend(void) {
                                                                : laci_linear_blas();
 }
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int smaller_of(int a, int b) { return a < b ? a : b; }
 
 typedef laci_linear_operands double_operands;
 typedef laci_linear_operands_f32 float_operands;
-typedef laci_linear_sides double_sides;
-typedef laci_linear_sides_f32 float_sides;
+typedef laci_linear_solve_operands double_solve_operands;
+typedef laci_linear_solve_operands_f32 float_solve_operands;
 
 #define REAL double
 #define OF(name) double_##name
@@ -52,7 +52,7 @@ typedef laci_linear_sides_f32 float_sides;
 
 const char *laci_linear_name(void) { return backend()->name(); }
 
-void laci_linear_be_plain(bool plain) { atomic_store(&be_plain, plain); }
+void laci_linear_use_plain(bool plain) { atomic_store(&be_plain, plain); }
 
 void laci_linear_product(laci_pool *pool, const laci_linear_operands *operands) {
   double_multiply(pool, operands);
@@ -62,19 +62,19 @@ void laci_linear_product_f32(laci_pool *pool, const laci_linear_operands_f32 *op
   float_multiply(pool, operands);
 }
 
-int laci_linear_cholesky(laci_pool *pool, double *a, int n) { return double_factorise(pool, a, n); }
+int laci_linear_cholesky(laci_pool *pool, double *a, int n) { return double_factorize(pool, a, n); }
 
 int laci_linear_cholesky_f32(laci_pool *pool, float *a, int n) {
-  return float_factorise(pool, a, n);
+  return float_factorize(pool, a, n);
 }
 
 void laci_linear_cholesky_solve(laci_pool *pool, const double *l, int n, double *b, int rows) {
-  laci_linear_sides all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
+  laci_linear_solve_operands all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
   if (n > 0) laci_pool_for(pool, laci_ceil_div(rows, SIDES), 1, double_solve_rows, &all);
 }
 
 void laci_linear_cholesky_solve_f32(laci_pool *pool, const float *l, int n, float *b, int rows) {
-  laci_linear_sides_f32 all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
+  laci_linear_solve_operands_f32 all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
   if (n > 0) laci_pool_for(pool, laci_ceil_div(rows, SIDES), 1, float_solve_rows, &all);
 }
 
@@ -91,12 +91,12 @@ static void invert_rows(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) {
     const int first = (int)at * SIDES;
     const int64_t corner = (int64_t)first * all->n + first;
-    const laci_linear_sides sides = {.l = all->l + corner,
-                                     .b = all->inverse + corner,
-                                     .n = all->n - first,
-                                     .ldl = all->n,
-                                     .rows = least(SIDES, all->n - first),
-                                     .ldb = all->n};
+    const laci_linear_solve_operands sides = {.l = all->l + corner,
+                                              .b = all->inverse + corner,
+                                              .n = all->n - first,
+                                              .ldl = all->n,
+                                              .rows = smaller_of(SIDES, all->n - first),
+                                              .ldb = all->n};
     for (int i = 0; i < sides.rows; i++) {
       double *row = sides.b + (int64_t)i * all->n;
       memset(row, 0, sizeof *row * (size_t)sides.n);
@@ -115,6 +115,6 @@ void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *invers
   }
 }
 
-void laci_linear_symmetric_times(const double *a, int n, const double *x, double *y) {
+void laci_linear_symmetric_multiply(const double *a, int n, const double *x, double *y) {
   if (n > 0) backend()->symmetric_times(a, n, x, y);
 }

@@ -52,10 +52,10 @@ void laci_linear_cholesky_solve_f32(laci_pool *pool, const float *l, int n, floa
 void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse);
 
 /** Computes y [n] = A x for a symmetric A; reads its lower triangle alone. */
-void laci_linear_symmetric_times(const double *a, int n, const double *x, double *y);
+void laci_linear_symmetric_multiply(const double *a, int n, const double *x, double *y);
 
 /** For tests. true: use our own plain code from now on; false: use OpenBLAS again, if it is built
  * in. */
-void laci_linear_be_plain(bool plain);
+void laci_linear_use_plain(bool plain);
 
 #endif

@@ -7,17 +7,17 @@
 
 /** The operands of a triangular solve: lower triangular factors l [n, n], rows ldl apart; b [rows,
  * n], rows ldb apart. */
-typedef struct laci_linear_sides {
+typedef struct laci_linear_solve_operands {
   const double *l;
   double *b;
   int n, ldl, rows, ldb;
-} laci_linear_sides;
+} laci_linear_solve_operands;
 
-typedef struct laci_linear_sides_f32 {
+typedef struct laci_linear_solve_operands_f32 {
   const float *l;
   float *b;
   int n, ldl, rows, ldb;
-} laci_linear_sides_f32;
+} laci_linear_solve_operands_f32;
 
 typedef struct laci_linear_backend {
   const char *(*name)(void);
@@ -27,10 +27,10 @@ typedef struct laci_linear_backend {
   int (*cholesky_f32)(float *a, int n, int lda);
   /** solve_transposed replaces rows x by x L'^-1, which computes columns below a diagonal block L
    * of a Cholesky factor. solve replaces rows x by x L^-1. */
-  void (*solve_transposed)(const laci_linear_sides *s);
-  void (*solve)(const laci_linear_sides *s);
-  void (*solve_transposed_f32)(const laci_linear_sides_f32 *s);
-  void (*solve_f32)(const laci_linear_sides_f32 *s);
+  void (*solve_transposed)(const laci_linear_solve_operands *s);
+  void (*solve)(const laci_linear_solve_operands *s);
+  void (*solve_transposed_f32)(const laci_linear_solve_operands_f32 *s);
+  void (*solve_f32)(const laci_linear_solve_operands_f32 *s);
   void (*symmetric_times)(const double *a, int n, const double *x, double *y);
 } laci_linear_backend;
 

@@ -8,12 +8,12 @@
 
 enum { DEPTH = 64, WIDTH = 128 };
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int smaller_of(int a, int b) { return a < b ? a : b; }
 
 typedef laci_linear_operands double_operands;
 typedef laci_linear_operands_f32 float_operands;
-typedef laci_linear_sides double_sides;
-typedef laci_linear_sides_f32 float_sides;
+typedef laci_linear_solve_operands double_solve_operands;
+typedef laci_linear_solve_operands_f32 float_solve_operands;
 
 #define REAL double
 #define ROOT sqrt
@@ -31,7 +31,7 @@ typedef laci_linear_sides_f32 float_sides;
 #undef ROOT
 #undef OF
 
-static void symmetric_times(const double *a, int n, const double *x, double *y) {
+static void symmetric_multiply(const double *a, int n, const double *x, double *y) {
   for (int i = 0; i < n; i++) {
     const double *row = a + (int64_t)i * n;
     double sum = row[i] * x[i];
@@ -55,5 +55,5 @@ const laci_linear_backend laci_linear_plain = {
     .solve = double_solve,
     .solve_transposed_f32 = float_solve_transposed,
     .solve_f32 = float_solve,
-    .symmetric_times = symmetric_times,
+    .symmetric_times = symmetric_multiply,
 };

@@ -10,4 +10,4 @@ static const laci_update_kernels *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_update_kernels *laci_update(void) { return of_level[laci_cpu()]; }
+const laci_update_kernels *laci_update_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -50,6 +50,6 @@ LACI_KERNEL_VARIANTS(LACI_UPDATE_DECLARE)
 #undef LACI_UPDATE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-const laci_update_kernels *laci_update(void);
+const laci_update_kernels *laci_update_variant(void);
 
 #endif

@@ -43,12 +43,12 @@ static void adam(const laci_adam_rule *rule, float *restrict w, const float *res
 
 /* Masks by bits: a product with 0 would keep NaN, and compilers make a branch of a choice between
  * floats. */
-static void mask(float *restrict x, const uint8_t *restrict kept, size_t n) {
+static void apply_mask(float *restrict x, const uint8_t *restrict kept, size_t n) {
   uint32_t __attribute__((may_alias)) *bits = (void *)x;
   for (size_t i = 0; i < n; i++) bits[i] &= kept[i] ? UINT32_MAX : 0;
 }
 
-static double squares(const float *x, size_t n) {
+static double sum_squares(const float *x, size_t n) {
   double lane[LANES] = {0};
   size_t whole = n - n % LANES;
   for (size_t i = 0; i < whole; i += LANES) {
@@ -62,4 +62,4 @@ static double squares(const float *x, size_t n) {
 }
 
 const laci_update_kernels LACI_VARIANT(laci_update) = {
-    .sgd = sgd, .adam = adam, .mask = mask, .squares = squares};
+    .sgd = sgd, .adam = adam, .mask = apply_mask, .squares = sum_squares};

@@ -14,13 +14,13 @@ static const laci_peak_kernel of_level[] = {
 
 laci_peak_kernel laci_peak_f32(void) {
 #if defined(__x86_64__)
-  if (laci_cpu() == LACI_CPU_AVX2 && laci_cpu_has_avx512f())
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX2 && laci_cpu_has_avx512f())
     return (laci_peak_kernel){"avx512 f32", laci_peak_f32_avx512f};
 #endif
-  return of_level[laci_cpu()];
+  return of_level[laci_cpu_level_in_force()];
 }
 
-uint64_t laci_peak_read(const uint64_t *words, size_t n) {
+uint64_t laci_peak_read_memory(const uint64_t *words, size_t n) {
   uint64_t strands[STRANDS] = {0}, all = 0;
   size_t at = 0;
   for (; at + STRANDS <= n; at += STRANDS) {

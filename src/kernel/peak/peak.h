@@ -37,6 +37,6 @@ laci_peak_kernel laci_peak_bf16(void);
 
 /** Reads n words, aligned to 64 bytes, in ascending order; returns their exclusive or. It is plain
  * C: even scalar loads are several times faster than the memory. */
-uint64_t laci_peak_read(const uint64_t *words, size_t n);
+uint64_t laci_peak_read_memory(const uint64_t *words, size_t n);
 
 #endif

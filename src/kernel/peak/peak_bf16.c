@@ -33,7 +33,7 @@ __attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t iterat
 }
 
 laci_peak_kernel laci_peak_bf16(void) {
-  bool has = laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+  bool has = laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
   return has ? (laci_peak_kernel){"avx512 bf16", pairs} : (laci_peak_kernel){"none", NULL};
 }
 

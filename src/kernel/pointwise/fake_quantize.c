@@ -10,4 +10,4 @@ static laci_fake_quantize *const of_level[] = {
 #undef VARIANT
 };
 
-laci_fake_quantize *laci_fake_quantize_now(void) { return of_level[laci_cpu()]; }
+laci_fake_quantize *laci_fake_quantize_variant(void) { return of_level[laci_cpu_level_in_force()]; }

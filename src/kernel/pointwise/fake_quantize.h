@@ -36,6 +36,6 @@ LACI_KERNEL_VARIANTS(LACI_FAKE_QUANTIZE_DECLARE)
 #undef LACI_FAKE_QUANTIZE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_fake_quantize *laci_fake_quantize_now(void);
+laci_fake_quantize *laci_fake_quantize_variant(void);
 
 #endif

@@ -10,4 +10,6 @@ static laci_pointwise_apply *const of_level[] = {
 #undef VARIANT
 };
 
-laci_pointwise_apply *laci_pointwise_apply_now(void) { return of_level[laci_cpu()]; }
+laci_pointwise_apply *laci_pointwise_apply_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}

@@ -41,6 +41,6 @@ LACI_KERNEL_VARIANTS(LACI_POINTWISE_DECLARE)
 #undef LACI_POINTWISE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_pointwise_apply *laci_pointwise_apply_now(void);
+laci_pointwise_apply *laci_pointwise_apply_variant(void);
 
 #endif

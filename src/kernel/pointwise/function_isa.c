@@ -45,7 +45,7 @@ INLINE lanes fma_of(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes all(float x) { return (lanes){0} + x; }
+INLINE lanes broadcast(float x) { return (lanes){0} + x; }
 INLINE lanes choose(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
@@ -57,7 +57,7 @@ INLINE lanes at_least(float low, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_max_ps(_mm256_set1_ps(low), (__m256)x);
 #else
-  return choose(low > x, all(low), x);
+  return choose(low > x, broadcast(low), x);
 #endif
 }
 INLINE lanes at_most(float high, lanes x) {
@@ -66,12 +66,12 @@ INLINE lanes at_most(float high, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_min_ps(_mm256_set1_ps(high), (__m256)x);
 #else
-  return choose(high < x, all(high), x);
+  return choose(high < x, broadcast(high), x);
 #endif
 }
 INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
 /* Returns `yes` where x has its sign bit set, otherwise `no`. */
-INLINE lanes by_sign(lanes x, lanes yes, lanes no) {
+INLINE lanes select_by_sign(lanes x, lanes yes, lanes no) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   return (lanes)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)x);
 #else
@@ -80,49 +80,56 @@ INLINE lanes by_sign(lanes x, lanes yes, lanes no) {
 }
 
 INLINE lanes polynomial(const float *factors, int n, lanes x) {
-  lanes sum = all(factors[0]);
-  for (int at = 1; at < n; at++) sum = fma_of(sum, x, all(factors[at]));
+  lanes sum = broadcast(factors[0]);
+  for (int at = 1; at < n; at++) sum = fma_of(sum, x, broadcast(factors[at]));
   return sum;
 }
 
 /* Returns exp(r) - 1, and sets *n to n shifted to the exponent; for NaN, n is arbitrary. */
-INLINE lanes reduced(lanes x, words *n) {
+INLINE lanes exp_minus_1_reduced(lanes x, words *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
-  const lanes shifted = fma_of(x, all(1.44269504F), all(magic)), whole = shifted - magic;
+  const lanes shifted = fma_of(x, broadcast(1.44269504F), broadcast(magic)),
+              whole = shifted - magic;
   /* ln 2 in two parts; the first has so few digits that its multiples are exact. */
-  const lanes r = fma_of(whole, all(-1.42860677e-6F), fma_of(whole, all(-0.693145752F), x));
+  const lanes r =
+      fma_of(whole, broadcast(-1.42860677e-6F), fma_of(whole, broadcast(-0.693145752F), x));
   *n = (words)shifted << 23;
   return fma_of(r * r, polynomial(factors, 5, r), r);
 }
 
 /* Returns exp(-z) for z >= 0; 0 where the result would be denormal. */
-INLINE lanes falling(lanes z) {
+INLINE lanes exp_of_minus(lanes z) {
   const float most = 86.9F;
   words n;
-  const lanes part = reduced(-at_most(most, z), &n) + 1.0F;
-  return (lanes)((ints)(part * (lanes)((words)all(1) + n)) & ~(z > most));
+  const lanes part = exp_minus_1_reduced(-at_most(most, z), &n) + 1.0F;
+  return (lanes)((ints)(part * (lanes)((words)broadcast(1) + n)) & ~(z > most));
 }
 
 /* Returns exp(-z - rest) for a tiny `rest`. */
-INLINE lanes falling_more(lanes z, lanes rest) {
-  const lanes e = falling(z);
+INLINE lanes exp_of_minus_sum(lanes z, lanes rest) {
+  const lanes e = exp_of_minus(z);
   return fma_of(e, -rest, e);
 }
 
 /* Returns exp(x) - 1 for x <= 0. */
-INLINE lanes falling_less_1(lanes x) {
+INLINE lanes exp_minus_1(lanes x) {
   words n;
-  const lanes part = reduced(at_least(-30, x), &n), power = (lanes)((words)all(1) + n);
+  const lanes part = exp_minus_1_reduced(at_least(-30, x), &n),
+              power = (lanes)((words)broadcast(1) + n);
   return fma_of(power, part, power - 1.0F);
 }
 
 /* Returns 1 / (1 + exp(-x)) from e = exp(-|x|). */
-INLINE lanes logistic_of(lanes x, lanes e) { return by_sign(x, e, all(1)) / (e + 1.0F); }
+INLINE lanes logistic_from_exp(lanes x, lanes e) {
+  return select_by_sign(x, e, broadcast(1)) / (e + 1.0F);
+}
 
 /* Returns x * gate, but 0 where the gate is 0, even for an infinite x. */
-INLINE lanes gated(lanes x, lanes gate) { return choose(gate == 0.0F, all(0), x * gate); }
+INLINE lanes multiply_by_gate(lanes x, lanes gate) {
+  return choose(gate == 0.0F, broadcast(0), x * gate);
+}
 
 /* ---- The functions ---- */
 
@@ -131,39 +138,41 @@ INLINE lanes relu(const laci_pointwise *f, lanes x) {
 }
 
 INLINE lanes elu(const laci_pointwise *f, lanes x) {
-  return choose(x > 0.0F, x, falling_less_1(x) * f->alpha);
+  return choose(x > 0.0F, x, exp_minus_1(x) * f->alpha);
 }
 
 INLINE lanes logistic(const laci_pointwise *f, lanes x) {
   (void)f;
-  return logistic_of(x, falling(magnitude(x)));
+  return logistic_from_exp(x, exp_of_minus(magnitude(x)));
 }
 
 INLINE lanes hyperbolic_tangent(const laci_pointwise *f, lanes x) {
   (void)f;
-  const lanes e = falling_less_1(magnitude(x) * -2.0F), y = e / (e + 2.0F);
-  return by_sign(x, y, -y);
+  const lanes e = exp_minus_1(magnitude(x) * -2.0F), y = e / (e + 2.0F);
+  return select_by_sign(x, y, -y);
 }
 
 INLINE lanes linear(const laci_pointwise *f, lanes x) {
-  return fma_of(all(f->alpha), x, all(f->beta));
+  return fma_of(broadcast(f->alpha), x, broadcast(f->beta));
 }
 
 /* Swish with alpha = 1; x is clamped, so that it is never -inf. */
 INLINE lanes silu(const laci_pointwise *f, lanes x) {
   (void)f;
   x = at_least(-FLT_MAX, x);
-  return x * logistic_of(x, falling(magnitude(x)));
+  return x * logistic_from_exp(x, exp_of_minus(magnitude(x)));
 }
 
 INLINE lanes swish(const laci_pointwise *f, lanes x) {
-  const lanes alpha = all(f->alpha), product = alpha * x, z = at_most(128, magnitude(product));
-  const lanes lost = choose(z < 128.0F, fma_of(alpha, x, -product), all(0));
-  return gated(x, logistic_of(product, falling_more(z, by_sign(product, -lost, lost))));
+  const lanes alpha = broadcast(f->alpha), product = alpha * x,
+              z = at_most(128, magnitude(product));
+  const lanes lost = choose(z < 128.0F, fma_of(alpha, x, -product), broadcast(0));
+  return multiply_by_gate(
+      x, logistic_from_exp(product, exp_of_minus_sum(z, select_by_sign(product, -lost, lost))));
 }
 
 INLINE lanes hardswish(const laci_pointwise *f, lanes x) {
-  return gated(x, at_most(1, at_least(0, linear(f, x))));
+  return multiply_by_gate(x, at_most(1, at_least(0, linear(f, x))));
 }
 
 /* Returns x times the normal distribution function of x; 1 minus that function at z is exp(-z^2 /
@@ -174,9 +183,9 @@ INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
                                   1.19815655e-1F,  1.39864311e-1F,  1.39621258e-1F};
   (void)f;
   const lanes z = at_most(15, magnitude(x)), square = z * z, lost = fma_of(z, z, -square);
-  const lanes t = 1.0F / fma_of(z, all(0.35F), all(1));
-  const lanes above = falling_more(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
-  return gated(x, by_sign(x, above, 1.0F - above));
+  const lanes t = 1.0F / fma_of(z, broadcast(0.35F), broadcast(1));
+  const lanes above = exp_of_minus_sum(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
+  return multiply_by_gate(x, select_by_sign(x, above, 1.0F - above));
 }
 
 /* Uses (1 + tanh(u)) / 2 = logistic(2 u), with 2 u = z (a + b z^2). */
@@ -185,15 +194,15 @@ INLINE lanes gelu_tanh(const laci_pointwise *f, lanes x) {
   const float b = 7.13548139e-2F, b_rest = 2.3988324e-9F;
   (void)f;
   const lanes z = at_most(15, magnitude(x)), square = z * z;
-  const lanes cubic = square * b, cubic_lost = fma_of(square, all(b), -cubic);
+  const lanes cubic = square * b, cubic_lost = fma_of(square, broadcast(b), -cubic);
   const lanes sum = cubic + a, of_a = sum - cubic;
   const lanes sum_lost = (cubic - (sum - of_a)) + (a - of_a);
   const lanes square_lost = fma_of(z, z, -square);
-  const lanes lost =
-      fma_of(square_lost, all(b), sum_lost + cubic_lost) + fma_of(square, all(b_rest), all(a_rest));
+  const lanes lost = fma_of(square_lost, broadcast(b), sum_lost + cubic_lost) +
+                     fma_of(square, broadcast(b_rest), broadcast(a_rest));
   const lanes product = z * sum;
-  const lanes e = falling_more(product, fma_of(z, lost, fma_of(z, sum, -product)));
-  return gated(x, logistic_of(x, e));
+  const lanes e = exp_of_minus_sum(product, fma_of(z, lost, fma_of(z, sum, -product)));
+  return multiply_by_gate(x, logistic_from_exp(x, e));
 }
 
 INLINE lanes clip(const laci_pointwise *f, lanes x) {
@@ -213,7 +222,7 @@ INLINE void run(function *of, const laci_pointwise *f, float *x, int64_t n) {
     memcpy(x + at, &v, sizeof v);
   }
   if (at == n) return;
-  v = all(0);
+  v = broadcast(0);
   memcpy(&v, x + at, (size_t)(n - at) * sizeof *x);
   v = of(f, v);
   memcpy(x + at, &v, (size_t)(n - at) * sizeof *x);

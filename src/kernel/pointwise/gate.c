@@ -10,4 +10,4 @@ static laci_gate *const of_level[] = {
 #undef VARIANT
 };
 
-laci_gate *laci_gate_now(void) { return of_level[laci_cpu()]; }
+laci_gate *laci_gate_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -24,6 +24,6 @@ LACI_KERNEL_VARIANTS(LACI_GATE_DECLARE)
 #undef LACI_GATE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_gate *laci_gate_now(void);
+laci_gate *laci_gate_variant(void);
 
 #endif

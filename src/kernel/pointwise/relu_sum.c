@@ -10,4 +10,4 @@ static const laci_relu_sum *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_relu_sum *laci_relu_sum_now(void) { return of_level[laci_cpu()]; }
+const laci_relu_sum *laci_relu_sum_variant(void) { return of_level[laci_cpu_level_in_force()]; }

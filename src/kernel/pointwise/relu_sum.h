@@ -27,6 +27,6 @@ LACI_KERNEL_VARIANTS(LACI_RELU_SUM_DECLARE)
 #undef LACI_RELU_SUM_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-const laci_relu_sum *laci_relu_sum_now(void);
+const laci_relu_sum *laci_relu_sum_variant(void);
 
 #endif

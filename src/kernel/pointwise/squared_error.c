@@ -10,4 +10,6 @@ static const laci_squared_error *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_squared_error *laci_squared_error_now(void) { return of_level[laci_cpu()]; }
+const laci_squared_error *laci_squared_error_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}

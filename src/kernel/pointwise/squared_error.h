@@ -30,6 +30,6 @@ LACI_KERNEL_VARIANTS(LACI_SQUARED_ERROR_DECLARE)
 #undef LACI_SQUARED_ERROR_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-const laci_squared_error *laci_squared_error_now(void);
+const laci_squared_error *laci_squared_error_variant(void);
 
 #endif

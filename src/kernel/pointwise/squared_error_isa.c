@@ -25,7 +25,7 @@ static inline void add_lanes(lanes *l, const float *x, const float *t, int n) {
   for (int i = 0; i < n; i++) l->energy[i] += (double)t[i] * (double)t[i];
 }
 
-static inline void end_lanes(const lanes *l, double sums[2]) {
+static inline void sum_lanes(const lanes *l, double sums[2]) {
   sums[0] = sums[1] = 0;
   for (int i = 0; i < LANES; i++) {
     sums[0] += l->error[i];
@@ -38,7 +38,7 @@ static void sum_f32(const float *x, const float *t, int64_t n, double sums[2]) {
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) add_lanes(&l, x + at, t + at, LANES);
   add_lanes(&l, x + at, t + at, (int)(n - at));
-  end_lanes(&l, sums);
+  sum_lanes(&l, sums);
 }
 
 static inline void widen(const uint16_t *from, int n, float *to) {
@@ -57,20 +57,20 @@ static void sum_bf16(const uint16_t *x, const uint16_t *t, int64_t n, double sum
   widen(x + at, (int)(n - at), a);
   widen(t + at, (int)(n - at), b);
   add_lanes(&l, a, b, (int)(n - at));
-  end_lanes(&l, sums);
+  sum_lanes(&l, sums);
 }
 
-static void slope_f32(const float *x, const float *t, float factor, int64_t n, float *to) {
+static void gradient_f32(const float *x, const float *t, float factor, int64_t n, float *to) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) to[i] = factor * (x[i] - t[i]);
 }
 
-static void slope_bf16(const uint16_t *x, const uint16_t *t, float factor, int64_t n,
-                       uint16_t *to) {
+static void gradient_bf16(const uint16_t *x, const uint16_t *t, float factor, int64_t n,
+                          uint16_t *to) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++)
     to[i] = laci_bf16_round(factor * (laci_bf16_value(x[i]) - laci_bf16_value(t[i])));
 }
 
-const laci_squared_error LACI_VARIANT(laci_squared_error) = {sum_f32, sum_bf16, slope_f32,
-                                                             slope_bf16};
+const laci_squared_error LACI_VARIANT(laci_squared_error) = {sum_f32, sum_bf16, gradient_f32,
+                                                             gradient_bf16};

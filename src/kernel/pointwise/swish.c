@@ -10,4 +10,4 @@ static laci_swish *const of_level[] = {
 #undef VARIANT
 };
 
-laci_swish *laci_swish_now(void) { return of_level[laci_cpu()]; }
+laci_swish *laci_swish_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -23,6 +23,6 @@ LACI_KERNEL_VARIANTS(LACI_SWISH_DECLARE)
 #undef LACI_SWISH_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_swish *laci_swish_now(void);
+laci_swish *laci_swish_variant(void);
 
 #endif

@@ -30,7 +30,7 @@ static const float factors[] = {1.32764640e-3F, 9.67554127e-3F, 5.55071330e-2F,
 
 #if defined(__AVX512F__)
 
-INLINE lanes of(lanes x) {
+INLINE lanes swish_of(lanes x) {
   __m512 t = (__m512)(x * -log2_e);
   __mmask16 vanishes = _mm512_cmp_ps_mask(t, _mm512_set1_ps(highest), _CMP_GT_OQ);
   t = _mm512_max_ps(_mm512_set1_ps(lowest), t); /* if t is NaN, the result is NaN, the second
@@ -63,7 +63,7 @@ INLINE lanes choose(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
-INLINE lanes of(lanes x) {
+INLINE lanes swish_of(lanes x) {
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes t = x * -log2_e, p = (lanes){0} + factors[0];
   ints vanishes = t > highest;
@@ -82,12 +82,12 @@ void LACI_VARIANT(laci_swish)(float *x, int64_t n) {
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) {
     memcpy(&v, x + at, sizeof v);
-    v = of(v);
+    v = swish_of(v);
     memcpy(x + at, &v, sizeof v);
   }
   if (at == n) return;
   v = (lanes){0};
   memcpy(&v, x + at, (size_t)(n - at) * sizeof *x);
-  v = of(v);
+  v = swish_of(v);
   memcpy(x + at, &v, (size_t)(n - at) * sizeof *x);
 }

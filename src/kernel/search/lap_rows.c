@@ -10,4 +10,4 @@ static const laci_lap_rows *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_lap_rows *laci_lap_rows_now(void) { return of_level[laci_cpu()]; }
+const laci_lap_rows *laci_lap_rows_variant(void) { return of_level[laci_cpu_level_in_force()]; }

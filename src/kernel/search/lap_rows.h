@@ -16,10 +16,10 @@ enum { LACI_LAP_LANES = 16 };
 
 /** The two smallest reduced costs of a row. at: the index of the smallest, the lowest index if
  * several are equal. */
-typedef struct laci_two_least {
+typedef struct laci_two_smallest {
   int32_t least, second;
   int at;
-} laci_two_least;
+} laci_two_smallest;
 
 /** The state of a shortest-path search (Dijkstra) from an unassigned row: for each column its
  * distance so far, and the row before it on the path. */
@@ -38,7 +38,7 @@ typedef struct laci_lap_offer {
 
 typedef struct laci_lap_rows {
   /** Returns the two smallest values of row[j] - price[j]. */
-  laci_two_least (*two_least)(const int32_t *row, const int32_t *price, int n);
+  laci_two_smallest (*two_least)(const int32_t *row, const int32_t *price, int n);
   /** Returns the smallest value of row[j] - price[j]. */
   int32_t (*least)(const int32_t *row, const int32_t *price, int n);
   /** For every column j, with x = offer->row[j] - offer->shift: where x < least[j], sets least[j] =
@@ -54,6 +54,6 @@ LACI_KERNEL_VARIANTS(LACI_LAP_ROWS_DECLARE)
 #undef LACI_LAP_ROWS_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). Callable from any thread. */
-const laci_lap_rows *laci_lap_rows_now(void);
+const laci_lap_rows *laci_lap_rows_variant(void);
 
 #endif

@@ -24,10 +24,10 @@ typedef int32_t lanes __attribute__((vector_size(4 * LANES)));
 
 static const int32_t lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-static int32_t least_of(const lanes *x) {
-  int32_t least = INT32_MAX;
-  for (int k = 0; k < LANES; k++) least = (*x)[k] < least ? (*x)[k] : least;
-  return least;
+static int32_t smallest_lane(const lanes *x) {
+  int32_t smallest = INT32_MAX;
+  for (int k = 0; k < LANES; k++) smallest = (*x)[k] < smallest ? (*x)[k] : smallest;
+  return smallest;
 }
 
 /* Returns the lowest index of an element that equals `value`, among the lanes that hold it; `step`
@@ -38,38 +38,38 @@ static int first_index(const lanes *x, const lanes *step, int32_t value) {
   index += *step * LANES;
   lanes equal = *x == value;
   index = CHOOSE(equal, index, (lanes){0} + INT32_MAX);
-  return least_of(&index);
+  return smallest_lane(&index);
 }
 
-static laci_two_least two_least(const int32_t *row, const int32_t *price, int n) {
+static laci_two_smallest two_smallest(const int32_t *row, const int32_t *price, int n) {
   lanes r, p, step = {0}, at = {0};
   LOAD(r, row);
   LOAD(p, price);
-  lanes least = r - p, second = least - least + INT32_MAX;
+  lanes smallest = r - p, second = smallest - smallest + INT32_MAX;
   for (int j = LANES; j < n; j += LANES) {
     LOAD(r, row + j);
     LOAD(p, price + j);
     step += 1;
-    lanes x = r - p, lower = x < least;
-    lanes other = CHOOSE(lower, least, x); /* the larger of both */
+    lanes x = r - p, lower = x < smallest;
+    lanes other = CHOOSE(lower, smallest, x); /* the larger of both */
     lanes nearer = other < second;
     second = CHOOSE(nearer, other, second);
-    least = CHOOSE(lower, x, least);
+    smallest = CHOOSE(lower, x, smallest);
     at = CHOOSE(lower, step, at);
   }
-  laci_two_least out = {.least = least_of(&least), .second = INT32_MAX};
-  out.at = first_index(&least, &at, out.least);
+  laci_two_smallest out = {.least = smallest_lane(&smallest), .second = INT32_MAX};
+  out.at = first_index(&smallest, &at, out.least);
   lanes winner;
   LOAD(winner, lane_numbers);
   winner = winner == out.at % LANES;
-  lanes rest = CHOOSE(winner, second, least);
+  lanes rest = CHOOSE(winner, second, smallest);
   lanes smaller = rest < second;
   rest = CHOOSE(smaller, rest, second);
-  out.second = least_of(&rest);
+  out.second = smallest_lane(&rest);
   return out;
 }
 
-static int32_t least(const int32_t *row, const int32_t *price, int n) {
+static int32_t smallest(const int32_t *row, const int32_t *price, int n) {
   lanes found = (lanes){0} + INT32_MAX;
   for (int j = 0; j < n; j += LANES) {
     lanes r, p;
@@ -78,20 +78,20 @@ static int32_t least(const int32_t *row, const int32_t *price, int n) {
     lanes x = r - p, smaller = x < found;
     found = CHOOSE(smaller, x, found);
   }
-  return least_of(&found);
+  return smallest_lane(&found);
 }
 
-static void lower(const laci_lap_offer *offer, int32_t *least, int32_t *from, int n) {
+static void lower_distances(const laci_lap_offer *offer, int32_t *smallest, int32_t *from, int n) {
   for (int j = 0; j < n; j += LANES) {
     lanes x, l, f;
     LOAD(x, offer->row + j);
     x -= offer->shift;
-    LOAD(l, least + j);
+    LOAD(l, smallest + j);
     LOAD(f, from + j);
     lanes smaller = x < l, here = smaller & offer->i;
     l = CHOOSE(smaller, x, l);
     f = here | (f & ~smaller);
-    STORE(least + j, l);
+    STORE(smallest + j, l);
     STORE(from + j, f);
   }
 }
@@ -120,7 +120,7 @@ static int relax(const laci_lap_frontier *frontier, const int32_t *row, int32_t 
     at = CHOOSE(nearer, step, at);
     step += 1;
   }
-  return first_index(&nearest, &at, least_of(&nearest));
+  return first_index(&nearest, &at, smallest_lane(&nearest));
 }
 
-const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_least, least, lower, relax};
+const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_smallest, smallest, lower_distances, relax};

@@ -16,18 +16,18 @@ enum { TILE_T = 2, TILE_X = 4, COLUMNS_AT_ONCE = 128 };
 #define INLINE static inline __attribute__((always_inline))
 
 /* Prevents gcc 12 from moving the sums between registers inside the loop. */
-INLINE __m256i stay(__m256i sum) {
+INLINE __m256i keep_in_registers(__m256i sum) {
   __asm__("" : "+x"(sum));
   return sum;
 }
 
 INLINE __m256i step_u8(__m256i sum, __m256i a, __m256i b) {
-  return stay(_mm256_add_epi32(sum, _mm256_sad_epu8(a, b)));
+  return keep_in_registers(_mm256_add_epi32(sum, _mm256_sad_epu8(a, b)));
 }
 
 INLINE __m256i step_i16(__m256i sum, __m256i a, __m256i b) {
   const __m256i ones = _mm256_set1_epi16(1);
-  return stay(_mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_max_epi16(a, b), ones)));
+  return keep_in_registers(_mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_max_epi16(a, b), ones)));
 }
 
 INLINE __m256i load(const char *at) {
@@ -40,14 +40,14 @@ INLINE __m128i sums_of_lanes(const __m256i v[TILE_X]) {
   return _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
 }
 
-INLINE int lower(int a, int b) { return a < b ? a : b; }
+INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 
 typedef __m256i step(__m256i sum, __m256i a, __m256i b);
 
 /* Computes one tile, two columns by four, in chunks of 32 bytes; `add` is known where this is
  * inlined. */
-INLINE void tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes, step *add,
-                 __m128i out[TILE_T]) {
+INLINE void sum_tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes,
+                     step *add, __m128i out[TILE_T]) {
   __m256i sum[TILE_T][TILE_X];
   for (int i = 0; i < TILE_T; i++) {
     for (int j = 0; j < TILE_X; j++) sum[i][j] = _mm256_setzero_si256();
@@ -63,10 +63,10 @@ INLINE void tile(const char *const t[TILE_T], const char *const x[TILE_X], size_
   for (int i = 0; i < TILE_T; i++) out[i] = sums_of_lanes(sum[i]);
 }
 
-INLINE void take(const char **tile_of, int capacity, const void *const *columns, int at, int n,
-                 size_t offset) {
+INLINE void set_tile_columns(const char **tile_of, int capacity, const void *const *columns, int at,
+                             int n, size_t offset) {
   for (int i = 0; i < capacity; i++) {
-    tile_of[i] = (const char *)columns[lower(at + i, n - 1)] + offset;
+    tile_of[i] = (const char *)columns[smaller_of(at + i, n - 1)] + offset;
   }
 }
 
@@ -82,7 +82,7 @@ static void sum_columns(const laci_maxsum_job *job, const void *const *columns, 
   const char *x[TILE_X];
   for (int j = 0; j < n; j += TILE_X) {
     __m256i sum[TILE_X] = {0};
-    take(x, TILE_X, columns, j, n, job->first);
+    set_tile_columns(x, TILE_X, columns, j, n, job->first);
     for (size_t at = 0; at < job->rows; at += 32) {
       for (int k = 0; k < TILE_X; k++) sum[k] = step_u8(sum[k], load(x[k] + at), (__m256i){0});
     }
@@ -96,13 +96,13 @@ INLINE void bytes_block(const laci_maxsum_job *job, int j0, int n) {
   int32_t x_sums[COLUMNS_AT_ONCE], t_sums[TILE_X];
   sum_columns(job, job->x + j0, n, x_sums);
   for (int i = 0; i < job->nt; i += TILE_T) {
-    const int nt = lower(TILE_T, job->nt - i);
+    const int nt = smaller_of(TILE_T, job->nt - i);
     sum_columns(job, job->t + i, nt, t_sums);
-    take(t, TILE_T, job->t, i, job->nt, job->first);
+    set_tile_columns(t, TILE_T, job->t, i, job->nt, job->first);
     for (int j = 0; j < n; j += TILE_X) {
       __m128i sums[TILE_T];
-      take(x, TILE_X, job->x + j0, j, n, job->first);
-      tile(t, x, job->rows, step_u8, sums);
+      set_tile_columns(x, TILE_X, job->x + j0, j, n, job->first);
+      sum_tile(t, x, job->rows, step_u8, sums);
       __m128i x_sum = _mm_loadu_si128((const __m128i *)(const void *)(x_sums + j));
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)(j0 + j);
       for (int k = 0; k < nt; k++) {
@@ -115,20 +115,20 @@ INLINE void bytes_block(const laci_maxsum_job *job, int j0, int n) {
 
 void laci_maxsum_u8_avx2(const laci_maxsum_job *job) {
   for (int j = 0; j < job->nx; j += COLUMNS_AT_ONCE) {
-    bytes_block(job, j, lower(COLUMNS_AT_ONCE, job->nx - j));
+    bytes_block(job, j, smaller_of(COLUMNS_AT_ONCE, job->nx - j));
   }
 }
 
 void laci_maxsum_i16_avx2(const laci_maxsum_job *job) {
   const char *t[TILE_T], *x[TILE_X];
   for (int i = 0; i < job->nt; i += TILE_T) {
-    take(t, TILE_T, job->t, i, job->nt, 2 * job->first);
+    set_tile_columns(t, TILE_T, job->t, i, job->nt, 2 * job->first);
     for (int j = 0; j < job->nx; j += TILE_X) {
       __m128i sums[TILE_T];
-      take(x, TILE_X, job->x, j, job->nx, 2 * job->first);
-      tile(t, x, 2 * job->rows, step_i16, sums);
+      set_tile_columns(x, TILE_X, job->x, j, job->nx, 2 * job->first);
+      sum_tile(t, x, 2 * job->rows, step_i16, sums);
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)j;
-      for (int k = 0; k < lower(TILE_T, job->nt - i); k++) {
+      for (int k = 0; k < smaller_of(TILE_T, job->nt - i); k++) {
         write_row(out + (size_t)k * job->out_stride, job->nx - j, sums[k], job->adds);
       }
     }

@@ -13,20 +13,20 @@ enum { TILE = 4 };
 #define INLINE static inline __attribute__((always_inline))
 
 /* Prevents gcc 12 from moving the sums between registers inside the loop. */
-INLINE __m512i stay(__m512i sum) {
+INLINE __m512i keep_in_registers(__m512i sum) {
   __asm__("" : "+v"(sum));
   return sum;
 }
 
 INLINE __m512i step_u8(__m512i sum, __m512i a, __m512i b) {
-  return stay(_mm512_dpbusd_epi32(sum, _mm512_max_epu8(a, b), _mm512_set1_epi8(1)));
+  return keep_in_registers(_mm512_dpbusd_epi32(sum, _mm512_max_epu8(a, b), _mm512_set1_epi8(1)));
 }
 
 INLINE __m512i step_i16(__m512i sum, __m512i a, __m512i b) {
-  return stay(_mm512_dpwssd_epi32(sum, _mm512_max_epi16(a, b), _mm512_set1_epi16(1)));
+  return keep_in_registers(_mm512_dpwssd_epi32(sum, _mm512_max_epi16(a, b), _mm512_set1_epi16(1)));
 }
 
-INLINE int lower(int a, int b) { return a < b ? a : b; }
+INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 
 typedef __m512i step(__m512i sum, __m512i a, __m512i b);
 
@@ -40,13 +40,14 @@ INLINE __m512i transpose(const __m512i v[TILE]) {
 }
 
 /* Adds 128-bit parts 0 and 1, and 2 and 3, of a, then of b. */
-INLINE __m512i fold(__m512i a, __m512i b) {
+INLINE __m512i fold_quarters(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
 /* Computes one tile, four columns by four, in chunks of 64 bytes; the result has 128 bits for each
  * row. `add` is known where this is inlined. */
-INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t bytes, step *add) {
+INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], size_t bytes,
+                        step *add) {
   __m512i sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) sum[i][j] = _mm512_setzero_si512();
@@ -59,8 +60,8 @@ INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t
       for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
     }
   }
-  return fold(fold(transpose(sum[0]), transpose(sum[1])),
-              fold(transpose(sum[2]), transpose(sum[3])));
+  return fold_quarters(fold_quarters(transpose(sum[0]), transpose(sum[1])),
+                       fold_quarters(transpose(sum[2]), transpose(sum[3])));
 }
 
 INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
@@ -69,7 +70,7 @@ INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
 }
 
 INLINE void write_tile(const laci_maxsum_job *job, int i0, int j0, __m512i sums) {
-  const __mmask8 columns = (__mmask8)((1U << lower(TILE, job->nx - j0)) - 1);
+  const __mmask8 columns = (__mmask8)((1U << smaller_of(TILE, job->nx - j0)) - 1);
   int32_t *out = job->out + (size_t)i0 * job->out_stride + (size_t)j0;
   const int n = job->nt - i0;
   write_row(out, _mm512_castsi512_si128(sums), columns, job->adds);
@@ -81,20 +82,20 @@ INLINE void write_tile(const laci_maxsum_job *job, int i0, int j0, __m512i sums)
   write_row(out + 3 * job->out_stride, _mm512_extracti32x4_epi32(sums, 3), columns, job->adds);
 }
 
-INLINE void take(const char *tile_of[TILE], const void *const *columns, int at, int n,
-                 size_t offset) {
+INLINE void set_tile_columns(const char *tile_of[TILE], const void *const *columns, int at, int n,
+                             size_t offset) {
   for (int i = 0; i < TILE; i++) {
-    tile_of[i] = (const char *)columns[lower(at + i, n - 1)] + offset;
+    tile_of[i] = (const char *)columns[smaller_of(at + i, n - 1)] + offset;
   }
 }
 
 INLINE void all_tiles(const laci_maxsum_job *job, size_t size, step *add) {
   const char *t[TILE], *x[TILE];
   for (int i = 0; i < job->nt; i += TILE) {
-    take(t, job->t, i, job->nt, job->first * size);
+    set_tile_columns(t, job->t, i, job->nt, job->first * size);
     for (int j = 0; j < job->nx; j += TILE) {
-      take(x, job->x, j, job->nx, job->first * size);
-      write_tile(job, i, j, tile(t, x, job->rows * size, add));
+      set_tile_columns(x, job->x, j, job->nx, job->first * size);
+      write_tile(job, i, j, sum_tile(t, x, job->rows * size, add));
     }
   }
 }

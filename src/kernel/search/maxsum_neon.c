@@ -12,7 +12,7 @@ enum { TILE = 4, STEP_BYTES = 16, MOST_BYTES = 128 * STEP_BYTES };
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE int lower(int a, int b) { return a < b ? a : b; }
+INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 
 /* Adds the tile's sums over at most MOST_BYTES of every column. */
 INLINE void add_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
@@ -68,24 +68,24 @@ INLINE void tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
 typedef void make(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
                   int32_t out[TILE][TILE]);
 
-INLINE void take(const uint8_t *tile_of[TILE], const void *const *columns, int at, int n,
-                 size_t offset) {
+INLINE void set_tile_columns(const uint8_t *tile_of[TILE], const void *const *columns, int at,
+                             int n, size_t offset) {
   for (int i = 0; i < TILE; i++) {
-    tile_of[i] = (const uint8_t *)columns[lower(at + i, n - 1)] + offset;
+    tile_of[i] = (const uint8_t *)columns[smaller_of(at + i, n - 1)] + offset;
   }
 }
 
 INLINE void all_tiles(const laci_maxsum_job *job, size_t size, make *tile) {
   const uint8_t *t[TILE], *x[TILE];
   for (int i0 = 0; i0 < job->nt; i0 += TILE) {
-    take(t, job->t, i0, job->nt, job->first * size);
+    set_tile_columns(t, job->t, i0, job->nt, job->first * size);
     for (int j0 = 0; j0 < job->nx; j0 += TILE) {
       int32_t sums[TILE][TILE] = {{0}};
-      take(x, job->x, j0, job->nx, job->first * size);
+      set_tile_columns(x, job->x, j0, job->nx, job->first * size);
       tile(t, x, job->rows * size, sums);
-      for (int i = 0; i < lower(TILE, job->nt - i0); i++) {
+      for (int i = 0; i < smaller_of(TILE, job->nt - i0); i++) {
         int32_t *out = job->out + (size_t)(i0 + i) * job->out_stride + (size_t)j0;
-        for (int j = 0; j < lower(TILE, job->nx - j0); j++) {
+        for (int j = 0; j < smaller_of(TILE, job->nx - j0); j++) {
           out[j] = job->adds ? out[j] + sums[i][j] : sums[i][j];
         }
       }

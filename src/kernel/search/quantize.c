@@ -19,5 +19,5 @@ bool laci_search_quantize_fits(lac_dtype dtype, double scale) {
 
 void laci_search_quantize(const laci_search_quantizer *q, const void *elements, size_t n,
                           void *out) {
-  of_level[laci_cpu()](q, elements, n, out);
+  of_level[laci_cpu_level_in_force()](q, elements, n, out);
 }

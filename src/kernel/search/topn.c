@@ -16,10 +16,10 @@ static const struct {
 
 void laci_nth_largest(laci_number number, const void *const *columns, int n_columns, int n,
                       size_t rows, void *out) {
-  of_level[laci_cpu()].nth(number, columns, n_columns, n, rows, out);
+  of_level[laci_cpu_level_in_force()].nth(number, columns, n_columns, n, rows, out);
 }
 
 int64_t laci_top_sum(laci_number number, const void *const *columns, int n_columns, int n,
                      size_t rows) {
-  return of_level[laci_cpu()].sum(number, columns, n_columns, n, rows);
+  return of_level[laci_cpu_level_in_force()].sum(number, columns, n_columns, n, rows);
 }

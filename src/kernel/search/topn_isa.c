@@ -2,7 +2,7 @@
  * topn.h for every instruction set that has vectors: the build compiles this once for each
  * (variants.h). It begins with what differs between them: the type `lanes`, load, store and
  * set_zero, max and min of both element types, and sums of lanes (add_u8, add_i16 into 32 bits or
- * more, total_of).
+ * more, sum_lanes).
  *
  * The n places are registers if n is known at compile time, which it is up to 8. The most frequent
  * cases have their own code: the second largest of three columns (the value of a place under 2:4)
@@ -32,7 +32,7 @@ static inline lanes add_i16(lanes sums, lanes v) {
 }
 
 /* Adds neighbours first, in 64 bits, since sums of many lanes exceed 32 bits. */
-static inline int64_t total_of(lanes sums) {
+static inline int64_t sum_lanes(lanes sums) {
   __m512i low = _mm512_and_si512(sums, _mm512_set1_epi64(UINT32_MAX));
   return _mm512_reduce_add_epi64(_mm512_add_epi64(low, _mm512_srli_epi64(sums, 32)));
 }
@@ -63,7 +63,7 @@ static inline lanes add_i16(lanes sums, lanes v) {
 }
 
 /* Adds neighbours first, in 64 bits, since sums of many lanes exceed 32 bits. */
-static inline int64_t total_of(lanes sums) {
+static inline int64_t sum_lanes(lanes sums) {
   __m256i low = _mm256_and_si256(sums, _mm256_set1_epi64x(UINT32_MAX));
   __m256i wide = _mm256_add_epi64(low, _mm256_srli_epi64(sums, 32));
   __m128i half = _mm_add_epi64(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
@@ -76,8 +76,8 @@ static inline int64_t total_of(lanes sums) {
 /* Sums are lanes of 32 bits, made by pairwise additions. */
 typedef uint8x16_t lanes;
 
-static inline int16x8_t words(lanes v) { return vreinterpretq_s16_u8(v); }
-static inline uint32x4_t wide(lanes v) { return vreinterpretq_u32_u8(v); }
+static inline int16x8_t as_words(lanes v) { return vreinterpretq_s16_u8(v); }
+static inline uint32x4_t as_u32(lanes v) { return vreinterpretq_u32_u8(v); }
 
 static inline lanes load(const char *at) { return vld1q_u8((const uint8_t *)at); }
 static inline void store(char *at, lanes v) { vst1q_u8((uint8_t *)at, v); }
@@ -86,22 +86,22 @@ static inline lanes max_u8(lanes a, lanes b) { return vmaxq_u8(a, b); }
 static inline lanes min_u8(lanes a, lanes b) { return vminq_u8(a, b); }
 
 static inline lanes max_i16(lanes a, lanes b) {
-  return vreinterpretq_u8_s16(vmaxq_s16(words(a), words(b)));
+  return vreinterpretq_u8_s16(vmaxq_s16(as_words(a), as_words(b)));
 }
 
 static inline lanes min_i16(lanes a, lanes b) {
-  return vreinterpretq_u8_s16(vminq_s16(words(a), words(b)));
+  return vreinterpretq_u8_s16(vminq_s16(as_words(a), as_words(b)));
 }
 
 static inline lanes add_u8(lanes sums, lanes v) {
-  return vreinterpretq_u8_u32(vpadalq_u16(wide(sums), vpaddlq_u8(v)));
+  return vreinterpretq_u8_u32(vpadalq_u16(as_u32(sums), vpaddlq_u8(v)));
 }
 
 static inline lanes add_i16(lanes sums, lanes v) {
-  return vreinterpretq_u8_u32(vpadalq_u16(wide(sums), vreinterpretq_u16_u8(v)));
+  return vreinterpretq_u8_u32(vpadalq_u16(as_u32(sums), vreinterpretq_u16_u8(v)));
 }
 
-static inline int64_t total_of(lanes sums) { return (int64_t)vaddlvq_u32(wide(sums)); }
+static inline int64_t sum_lanes(lanes sums) { return (int64_t)vaddlvq_u32(as_u32(sums)); }
 
 #endif
 
@@ -205,7 +205,7 @@ INLINE int64_t sum_rows(const kind *k, const void *const *columns, int n_columns
       sort_largest(k, &s, n, top);
       for (int place = 0; place < n; place++) sums = k->add(sums, top[place]);
     }
-    total += total_of(sums);
+    total += sum_lanes(sums);
   }
   return total;
 }

@@ -11,4 +11,4 @@ static laci_sparse_round *const of_level[] = {
 #undef VARIANT
 };
 
-laci_sparse_round *laci_sparse_round_now(void) { return of_level[laci_cpu()]; }
+laci_sparse_round *laci_sparse_round_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -18,20 +18,20 @@
 #include "tensor/bf16.h"
 #include "kernel/variants.h"
 
-enum { LACI_SPARSE_BLOCK = 4, LACI_SPARSE_N_TWOS = 6 };
+enum { LACI_SPARSE_BLOCK = 4, LACI_SPARSE_N_DOTS = 6 };
 
 /** Two columns of a block that form a bf16 pair. */
-typedef struct laci_sparse_two {
+typedef struct laci_sparse_dot_columns {
   int low, high;
-} laci_sparse_two;
+} laci_sparse_dot_columns;
 
 /** All pairs of columns; a row's dots are in this order. */
-static const laci_sparse_two laci_sparse_twos[LACI_SPARSE_N_TWOS] = {{0, 1}, {2, 3}, {0, 3},
-                                                                     {2, 1}, {0, 2}, {3, 1}};
+static const laci_sparse_dot_columns laci_sparse_dots[LACI_SPARSE_N_DOTS] = {
+    {0, 1}, {2, 3}, {0, 3}, {2, 1}, {0, 2}, {3, 1}};
 
 /** kept[column]: bit r is set where row r keeps the column. Sets twos[i]: bit r is set where row r
- * has a dot of laci_sparse_twos[i]. */
-static inline void laci_sparse_find_twos(const uint32_t *kept, uint32_t *twos) {
+ * has a dot of laci_sparse_dots[i]. */
+static inline void laci_sparse_find_dots(const uint32_t *kept, uint32_t *twos) {
   const uint32_t a = kept[0], b = kept[1], c = kept[2], d = kept[3];
   twos[2] = a & d & ~b & ~c;
   twos[3] = b & c & ~a & ~d;
@@ -43,7 +43,7 @@ static inline void laci_sparse_find_twos(const uint32_t *kept, uint32_t *twos) {
 }
 
 /** Returns x, or a zero with the sign of x where x is denormal. */
-static inline float laci_sparse_flush(float x) {
+static inline float laci_sparse_flush_denormal(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
   bits &= bits & 0x7F800000U ? UINT32_MAX : 0x80000000U;
@@ -52,35 +52,39 @@ static inline float laci_sparse_flush(float x) {
 }
 
 /** Return the lower or the higher half of a bf16 pair as a float. */
-static inline float laci_sparse_low(uint32_t pair) { return laci_bf16_value((uint16_t)pair); }
-static inline float laci_sparse_high(uint32_t pair) {
+static inline float laci_bf16_pair_low(uint32_t pair) { return laci_bf16_value((uint16_t)pair); }
+static inline float laci_bf16_pair_high(uint32_t pair) {
   return laci_bf16_value((uint16_t)(pair >> 16));
 }
 
 /** Rounds a float to the nearest bf16, as vcvtne2ps2bf16 does. */
-static inline uint16_t laci_sparse_half(float x) { return laci_bf16_round(laci_sparse_flush(x)); }
+static inline uint16_t laci_bf16_from_float(float x) {
+  return laci_bf16_round(laci_sparse_flush_denormal(x));
+}
 
 static inline uint32_t laci_bf16_pair(float low, float high) {
-  return laci_sparse_half(low) | (uint32_t)laci_sparse_half(high) << 16;
+  return laci_bf16_from_float(low) | (uint32_t)laci_bf16_from_float(high) << 16;
 }
 
 /** Returns sum + x * weight, as vdpbf16ps does: the higher halves are multiplied first, each half
  * by one fused multiply-add; denormal operands and results are flushed to zero. */
 static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
-  const float high = laci_sparse_flush(laci_sparse_high(x));
-  const float low = laci_sparse_flush(laci_sparse_low(x));
-  sum = fmaf(high, laci_sparse_flush(laci_sparse_high(weight)), laci_sparse_flush(sum));
-  sum = fmaf(low, laci_sparse_flush(laci_sparse_low(weight)), laci_sparse_flush(sum));
-  return laci_sparse_flush(sum);
+  const float high = laci_sparse_flush_denormal(laci_bf16_pair_high(x));
+  const float low = laci_sparse_flush_denormal(laci_bf16_pair_low(x));
+  sum = fmaf(high, laci_sparse_flush_denormal(laci_bf16_pair_high(weight)),
+             laci_sparse_flush_denormal(sum));
+  sum = fmaf(low, laci_sparse_flush_denormal(laci_bf16_pair_low(weight)),
+             laci_sparse_flush_denormal(sum));
+  return laci_sparse_flush_denormal(sum);
 }
 
-/** Rounds n floats by laci_sparse_half. Defined in bf16_round_isa.c. */
+/** Rounds n floats by laci_bf16_from_float. Defined in bf16_round_isa.c. */
 typedef void laci_sparse_round(const float *from, int64_t n, uint16_t *to);
 #define LACI_SPARSE_ROUND_DECLARE(name, level) laci_sparse_round laci_sparse_round_##name;
 LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
 #undef LACI_SPARSE_ROUND_DECLARE
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). Defined in bf16_pairs.c. */
-laci_sparse_round *laci_sparse_round_now(void);
+laci_sparse_round *laci_sparse_round_variant(void);
 
 /** The reference for products of bf16 pairs; parts begin at an even row. Defined in
  * product_bf16_scalar.c. */

@@ -5,5 +5,5 @@
 #include "kernel/variants.h"
 
 void LACI_VARIANT(laci_sparse_round)(const float *from, int64_t n, uint16_t *to) {
-  for (int64_t i = 0; i < n; i++) to[i] = laci_sparse_half(from[i]);
+  for (int64_t i = 0; i < n; i++) to[i] = laci_bf16_from_float(from[i]);
 }

@@ -11,11 +11,11 @@ static const laci_bytes_kernel *const of_level[] = {
 #undef VARIANT
 };
 
-const laci_bytes_kernel *laci_bytes_now(void) { return of_level[laci_cpu()]; }
+const laci_bytes_kernel *laci_bytes_variant(void) { return of_level[laci_cpu_level_in_force()]; }
 
-int64_t laci_bytes_items(const laci_bytes_form *f) {
+int64_t laci_bytes_n_items(const laci_bytes_form *f) {
   const laci_sparse_layout *l = &f->int8x4;
-  const int64_t channels = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+  const int64_t channels = laci_sparse_layout_channels(f->channels, LACI_SPARSE_S8);
   switch (l->format) {
     case LACI_FORMAT_CHW: return f->n_image_blocks * channels;
     case LACI_FORMAT_PC16P:

@@ -19,7 +19,9 @@
 #include "kernel/variants.h"
 
 /** Returns the byte that represents 0 (the zero point), 0 to 255. */
-static inline int32_t laci_bytes_zero(const laci_fake_quantized *q) { return (int32_t)-q->low; }
+static inline int32_t laci_bytes_zero_point(const laci_fake_quantized *q) {
+  return (int32_t)-q->low;
+}
 
 /** A conversion. n_image_blocks counts images, or groups of 16 images in HWC16N. */
 typedef struct laci_bytes_form {
@@ -30,7 +32,7 @@ typedef struct laci_bytes_form {
 
 /** Returns the number of work items, which are independent of each other. An item is an int8x4
  * channel (CHW), a block of 16 pixels (PC16P), or a pixel of 16 images (HWC16N). */
-int64_t laci_bytes_items(const laci_bytes_form *f);
+int64_t laci_bytes_n_items(const laci_bytes_form *f);
 
 /** Convert items [first, last). Image blocks are contiguous in memory; the arrays need only the
  * alignment of floats. */
@@ -66,6 +68,6 @@ LACI_KERNEL_VARIANTS(LACI_BYTES_DECLARE)
 #undef LACI_BYTES_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-const laci_bytes_kernel *laci_bytes_now(void);
+const laci_bytes_kernel *laci_bytes_variant(void);
 
 #endif

@@ -12,13 +12,13 @@ enum { LANES = LACI_SPARSE_LANES, INT8X4 = 4, BYTE = 8 };
 
 /* Loads four bytes as a word. Loops over lanes that use this read and write whole vectors of words;
  * copying arrays first would use half vectors, whose reload stalls. */
-static inline uint32_t word_at(const float *at) {
+static inline uint32_t load_word(const float *at) {
   uint32_t word;
   memcpy(&word, at, sizeof word);
   return word;
 }
 
-static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof word); }
+static inline void store_word(float *at, uint32_t word) { memcpy(at, &word, sizeof word); }
 
 /* ---- Sixteen places ---- */
 
@@ -36,7 +36,7 @@ static void unpack_lanes(const laci_fake_quantized *q, const float *int8x4, int 
                          float *restrict x) {
   const float scale = q->scale, low = q->low;
   for (int lane = 0; lane < LANES; lane++) {
-    const int32_t byte = (int32_t)(word_at(int8x4 + lane) >> shift & UINT8_MAX);
+    const int32_t byte = (int32_t)(load_word(int8x4 + lane) >> shift & UINT8_MAX);
     x[lane] = ((float)byte + low) * scale + 0.0F; /* -0 becomes +0 */
   }
 }
@@ -51,7 +51,7 @@ typedef struct run {
 } run;
 
 static void pack_run(const run *r, const float *floats, float *to) {
-  const uint32_t zero = (uint32_t)laci_bytes_zero(r->q);
+  const uint32_t zero = (uint32_t)laci_bytes_zero_point(r->q);
   for (int64_t at = 0; at < r->n; at += LANES) {
     uint32_t int8x4[LANES] = {0};
     for (int c = 0; c < r->n_channels; c++) {
@@ -84,7 +84,7 @@ typedef struct item {
 
 static item item_of(const laci_bytes_form *f, int64_t at) {
   const laci_sparse_layout *from = &f->floats, *to = &f->int8x4;
-  const int64_t each = laci_bytes_items(f) / f->n_image_blocks, image_block = at / each,
+  const int64_t each = laci_bytes_n_items(f) / f->n_image_blocks, image_block = at / each,
                 in = at % each;
   item i = {.run = {f->q, 0, from->channel_stride, LANES}, .apart = LANES};
   i.floats = image_block * from->n_floats;
@@ -105,7 +105,7 @@ static item item_of(const laci_bytes_form *f, int64_t at) {
 }
 
 /* Returns how many channels exist of the int8x4 that begins with this channel. */
-static int channels_of(const item *i, int64_t channel) {
+static int count_channels(const item *i, int64_t channel) {
   const int64_t left = i->channel_last - channel;
   return left < INT8X4 ? (int)left : INT8X4;
 }
@@ -115,7 +115,7 @@ static void pack(const laci_bytes_form *f, const float *floats, float *int8x4, i
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
-      i.run.n_channels = channels_of(&i, c);
+      i.run.n_channels = count_channels(&i, c);
       pack_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
       i.floats += INT8X4 * i.run.stride;
     }
@@ -127,7 +127,7 @@ static void unpack(const laci_bytes_form *f, const float *int8x4, float *floats,
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
-      i.run.n_channels = channels_of(&i, c);
+      i.run.n_channels = count_channels(&i, c);
       unpack_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
       i.floats += INT8X4 * i.run.stride;
     }
@@ -137,7 +137,7 @@ static void unpack(const laci_bytes_form *f, const float *int8x4, float *floats,
 /* ---- Sums ---- */
 
 /* Returns the sum of one byte of a and b, shifted to its position. */
-static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, int shift) {
+static inline uint32_t add_bytes_at(const laci_bytes_sum *s, uint32_t a, uint32_t b, int shift) {
   const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
   const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;
   const float whole = rintf(fmaf(second, s->b_scale, first * s->a_scale)) + s->zero;
@@ -147,10 +147,11 @@ static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, i
 static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {
   float int8x4[LANES];
   for (int lane = 0; lane < LANES; lane++) {
-    const uint32_t first = word_at(a + lane), second = word_at(b + lane);
-    put_word(int8x4 + lane, sum_of(s, first, second, 0) | sum_of(s, first, second, BYTE) |
-                                sum_of(s, first, second, 2 * BYTE) |
-                                sum_of(s, first, second, 3 * BYTE));
+    const uint32_t first = load_word(a + lane), second = load_word(b + lane);
+    store_word(int8x4 + lane, add_bytes_at(s, first, second, 0) |
+                                  add_bytes_at(s, first, second, BYTE) |
+                                  add_bytes_at(s, first, second, 2 * BYTE) |
+                                  add_bytes_at(s, first, second, 3 * BYTE));
   }
   memcpy(y, int8x4, sizeof int8x4);
 }

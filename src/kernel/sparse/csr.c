@@ -16,17 +16,19 @@ static laci_csr_run *const of_level[] = {
 #undef VARIANT
 };
 
-laci_csr_run *laci_csr_now(void) { return of_level[laci_cpu()]; }
+laci_csr_run *laci_csr_variant(void) { return of_level[laci_cpu_level_in_force()]; }
 
 /* As many vectors of sums as hide the latency of a multiply-add, and leave registers for a
  * weight. */
-int64_t laci_csr_strip(void) {
+int64_t laci_csr_tiles_per_strip(void) {
   static const int8_t strips[] = {
       [LACI_CPU_ANY] = 4, [LACI_CPU_AVX2] = 5, [LACI_CPU_AVX512] = 8, [LACI_CPU_NEON] = 4};
-  return strips[laci_cpu()];
+  return strips[laci_cpu_level_in_force()];
 }
 
-int64_t laci_csr_strips(int64_t n_tiles) { return laci_ceil_div(n_tiles, laci_csr_strip()); }
+int64_t laci_csr_n_strips(int64_t n_tiles) {
+  return laci_ceil_div(n_tiles, laci_csr_tiles_per_strip());
+}
 
 /* ---- Blocks ---- */
 
@@ -70,7 +72,7 @@ static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *t
 /* ---- Chunks ---- */
 
 /* The state while the CSR form is built. */
-typedef struct making {
+typedef struct builder {
   const laci_sparse_product *p;
   const float *weight;
   const laci_sparse_tile *tiles;
@@ -78,11 +80,11 @@ typedef struct making {
   int64_t *ends;  /* [n_columns]: ends of blocks, one group's after the other's */
   int64_t *first; /* [n_groups + 1]: number of blocks before each group */
   laci_csr *csr;
-} making;
+} builder;
 
-static void find_blocks(making *m) {
+static void find_blocks(builder *m) {
   const int64_t n_groups = m->p->n_rows / m->p->rows_together,
-                each = laci_sparse_columns_together(m->p);
+                each = laci_sparse_columns_per_group(m->p);
   int64_t n = 0;
   for (int64_t group = 0; group < n_groups; group++) {
     m->first[group] = n;
@@ -94,7 +96,7 @@ static void find_blocks(making *m) {
 }
 
 /* Fills a chunk with the entries of some rows of a group, and sets where they begin. */
-static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
+static void fill_chunk(const builder *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
                        int64_t *begin) {
   const laci_sparse_product *p = m->p;
   const int64_t group_end = (group + 1) * p->rows_together, row_end = row_first + m->chunk_rows;
@@ -120,7 +122,7 @@ static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_c
 }
 
 /* Allocates the chunks and the arrays of where entries begin. */
-static bool take_memory(const making *m, int64_t n_groups) {
+static bool allocate_chunks(const builder *m, int64_t n_groups) {
   const laci_sparse_product *p = m->p;
   laci_csr *csr = m->csr;
   const int64_t each = laci_ceil_div(p->rows_together, m->chunk_rows);
@@ -138,7 +140,7 @@ static bool take_memory(const making *m, int64_t n_groups) {
   return csr->chunks && csr->begin && csr->entries;
 }
 
-static void fill_chunks(const making *m, int64_t n_groups) {
+static void fill_chunks(const builder *m, int64_t n_groups) {
   int64_t *begin = m->csr->begin;
   laci_csr_chunk *chunk = m->csr->chunks;
   for (int64_t group = 0; group < n_groups; group++) {
@@ -152,8 +154,8 @@ static void fill_chunks(const making *m, int64_t n_groups) {
 
 lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, const laci_csr_cut *cut,
                          laci_csr *csr, lac_error *err) {
-  const int64_t n_groups = p->n_rows / p->rows_together, strip = laci_csr_strip();
-  making m = {.p = p, .weight = weight, .tiles = cut->tiles, .csr = csr};
+  const int64_t n_groups = p->n_rows / p->rows_together, strip = laci_csr_tiles_per_strip();
+  builder m = {.p = p, .weight = weight, .tiles = cut->tiles, .csr = csr};
   m.n_tiles = cut->n_tiles < strip ? cut->n_tiles : strip;
   m.chunk_rows = cut->chunk_rows < LACI_CSR_MOST_ROWS ? cut->chunk_rows : LACI_CSR_MOST_ROWS;
   *csr = (laci_csr){.row_stride = p->row_stride};
@@ -162,7 +164,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
   m.ends = laci_alloc((size_t)p->n_columns, sizeof *m.ends);
   m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);
   if (m.ends && m.first) find_blocks(&m);
-  if (!m.ends || !m.first || !take_memory(&m, n_groups)) {
+  if (!m.ends || !m.first || !allocate_chunks(&m, n_groups)) {
     st = laci_fail_memory(err, "a sparse product's CSR");
     laci_csr_clear(csr);
   } else {

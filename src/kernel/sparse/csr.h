@@ -44,9 +44,9 @@ typedef struct laci_csr {
 } laci_csr;
 
 /** Returns how many tiles a strip has at most, at the SIMD level in force. */
-int64_t laci_csr_strip(void);
+int64_t laci_csr_tiles_per_strip(void);
 /** Returns into how many strips n_tiles tiles are divided (laci_sparse_strip_begin). */
-int64_t laci_csr_strips(int64_t n_tiles);
+int64_t laci_csr_n_strips(int64_t n_tiles);
 
 /** The tiles that the CSR form is built for, and the largest number of rows of a chunk. */
 typedef struct laci_csr_cut {
@@ -71,6 +71,6 @@ LACI_KERNEL_VARIANTS(LACI_CSR_DECLARE)
 #undef LACI_CSR_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_csr_run *laci_csr_now(void);
+laci_csr_run *laci_csr_variant(void);
 
 #endif

@@ -45,7 +45,7 @@ enum {
   EACH_LINE = 8, /* entries in a cache line */
 };
 
-static inline int64_t sums_at(const strip *s, int at) {
+static inline int64_t sums_offset(const strip *s, int at) {
   return at / EACH * s->apart + (int64_t)(at % EACH * WIDTH);
 }
 
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void add_row(const strip *s, const 
 #pragma GCC unroll 64
   for (int at = 0; at < n; at++) {
     if (at % EACH == 0) x[at / EACH] = s->x[at / EACH];
-    sum[at] = b->bias ? ALL(b->bias[row]) : LOAD(sums + sums_at(s, at));
+    sum[at] = b->bias ? ALL(b->bias[row]) : LOAD(sums + sums_offset(s, at));
   }
   for (; e < end; e++) {
     const vector weight = ALL(e->weight);
@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) void add_row(const strip *s, const 
     return;
   }
 #pragma GCC unroll 64
-  for (int at = 0; at < n; at++) STORE(sums + sums_at(s, at), sum[at]);
+  for (int at = 0; at < n; at++) STORE(sums + sums_offset(s, at), sum[at]);
 }
 
 #define CASE(n)                                                          \
@@ -121,7 +121,7 @@ static void add_block(const strip *s, const block *b) {
 
 /* Returns the number of vectors of n tiles. The second half of the last tile is left out if none of
  * its lanes is a result. */
-static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
+static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
   const uint64_t upper = tiles[n - 1].lanes & LACI_SPARSE_ALL_LANES & ~(uint64_t)0xFF;
   return (int)n * EACH - (WIDTH == 8 && !upper);
 }
@@ -146,16 +146,16 @@ static void add_block(const strip *s, const block *b) {
   for (int64_t row = 0; row < b->n_rows; row++) add_row(s, b, row);
 }
 
-static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
+static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
   (void)tiles;
   return (int)n;
 }
 #endif
 
 /* Can results be stored as whole vectors, without further functions? */
-static bool stores_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
-                         int64_t n_tiles) {
-  bool whole = WIDTH > 1 && laci_sparse_only_clips(o);
+static bool can_store_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
+                            int64_t n_tiles) {
+  bool whole = WIDTH > 1 && laci_sparse_is_only_clipped(o);
   for (int64_t t = 0; t < n_tiles; t++) {
     const bool all = (~tiles[t].lanes & LACI_SPARSE_ALL_LANES) == 0;
     whole = whole && (all || tiles[t].lanes & LACI_SPARSE_ZEROS_AROUND);
@@ -180,11 +180,11 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
                             const laci_sparse_tile *tiles, int64_t n_tiles) {
   const laci_csr_chunk *c = &csr->chunks[chunk];
   const int64_t n_rows = c->row_last - c->row_first;
-  const bool whole = stores_whole(o, tiles, n_tiles);
+  const bool whole = can_store_whole(o, tiles, n_tiles);
   float sums[LACI_CSR_MOST_TILES * LACI_CSR_MOST_ROWS * LANES];
   strip s = {.apart = n_rows * LANES, .all_lanes = true};
   for (int64_t t = 0; t < n_tiles; t++) place_tile(csr, o, c->row_first, &tiles[t], &s);
-  s.n_vectors = vectors_of(tiles, n_tiles);
+  s.n_vectors = count_vectors(tiles, n_tiles);
   if (s.n_vectors < (int)n_tiles * EACH) { /* nobody writes the lanes that are left out */
     memset(sums + (n_tiles - 1) * s.apart, 0, (size_t)s.apart * sizeof *sums);
   }

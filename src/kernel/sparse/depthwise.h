@@ -33,14 +33,14 @@ typedef struct laci_depthwise {
 bool laci_depthwise_fits(const laci_sparse_window *g);
 /** Of the pixels of a row that a window of stride 2 reads for all results, returns the number of
  * every second one. */
-static inline int64_t laci_depthwise_half(const laci_sparse_window *g) {
+static inline int64_t laci_depthwise_phase_width(const laci_sparse_window *g) {
   return (2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w) / 2 + 1;
 }
 /** Returns the floats of a phase that n_rows rows of results read, with padding for the last
  * vector. A phase is every second pixel of every stride_h-th row. */
-static inline int64_t laci_depthwise_phase(const laci_depthwise *d, int64_t n_rows) {
+static inline int64_t laci_depthwise_phase_floats(const laci_depthwise *d, int64_t n_rows) {
   const laci_sparse_window *g = &d->window;
-  const int64_t half = laci_depthwise_half(g), width = d->out.row_stride;
+  const int64_t half = laci_depthwise_phase_width(g), width = d->out.row_stride;
   const int64_t rows = n_rows + (g->kernel_h - 1) * g->dilation_h / g->stride_h;
   return rows * (width > half ? width : half) + LACI_SPARSE_LANES;
 }
@@ -61,6 +61,6 @@ LACI_KERNEL_VARIANTS(LACI_DEPTHWISE_DECLARE)
 #undef LACI_DEPTHWISE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_depthwise_multiply *laci_depthwise_multiply_now(void);
+laci_depthwise_multiply *laci_depthwise_multiply_variant(void);
 
 #endif

@@ -83,7 +83,7 @@ static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, f
 
 /* Splits n floats into those at even and at odd positions. Up to 15 floats after them are read, and
  * up to 7 after each half are written. */
-static void split(const float *from, int64_t n, float *even, float *odd) {
+static void split_even_odd(const float *from, int64_t n, float *even, float *odd) {
   for (int64_t at = 0; 2 * at < n; at += 8) {
 #if defined(__AVX2__)
     const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
@@ -111,7 +111,7 @@ typedef struct reading {
 
 /* Returns the offset of a row of a channel; row 0 is the first one that the window reads for the
  * reading's first row. */
-static int64_t row_at(const laci_depthwise *d, const reading *r, int64_t row) {
+static int64_t row_offset(const laci_depthwise *d, const reading *r, int64_t row) {
   const laci_sparse_window *g = &d->window;
   const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
   return (y + d->in.top) * d->in.row_stride + d->in.left - g->pad_left;
@@ -123,22 +123,22 @@ static int64_t row_at(const laci_depthwise *d, const reading *r, int64_t row) {
 static void plan_taps(const laci_depthwise *d, reading *r) {
   const laci_sparse_window *g = &d->window;
   const bool phases = g->stride_w > 1;
-  const int64_t half = laci_depthwise_half(g);
+  const int64_t half = laci_depthwise_phase_width(g);
   r->row_stride = g->stride_h * d->in.row_stride;
   if (phases) r->row_stride = d->out.row_stride > half ? d->out.row_stride : half;
-  r->phase_stride = phases ? laci_depthwise_phase(d, r->n_rows) : 0;
+  r->phase_stride = phases ? laci_depthwise_phase_floats(d, r->n_rows) : 0;
   r->n_taps = g->kernel_h * g->kernel_w;
   for (int64_t row = 0, t = 0; row < g->kernel_h; row++) {
     const int64_t y = row * g->dilation_h;
     for (int64_t column = 0; column < g->kernel_w; column++, t++) {
       const int64_t x = column * g->dilation_w, phase = y % g->stride_h * 2 + x % 2;
-      r->place[t] = row_at(d, r, y) + x;
+      r->place[t] = row_offset(d, r, y) + x;
       if (phases) r->place[t] = phase * r->phase_stride + y / g->stride_h * r->row_stride + x / 2;
     }
   }
 }
 
-static reading reading_of(const laci_depthwise *d, const laci_sparse_part *part) {
+static reading plan_reading(const laci_depthwise *d, const laci_sparse_part *part) {
   const laci_sparse_window *g = &d->window;
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
   const int64_t begin = part->tile_first % d->n_each * LANES;
@@ -159,7 +159,7 @@ static void read_phases(const laci_depthwise *d, const reading *r, const float *
   int64_t phase = 0, at = 0;
   for (int64_t row = 0; row < n; row++) {
     float *even = phases + 2 * phase * r->phase_stride + at;
-    split(x + row_at(d, r, row), n_floats, even, even + r->phase_stride);
+    split_even_odd(x + row_offset(d, r, row), n_floats, even, even + r->phase_stride);
     if (++phase < g->stride_h) continue;
     phase = 0;
     at += r->row_stride;
@@ -191,7 +191,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
 static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
                        const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
-  const reading r = reading_of(d, part);
+  const reading r = plan_reading(d, part);
   channel c = {.n_taps = (int)r.n_taps};
   for (int64_t at = 0; at < n; at++) {
     const int64_t row = part->row_first + at;
@@ -212,7 +212,7 @@ typedef struct stride_of_pixels {
   int64_t next;        /* from a result's pixels to those of its neighbour */
 } stride_of_pixels;
 
-static stride_of_pixels strides_of(const laci_depthwise *d) {
+static stride_of_pixels get_strides(const laci_depthwise *d) {
   const laci_sparse_window *g = &d->window;
   return (stride_of_pixels){g->dilation_h * d->in.row_stride, g->dilation_w * d->in.pixel_stride,
                             g->stride_w * d->in.pixel_stride};
@@ -268,7 +268,7 @@ INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *
                            const laci_sparse_part *part, const int how, const target *to) {
   const int n = how == ONE ? 1 : SIDE;
   const int64_t n_rows = d->window.kernel_h, width = d->window.kernel_w;
-  const stride_of_pixels s = strides_of(d);
+  const stride_of_pixels s = get_strides(d);
   const vector low = ALL(to->low), high = ALL(to->high);
   for (int64_t c = part->row_first; c < part->row_last; c++) {
     const float *weight = o->weight + c * n_rows * width, *from = x + c * d->in.channel_stride;
@@ -297,9 +297,9 @@ static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
   target to = {.step = sums ? LANES : stride, .clips = !sums, .low = o->low, .high = o->high};
   for (int64_t tile = part->tile_first, next; tile < part->tile_last; tile = next) {
     const int64_t at = tile % d->n_each, y = at / g->out_w, column = at % g->out_w;
-    const float *x =
-        o->x + part->tiles[tile].in +
-        laci_sparse_at(&d->in, 0, y * g->stride_h - g->pad_top, column * g->stride_w - g->pad_left);
+    const float *x = o->x + part->tiles[tile].in +
+                     laci_sparse_offset(&d->in, 0, y * g->stride_h - g->pad_top,
+                                        column * g->stride_w - g->pad_left);
     const bool side = tile + SIDE <= part->tile_last && column + SIDE <= g->out_w;
     next = tile + (side ? SIDE : 1);
     for (int64_t v = 0; v < next - tile; v++) {
@@ -313,12 +313,12 @@ static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
 }
 
 /* Does a clip alone follow the sums, and are all lanes of the tiles results? */
-static bool only_clips(const laci_sparse_operands *o, const laci_sparse_part *part) {
+static bool is_only_clipped(const laci_sparse_operands *o, const laci_sparse_part *part) {
   bool all = true;
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
-    all = all && laci_sparse_has_all(part->tiles[tile].lanes);
+    all = all && laci_sparse_is_whole_tile(part->tiles[tile].lanes);
   }
-  return all && !o->residual && laci_sparse_only_clips(o);
+  return all && !o->residual && laci_sparse_is_only_clipped(o);
 }
 
 /* ---- Both layouts ---- */
@@ -337,7 +337,7 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
       const int64_t after = (tile / d->n_each + 1) * d->n_each; /* the end of the image block */
       some.tile_first = tile;
       some.tile_last = laci_min(tile + d->n_together, laci_min(after, part->tile_last));
-      if (images && only_clips(o, &some)) {
+      if (images && is_only_clipped(o, &some)) {
         sum_images(d, o, &some, NULL);
         continue;
       }

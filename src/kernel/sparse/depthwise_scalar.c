@@ -16,7 +16,7 @@ static float sum_at(const laci_depthwise *d, const float *x, const float *weight
   for (int64_t tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
     const int64_t row = y + tap / g->kernel_w * g->dilation_h;
     const int64_t column = first + tap % g->kernel_w * g->dilation_w;
-    sum = fmaf(weight[tap], x[laci_sparse_at(&d->in, channel, row, column)], sum);
+    sum = fmaf(weight[tap], x[laci_sparse_offset(&d->in, channel, row, column)], sum);
   }
   return sum;
 }

@@ -9,7 +9,7 @@
 enum { LANES = LACI_SPARSE_LANES };
 
 /* Fills floats, or other words of four bytes. */
-static void fill(float *words, int64_t begin, int64_t end, uint32_t with) {
+static void fill_words(float *words, int64_t begin, int64_t end, uint32_t with) {
   if (with == 0 && end > begin + 1) { /* a single word is usual between two rows */
     memset(words + begin, 0, (size_t)(end - begin) * sizeof *words);
     return;
@@ -33,10 +33,10 @@ static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uin
                        float *to) {
   int64_t end = 0;
   for (int64_t row = rows.begin; row < rows.end; row++) {
-    fill(to, end, row * l->row_stride + columns.begin, with);
+    fill_words(to, end, row * l->row_stride + columns.begin, with);
     end = row * l->row_stride + columns.end;
   }
-  fill(to, end, l->phase_stride, with);
+  fill_words(to, end, l->phase_stride, with);
 }
 
 static void fill_chw(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
@@ -51,7 +51,8 @@ static void fill_chw(const laci_sparse_layout *l, const laci_sparse_size *size, 
     }
   }
   for (int64_t at = 0; at < n; at++) {
-    fill(channels + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride, with);
+    fill_words(channels + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride,
+               with);
   }
 }
 
@@ -64,7 +65,7 @@ static void fill_pixel_block(const laci_sparse_layout *l, const laci_sparse_size
     const int64_t next = row < size->h ? row * l->row_stride : first + LANES;
     const int64_t from = end > first ? end - first : 0, to = next - first;
     for (int64_t channel = 0; from < to && channel < size->channels; channel++) {
-      fill(block + channel * LANES, from, to < LANES ? to : LANES, with);
+      fill_words(block + channel * LANES, from, to < LANES ? to : LANES, with);
     }
     end = next + size->w;
   }
@@ -77,19 +78,19 @@ static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_si
   const int64_t used = size->channels * LANES;
   int64_t end = 0;
   if (row >= l->top && row < l->top + size->h) {
-    fill(to, 0, l->left * l->pixel_stride, with);
+    fill_words(to, 0, l->left * l->pixel_stride, with);
     for (int64_t x = l->left; x < l->left + size->w; x++) {
-      fill(to, x * l->pixel_stride + used, (x + 1) * l->pixel_stride, with);
+      fill_words(to, x * l->pixel_stride + used, (x + 1) * l->pixel_stride, with);
     }
     end = (l->left + size->w) * l->pixel_stride;
   }
-  fill(to, end, l->row_stride, with);
+  fill_words(to, end, l->row_stride, with);
 }
 
 /* ---- All formats ---- */
 
 /* Returns how many items an image block has. */
-static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *size) {
+static int64_t items_per_block(const laci_sparse_layout *l, const laci_sparse_size *size) {
   switch (l->format) {
     case LACI_FORMAT_CHW: return l->channel_stride > size->h * size->w ? size->channels : 0;
     case LACI_FORMAT_PC16P: return l->n_floats / (size->channels * LANES);
@@ -98,9 +99,9 @@ static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *s
   }
 }
 
-int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size) {
+int64_t laci_sparse_border_n_items(const laci_sparse_layout *l, const laci_sparse_size *size) {
   const int64_t images = l->format == LACI_FORMAT_HWC16N ? LANES : 1;
-  return laci_ceil_div(size->n_images, images) * items_each(l, size);
+  return laci_ceil_div(size->n_images, images) * items_per_block(l, size);
 }
 
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
@@ -109,7 +110,7 @@ void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size
     fill_chw(l, size, with, values + first * l->channel_stride, last - first);
     return;
   }
-  const int64_t each = items_each(l, size);
+  const int64_t each = items_per_block(l, size);
   for (int64_t item = first; item < last; item++) {
     float *to = values + item / each * l->n_floats;
     const int64_t at = item % each;

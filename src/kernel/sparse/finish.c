@@ -11,4 +11,4 @@ static laci_sparse_finish *const of_level[] = {
 #undef VARIANT
 };
 
-laci_sparse_finish *laci_sparse_finish_now(void) { return of_level[laci_cpu()]; }
+laci_sparse_finish *laci_sparse_finish_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -10,7 +10,7 @@
 
 enum { LANES = LACI_SPARSE_LANES, INT8X4 = LACI_INT8X4_CHANNELS };
 
-static int64_t place_of(const laci_sparse_tile *tile, int64_t row_stride, int64_t row) {
+static int64_t result_offset(const laci_sparse_tile *tile, int64_t row_stride, int64_t row) {
   return tile->out + row / INT8X4 * row_stride;
 }
 
@@ -31,7 +31,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
-      const float *from = o->residual + place_of(tile, row_stride, row);
+      const float *from = o->residual + result_offset(tile, row_stride, row);
       for (int lane = 0; lane < LANES; lane++) {
         uint32_t int8x4 = 0;
         if (tile->lanes >> lane & 1) memcpy(&int8x4, from + lane, sizeof int8x4);
@@ -43,7 +43,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
 }
 
 /* Bounds are integers, so that clipping before rounding gives the same as clipping after it. */
-static uint32_t byte_of(const laci_sparse_quantized *q, float v) {
+static uint32_t to_byte(const laci_sparse_quantized *q, float v) {
   const float low = (float)(q->low - q->zero), high = (float)(q->high - q->zero);
   return (uint32_t)((int32_t)rintf(laci_quantize_clip(v, low, high)) + q->zero);
 }
@@ -54,13 +54,13 @@ static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
   for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = 0; row < n; row += INT8X4) {
-      float *y = o->y + place_of(tile, row_stride, part->row_first + row);
+      float *y = o->y + result_offset(tile, row_stride, part->row_first + row);
       for (int lane = 0; lane < LANES; lane++) {
         uint32_t int8x4 = 0;
         if (!(tile->lanes >> lane & 1)) continue;
         for (int64_t at = 0; at < INT8X4; at++) {
           const float value = row + at < n ? v[(row + at) * LANES + lane] : 0;
-          int8x4 |= byte_of(o->quantized, value) << 8 * at;
+          int8x4 |= to_byte(o->quantized, value) << 8 * at;
         }
         memcpy(y + lane, &int8x4, sizeof int8x4);
       }

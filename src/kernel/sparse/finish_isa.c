@@ -19,8 +19,8 @@ typedef struct target {
   laci_sparse_values values;
 } target;
 
-static int64_t place_of(const target *t, const laci_sparse_tile *tile, int64_t row) {
-  return tile->out + row / laci_sparse_each(t->values) * t->row_stride;
+static int64_t result_offset(const target *t, const laci_sparse_tile *tile, int64_t row) {
+  return tile->out + row / laci_sparse_values_per_word(t->values) * t->row_stride;
 }
 
 /* Adds the residual of a row, to all lanes. */
@@ -30,9 +30,9 @@ static void add_lanes(const float *residual, const target *t, int64_t row, float
   if (t->values == LACI_SPARSE_F32) {
     for (int lane = 0; lane < LANES; lane++) v[lane] += residual[lane];
   } else if (row % 2) {
-    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_sparse_high(pairs[lane]);
+    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_bf16_pair_high(pairs[lane]);
   } else {
-    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_sparse_low(pairs[lane]);
+    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_bf16_pair_low(pairs[lane]);
   }
 }
 
@@ -42,7 +42,7 @@ static void add_residual(const laci_sparse_operands *o, const target *to,
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
-      laci_sparse_load_tile(o->residual + place_of(to, tile, row), tile->lanes, residual);
+      laci_sparse_load_tile(o->residual + result_offset(to, tile, row), tile->lanes, residual);
       add_lanes(residual, to, row, v);
     }
   }
@@ -59,11 +59,12 @@ static void pair_rows(const float *v, bool both, float *pairs) {
 
 static void write_results(const laci_sparse_operands *o, const target *to,
                           const laci_sparse_part *part, const float *v) {
-  const int64_t each = laci_sparse_each(to->values), n = part->row_last - part->row_first;
+  const int64_t each = laci_sparse_values_per_word(to->values),
+                n = part->row_last - part->row_first;
   float pairs[LANES];
   for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
-    float *y = o->y + place_of(to, tile, part->row_first);
+    float *y = o->y + result_offset(to, tile, part->row_first);
     for (int64_t row = 0; row < n; row += each, y += to->row_stride) {
       const float *from = v + row * LANES;
       if (to->values == LACI_SPARSE_BF16) {

@@ -19,13 +19,14 @@ typedef __m512 vector;
 #define SMALLER(a, b) _mm512_min_ps(a, b)
 #define BOTH(a, b) /* bitwise and */ \
   _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_castps_si512(b)))
-static inline vector laci_each_second(vector a, vector b, int32_t first) {
+static inline vector laci_every_second_lane(vector a, vector b, int32_t first) {
   int32_t lanes[WIDTH];
   for (int32_t lane = 0; lane < WIDTH; lane++) lanes[lane] = 2 * lane + first;
   return _mm512_permutex2var_ps(a, _mm512_loadu_si512(lanes), b);
 }
-#define EVEN(a, b) laci_each_second(a, b, 0) /* every second lane of a, then of b, from lane 0 on */
-#define ODD(a, b) laci_each_second(a, b, 1)
+#define EVEN(a, b) \
+  laci_every_second_lane(a, b, 0) /* every second lane of a, then of b, from lane 0 on */
+#define ODD(a, b) laci_every_second_lane(a, b, 1)
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { WIDTH = 8 };
@@ -42,11 +43,11 @@ typedef __m256 vector;
 #define BOTH(a, b) _mm256_and_ps(a, b)
 /* Reorders the quarters of a vector that EVEN or ODD gave on AVX2 (first of a, first of b, second
  * of a, second of b) to a's, then b's. */
-static inline vector laci_interleave(vector v) {
+static inline vector laci_interleave_quarters(vector v) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xD8));
 }
-#define EVEN(a, b) laci_interleave(_mm256_shuffle_ps(a, b, 0x88))
-#define ODD(a, b) laci_interleave(_mm256_shuffle_ps(a, b, 0xDD))
+#define EVEN(a, b) laci_interleave_quarters(_mm256_shuffle_ps(a, b, 0x88))
+#define ODD(a, b) laci_interleave_quarters(_mm256_shuffle_ps(a, b, 0xDD))
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 enum { WIDTH = 4 };

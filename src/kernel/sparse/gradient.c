@@ -144,7 +144,7 @@ static bool find_runs(finder *f) {
   return true;
 }
 
-static int64_t block_of(int64_t n_tiles, bool bf16) {
+static int64_t tiles_per_block(int64_t n_tiles, bool bf16) {
   const int64_t most = bf16 ? 2 * BLOCK : BLOCK;
   return n_tiles ? laci_ceil_div(n_tiles, laci_ceil_div(n_tiles, most)) : 1;
 }
@@ -155,7 +155,7 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
   lac_status st = LAC_OK;
   *g = (laci_sparse_gradient){.tiles = tiles,
                               .n_tiles = n_tiles,
-                              .block = block_of(n_tiles, p->values == LACI_SPARSE_BF16),
+                              .block = tiles_per_block(n_tiles, p->values == LACI_SPARSE_BF16),
                               .bf16 = p->values == LACI_SPARSE_BF16,
                               .row_stride = p->row_stride,
                               .n_kept = p->row_begin[p->n_rows]};
@@ -182,7 +182,7 @@ void laci_sparse_gradient_clear(laci_sparse_gradient *g) {
   *g = (laci_sparse_gradient){.n_items = 0};
 }
 
-size_t laci_sparse_gradient_scratch(const laci_sparse_gradient *g) {
+size_t laci_sparse_gradient_scratch_floats(const laci_sparse_gradient *g) {
   const int64_t steps = g->bf16 ? laci_ceil_div(g->block, 2) : g->block;
   return (size_t)((g->most_rows + WINDOW) * (steps | 1) + 1) * LANES;
 }
@@ -193,11 +193,13 @@ static laci_sparse_gradient_run *const of_level[] = {
 #undef VARIANT
 };
 
-laci_sparse_gradient_run *laci_sparse_gradient_now(void) { return of_level[laci_cpu()]; }
+laci_sparse_gradient_run *laci_sparse_gradient_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}
 
-laci_sparse_gradient_run *laci_sparse_gradient_bf16_now(void) {
+laci_sparse_gradient_run *laci_sparse_gradient_bf16_variant(void) {
 #if defined(__x86_64__)
-  if (laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
     return laci_sparse_gradient_avx512bf16;
   }
 #endif

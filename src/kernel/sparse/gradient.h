@@ -77,20 +77,21 @@ LAC_MUST_CHECK lac_status laci_sparse_gradient_init(const laci_sparse_product *p
                                                     laci_sparse_gradient *g, lac_error *err);
 void laci_sparse_gradient_clear(laci_sparse_gradient *g);
 /** Returns the floats of scratch memory that each thread needs. */
-size_t laci_sparse_gradient_scratch(const laci_sparse_gradient *g);
+size_t laci_sparse_gradient_scratch_floats(const laci_sparse_gradient *g);
 
 /** Operands. They do not overlap, and need only the alignment of floats. */
-typedef struct laci_sparse_slopes {
+typedef struct laci_sparse_gradient_operands {
   const float *x, *dy;
   float *gradient; /* [n_kept] */
-  float *scratch;  /* laci_sparse_gradient_scratch floats, of this thread alone */
-} laci_sparse_slopes;
+  float *scratch;  /* laci_sparse_gradient_scratch_floats floats, of this thread alone */
+} laci_sparse_gradient_operands;
 
 /** Computes items [first, last) of g->n_items. Items are independent of each other: each overwrites
  * its own gradients, and together they write all. It is faster if a thread gets neighbouring
  * items. */
-typedef void laci_sparse_gradient_run(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
-                                      int64_t first, int64_t last);
+typedef void laci_sparse_gradient_run(const laci_sparse_gradient *g,
+                                      const laci_sparse_gradient_operands *s, int64_t first,
+                                      int64_t last);
 
 #define LACI_SPARSE_GRADIENT_DECLARE(name, level) \
   laci_sparse_gradient_run laci_sparse_gradient_##name;
@@ -103,7 +104,7 @@ laci_sparse_gradient_run laci_sparse_gradient_avx512bf16;
 
 /** Return the variant for the SIMD level in force (cpu/cpu.h). For bf16, that is the scalar
  * reference if the processor cannot multiply bf16 pairs; dense gradients are then faster. */
-laci_sparse_gradient_run *laci_sparse_gradient_now(void);
-laci_sparse_gradient_run *laci_sparse_gradient_bf16_now(void);
+laci_sparse_gradient_run *laci_sparse_gradient_variant(void);
+laci_sparse_gradient_run *laci_sparse_gradient_bf16_variant(void);
 
 #endif

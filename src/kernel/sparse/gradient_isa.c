@@ -307,7 +307,7 @@ static void pack_rows(const walk *w, const laci_sparse_gradient *g,
 /* The state of computing an item. */
 typedef struct block {
   const laci_sparse_gradient *g;
-  const laci_sparse_slopes *s;
+  const laci_sparse_gradient_operands *s;
   float *x, *y; /* packed */
   /* Rows of items [item_first, item_last) are packed. Meanwhile the rows that will be packed next
    * are prefetched, if there are any, and x for the next item. */
@@ -320,28 +320,29 @@ typedef struct block {
 
 /* Returns where walk.ahead_at begins: the given member of the first tile; with bf16, of the first
  * of each two tiles or, for odd places, of the second. */
-static const int64_t *members(const block *b, const walk *w, const laci_sparse_tile *tiles,
-                              const int64_t *member, int64_t place) {
+static const int64_t *find_member_offsets(const block *b, const walk *w,
+                                          const laci_sparse_tile *tiles, const int64_t *member,
+                                          int64_t place) {
   const bool all = tiles - b->g->tiles + w->n_steps * STEP <= b->g->n_tiles;
   return all ? member + place % STEP * APART : member;
 }
 
 /* Sets what a run prefetches: one column of the next item after the other, then this item's share
  * of the next rows. */
-static void fetch_ahead(block *b, walk *w) {
+static void plan_prefetch(block *b, walk *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
   w->ahead_at = &w->tiles->in;
   if (at < b->ahead_columns) {
     w->ahead = b->s->x + b->g->column_at[b->next_item->column_first + at];
-    w->ahead_at = members(b, w, b->next_tiles, &b->next_tiles->in, at);
+    w->ahead_at = find_member_offsets(b, w, b->next_tiles, &b->next_tiles->in, at);
   } else if (row < b->ahead_row_end) {
     w->ahead = b->s->dy + (b->next_rows->row_first + row) / STEP * b->g->row_stride;
-    w->ahead_at = members(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
+    w->ahead_at = find_member_offsets(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
   }
 }
 
-static void begin_to_fetch(block *b, int64_t at) {
+static void begin_prefetch(block *b, int64_t at) {
   const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
   const int64_t n_rows = b->next_rows ? b->next_rows->n_rows : 0;
   b->ahead = 0;
@@ -362,14 +363,14 @@ static void add_item(block *b, int64_t item_at, walk *w) {
     columns[c] = b->s->x + b->g->column_at[item->column_first + c];
   }
 #endif
-  begin_to_fetch(b, item_at);
+  begin_prefetch(b, item_at);
   for (int64_t at = item->run_first; at < item[1].run_first; at++) {
     const laci_sparse_run *run = &b->g->runs[at];
     const int most = adds_of[run->n_columns].most;
     for (int c = 0; c < run->n_columns; c++) w->x[c] = columns[run->column[c]];
     for (int left = run->n_rows, n; left > 0; left -= n, row += n) {
       n = left < most ? left : most;
-      fetch_ahead(b, w);
+      plan_prefetch(b, w);
       adds_of[run->n_columns].of_rows[n - 1](w, row);
     }
   }
@@ -387,8 +388,9 @@ static void begin_rows(block *b, const int64_t items[3], const walk *w,
   b->next_rows = b->next_rows_tiles ? &all[b->item_last < last ? b->item_last : first] : NULL;
 }
 
-void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
-                                        int64_t first, int64_t last) {
+void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g,
+                                        const laci_sparse_gradient_operands *s, int64_t first,
+                                        int64_t last) {
   walk w = {.pitch = (laci_ceil_div(g->block, STEP) | 1) * WIDTH, .gradient = s->gradient};
   float *x = s->scratch + (LANES - (uintptr_t)s->scratch / sizeof *x % LANES) % LANES;
   block b = {.g = g, .s = s, .x = x, .y = x + (PAIRS ? WINDOW * w.pitch : 0)};

@@ -41,7 +41,7 @@ static float block_sum(const operands *o, int64_t first, int64_t last) {
 }
 
 /* Returns one half of a bf16 pair. */
-static uint32_t half_of(const float *pair, bool upper) {
+static uint32_t bf16_half(const float *pair, bool upper) {
   uint32_t bits;
   memcpy(&bits, pair, sizeof bits);
   return upper ? bits >> 16 : bits & 0xFFFFU;
@@ -55,9 +55,9 @@ static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) 
       uint32_t x = 0, slope = 0;
       for (int64_t at = 0; at < 2 && t + at < last; at++) {
         const laci_sparse_tile *tile = &o->tiles[t + at];
-        x |= half_of(o->x + tile->in + lane, o->upper_x) << 16 * at;
+        x |= bf16_half(o->x + tile->in + lane, o->upper_x) << 16 * at;
         if (!is_result(tile, lane)) continue;
-        slope |= half_of(o->dy + tile->out + lane, o->upper_dy) << 16 * at;
+        slope |= bf16_half(o->dy + tile->out + lane, o->upper_dy) << 16 * at;
       }
       sum[lane] = laci_sparse_dot(sum[lane], x, slope);
     }
@@ -76,8 +76,8 @@ static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
 }
 
 /* Returns the operands of a row and a column. */
-static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_slopes *s, int64_t row,
-                            int64_t column) {
+static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_gradient_operands *s,
+                            int64_t row, int64_t column) {
   return (operands){.tiles = g->tiles,
                     .x = s->x + g->column_at[column],
                     .dy = s->dy + (g->bf16 ? row / 2 : row) * g->row_stride,
@@ -85,8 +85,9 @@ static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_slo
                     .upper_dy = row % 2 > 0};
 }
 
-void laci_sparse_gradient_scalar(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
-                                 int64_t first, int64_t last) {
+void laci_sparse_gradient_scalar(const laci_sparse_gradient *g,
+                                 const laci_sparse_gradient_operands *s, int64_t first,
+                                 int64_t last) {
   for (const laci_sparse_gradient_item *item = g->items + first; item < g->items + last; item++) {
     const laci_sparse_run_row *row = g->rows + item->run_row_first;
     for (int64_t run_at = item->run_first; run_at < item[1].run_first; run_at++) {

@@ -16,7 +16,9 @@ static laci_grouped_rows_run *const of_level[] = {
 #undef VARIANT
 };
 
-laci_grouped_rows_run *laci_grouped_rows_now(void) { return of_level[laci_cpu()]; }
+laci_grouped_rows_run *laci_grouped_rows_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}
 
 enum {
   WINDOW = LACI_GROUPED_ROWS_WINDOW,
@@ -29,15 +31,17 @@ enum {
 };
 
 /* Returns the lanes of a unit: a whole vector, or half a tile. */
-static int unit_lanes(void) { return laci_cpu() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF; }
+static int unit_lanes(void) {
+  return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF;
+}
 
-int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
+int64_t laci_grouped_rows_n_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
   if (unit_lanes() == LACI_SPARSE_LANES || n_tiles == 0) return n_tiles;
   const uint64_t upper = tiles[n_tiles - 1].lanes & LACI_SPARSE_ALL_LANES;
   return 2 * n_tiles - (upper >> HALF == 0);
 }
 
-int64_t laci_grouped_rows_strips(int64_t n_units) { return laci_ceil_div(n_units, UNITS); }
+int64_t laci_grouped_rows_n_strips(int64_t n_units) { return laci_ceil_div(n_units, UNITS); }
 
 /* ---- The kept columns of rows in a window ---- */
 
@@ -57,7 +61,7 @@ static void begin_rows(const laci_sparse_product *p, int64_t first, int64_t n, r
   r->p = p;
   r->first = first;
   r->n = n;
-  r->column = first / p->rows_together * laci_sparse_columns_together(p) - WINDOW;
+  r->column = first / p->rows_together * laci_sparse_columns_per_group(p) - WINDOW;
   for (int64_t row = 0; row < n; row++) r->next[row] = p->row_begin[first + row];
 }
 
@@ -84,7 +88,7 @@ static void next_window(rows *r) {
 
 /* Returns how many groups have `size` rows, if the n rows of a pattern are divided as evenly as
  * possible. */
-static int groups_of(int n, int size) {
+static int count_groups(int n, int size) {
   const int grouped = (n + MOST - 1) / MOST;
   if (grouped == 0) return 0;
   const int larger = n % grouped;
@@ -94,16 +98,16 @@ static int groups_of(int n, int size) {
 
 /* ---- Chunks ---- */
 
-typedef struct making {
+typedef struct builder {
   const laci_sparse_product *p;
   const float *weight;
   laci_grouped_rows *b;
   int64_t chunk_rows;
   /* Totals of all chunks while counting; then of the chunks that are filled so far. */
   int64_t n_row_groups, n_rows, n_singles, n_windows;
-} making;
+} builder;
 
-static void count_window(making *m, const rows *r) {
+static void count_window(builder *m, const rows *r) {
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
     m->n_row_groups += (r->n_rows[pattern] + MOST - 1) / MOST;
     m->n_rows += r->n_rows[pattern];
@@ -112,7 +116,7 @@ static void count_window(making *m, const rows *r) {
   m->n_windows++;
 }
 
-static void add_row_group(making *m, const rows *r, unsigned pattern, const uint8_t *row,
+static void add_row_group(builder *m, const rows *r, unsigned pattern, const uint8_t *row,
                           int size) {
   laci_grouped_rows *b = m->b;
   int32_t *at = b->columns[m->n_row_groups++].at;
@@ -125,7 +129,7 @@ static void add_row_group(making *m, const rows *r, unsigned pattern, const uint
   }
 }
 
-static void add_singles(making *m, const rows *r) {
+static void add_singles(builder *m, const rows *r) {
   for (int64_t row = 0; row < r->n; row++) {
     for (int64_t k = r->from[row]; !r->pattern[row] && k < r->next[row]; k++) {
       m->b->singles[m->n_singles++] =
@@ -135,7 +139,7 @@ static void add_singles(making *m, const rows *r) {
   }
 }
 
-static void fill_window(making *m, const rows *r) {
+static void fill_window(builder *m, const rows *r) {
   uint8_t order[MOST_ROWS]; /* rows sorted by their patterns */
   int next[PATTERNS], begin = 0, taken[PATTERNS];
   laci_grouped_rows_window *w = &m->b->windows[m->n_windows++];
@@ -148,7 +152,7 @@ static void fill_window(making *m, const rows *r) {
   }
   for (int size = MOST; size > 0; size--) {
     for (int pattern = 1; pattern < PATTERNS; pattern++) {
-      const int n = groups_of(r->n_rows[pattern], size);
+      const int n = count_groups(r->n_rows[pattern], size);
       w->n[size - 1] += n;
       for (int at = 0; at < n; at++, taken[pattern] += size) {
         add_row_group(m, r, (unsigned)pattern, order + taken[pattern], size);
@@ -159,9 +163,9 @@ static void fill_window(making *m, const rows *r) {
   add_singles(m, r);
 }
 
-typedef void do_window(making *m, const rows *r);
+typedef void do_window(builder *m, const rows *r);
 
-static void do_chunk(making *m, int64_t first, int64_t n, do_window *what) {
+static void visit_chunk(builder *m, int64_t first, int64_t n, do_window *what) {
   rows r;
   begin_rows(m->p, first, n, &r);
   for (int64_t at = 0; at < m->b->n_windows; at++) {
@@ -171,7 +175,7 @@ static void do_chunk(making *m, int64_t first, int64_t n, do_window *what) {
 }
 
 /* Calls a function for all windows of all chunks; a chunk has rows of only one group. */
-static void do_chunks(making *m, do_window *what) {
+static void visit_chunks(builder *m, do_window *what) {
   const int64_t together = m->p->rows_together;
   laci_grouped_rows *b = m->b;
   m->n_row_groups = m->n_rows = m->n_singles = m->n_windows = b->n_chunks = 0;
@@ -186,12 +190,12 @@ static void do_chunks(making *m, do_window *what) {
                                                          .singles = b->singles + m->n_singles,
                                                          .windows = b->windows + m->n_windows};
     }
-    do_chunk(m, row, n, what);
+    visit_chunk(m, row, n, what);
     row += n;
   }
 }
 
-static bool take_memory(const making *m) {
+static bool allocate_groups(const builder *m) {
   laci_grouped_rows *b = m->b;
   b->chunks = laci_alloc((size_t)b->n_chunks, sizeof *b->chunks);
   b->windows = laci_alloc((size_t)m->n_windows, sizeof *b->windows);
@@ -208,21 +212,21 @@ static bool take_memory(const making *m) {
 
 lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *weight,
                                   int64_t chunk_rows, laci_grouped_rows *b, lac_error *err) {
-  *b = (laci_grouped_rows){.n_windows = laci_ceil_div(laci_sparse_columns_together(p), WINDOW),
+  *b = (laci_grouped_rows){.n_windows = laci_ceil_div(laci_sparse_columns_per_group(p), WINDOW),
                            .row_stride = p->row_stride,
                            .lanes = unit_lanes()};
   const int64_t most = LACI_GROUPED_ROWS_FLOATS / (UNITS * b->lanes);
   const int64_t cuts = laci_ceil_div(p->rows_together, chunk_rows < most ? chunk_rows : most);
-  making m = {
+  builder m = {
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
   lac_status st = laci_sparse_check_columns(p, err);
   if (st) return st;
-  do_chunks(&m, count_window);
-  if (!take_memory(&m)) {
+  visit_chunks(&m, count_window);
+  if (!allocate_groups(&m)) {
     laci_grouped_rows_clear(b);
     return laci_fail_memory(err, "a sparse product's grouped rows");
   }
-  do_chunks(&m, fill_window);
+  visit_chunks(&m, fill_window);
   return LAC_OK;
 }
 
@@ -238,23 +242,24 @@ void laci_grouped_rows_clear(laci_grouped_rows *b) {
 
 /* ---- Where grouped rows are faster ---- */
 
-bool laci_grouped_rows_may_gain(int64_t rows_together, double kept) {
+bool laci_grouped_rows_may_be_faster(int64_t rows_together, double kept) {
   enum { LEAST_ROWS = 64 }; /* with fewer rows, groups are too small */
   const double half = (double)KEPT / WINDOW, nearly = 0.9;
-  return laci_cpu() == LACI_CPU_AVX2 && rows_together >= LEAST_ROWS && kept >= nearly * half &&
-         kept <= half / nearly;
+  return laci_cpu_level_in_force() == LACI_CPU_AVX2 && rows_together >= LEAST_ROWS &&
+         kept >= nearly * half && kept <= half / nearly;
 }
 
-bool laci_grouped_rows_gain(const laci_sparse_product *p) {
+bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
   enum { SAMPLE = 64, MOST_SINGLES = 20 }; /* at most one weight in 20 is single */
   const double columns = (double)p->n_columns * (double)p->rows_together;
   rows r;
-  if (!laci_grouped_rows_may_gain(p->rows_together, (double)p->row_begin[p->n_rows] / columns)) {
+  if (!laci_grouped_rows_may_be_faster(p->rows_together,
+                                       (double)p->row_begin[p->n_rows] / columns)) {
     return false;
   }
-  making m = {.p = p};
+  builder m = {.p = p};
   begin_rows(p, 0, SAMPLE, &r);
-  for (int64_t at = 0; at < laci_sparse_columns_together(p); at += WINDOW) {
+  for (int64_t at = 0; at < laci_sparse_columns_per_group(p); at += WINDOW) {
     next_window(&r);
     count_window(&m, &r);
   }

@@ -75,10 +75,10 @@ typedef struct laci_grouped_rows {
 
 /** Are grouped rows faster than CSR (csr.h) for this product, at the SIMD level in force? They are
  * if there are many rows, and most of them keep four columns of each window. */
-bool laci_grouped_rows_gain(const laci_sparse_product *p);
-/** Estimates laci_grouped_rows_gain before the mask is known. rows_together: as in
+bool laci_grouped_rows_are_faster(const laci_sparse_product *p);
+/** Estimates laci_grouped_rows_are_faster before the mask is known. rows_together: as in
  * laci_sparse_product; kept: the share of weights that are kept. */
-bool laci_grouped_rows_may_gain(int64_t rows_together, double kept);
+bool laci_grouped_rows_may_be_faster(int64_t rows_together, double kept);
 
 /** Builds the grouped rows of a product with these weights, [n_kept]. A chunk has at most
  * chunk_rows rows; chunks are as even as possible. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED for a
@@ -90,8 +90,8 @@ void laci_grouped_rows_clear(laci_grouped_rows *b);
 
 /** Return the number of units of lanes that have results, in all tiles, at the SIMD level in force;
  * and the number of strips that n_units units are divided into (laci_sparse_strip_begin). */
-int64_t laci_grouped_rows_units(const laci_sparse_tile *tiles, int64_t n_tiles);
-int64_t laci_grouped_rows_strips(int64_t n_units);
+int64_t laci_grouped_rows_n_units(const laci_sparse_tile *tiles, int64_t n_tiles);
+int64_t laci_grouped_rows_n_strips(int64_t n_units);
 
 /** Computes all rows of a chunk for units [first, last), at most those of a strip. o->weight is not
  * read. Strips and chunks are independent of each other. The SIMD level must be that of
@@ -105,6 +105,6 @@ LACI_KERNEL_VARIANTS(LACI_GROUPED_ROWS_DECLARE)
 #undef LACI_GROUPED_ROWS_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_grouped_rows_run *laci_grouped_rows_now(void);
+laci_grouped_rows_run *laci_grouped_rows_variant(void);
 
 #endif

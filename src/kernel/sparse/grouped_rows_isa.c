@@ -112,7 +112,7 @@ static void add_singles(const strip *s, const laci_grouped_rows_single *single, 
 
 /* Prefetches results and residuals into the second-level cache, for some rows with each window:
  * otherwise the end of the chunk would wait for them. */
-static void fetch_results(const strip *s, int64_t first, int64_t last) {
+static void prefetch_results(const strip *s, int64_t first, int64_t last) {
   for (int unit = 0; unit < s->n; unit++) {
     for (int64_t row = first; row < last; row++) {
       __builtin_prefetch(s->y[unit] + row * s->row_stride, 1, 2);
@@ -136,7 +136,7 @@ static void fetch_results(const strip *s, int64_t first, int64_t last) {
       GROUPED_ROWS(n_units, 1)                                                                     \
       if (w->n_singles > 0) add_singles(s, from.singles, w->n_singles);                            \
       from.singles += w->n_singles;                                                                \
-      fetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                      \
+      prefetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                   \
     }                                                                                              \
   }
 WINDOWS(1)
@@ -147,7 +147,7 @@ WINDOWS(3)
 
 enum { ALL_OF_UNIT = (1 << UNIT) - 1 };
 
-static inline void store_some(float *to, const float *from, uint64_t lanes, bool around) {
+static inline void store_lanes(float *to, const float *from, uint64_t lanes, bool around) {
   for (int lane = 0; lane < UNIT; lane++) {
     if (lanes >> lane & 1) to[lane] = from[lane];
     else if (around) to[lane] = 0;
@@ -159,22 +159,22 @@ static void store_unit(const strip *s, int unit, const float *from) {
   float *y = s->y[unit];
   for (int64_t row = 0; row < s->n_rows; row++, y += s->row_stride, from += APART) {
     if (all) memcpy(y, from, UNIT * sizeof *y);
-    else store_some(y, from, s->lanes[unit], s->around[unit]);
+    else store_lanes(y, from, s->lanes[unit], s->around[unit]);
   }
 }
 
 /* Copies the residual of a unit in the order of its sums; 0 where there is no result. */
-static void take_residual(const strip *s, int unit, float *to) {
+static void copy_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
     if (s->lanes[unit] == ALL_OF_UNIT) memcpy(to, from, UNIT * sizeof *to);
-    else store_some(to, from, s->lanes[unit], true);
+    else store_lanes(to, from, s->lanes[unit], true);
   }
 }
 
 /* Applies functions to the sums in place, and stores the results. The functions see the sums as
  * contiguous tiles; the order of lanes does not matter to them. */
-static void finish(const strip *s, const laci_sparse_operands *o) {
+static void finish_units(const strip *s, const laci_sparse_operands *o) {
   float residual[LACI_GROUPED_ROWS_FLOATS + ROUNDED], results[LACI_GROUPED_ROWS_FLOATS + ROUNDED];
   const int64_t n = (s->n_rows * APART + LANES - 1) / LANES;
   const laci_sparse_tile tile = {.lanes = LACI_SPARSE_ALL_LANES};
@@ -184,7 +184,7 @@ static void finish(const strip *s, const laci_sparse_operands *o) {
   if (o->residual) {
     memset(residual, 0, (size_t)(n * LANES) * sizeof *residual);
     for (int unit = 0; unit < s->n; unit++) {
-      take_residual(s, unit, residual + (ptrdiff_t)(unit * UNIT));
+      copy_residual(s, unit, residual + (ptrdiff_t)(unit * UNIT));
     }
     here.residual = residual;
   }
@@ -252,12 +252,12 @@ static void begin_sums(const strip *s, const float *bias) {
 
 static void end_sums(const strip *s, const laci_sparse_operands *o) {
 #ifdef ALL
-  if (laci_sparse_only_clips(o) && is_whole(s)) {
+  if (laci_sparse_is_only_clipped(o) && is_whole(s)) {
     for (int unit = 0; unit < s->n; unit++) clip_unit(s, o, unit);
     return;
   }
 #endif
-  finish(s, o);
+  finish_units(s, o);
 }
 
 void LACI_VARIANT(laci_grouped_rows)(const laci_grouped_rows *b, const laci_sparse_operands *o,

@@ -17,5 +17,7 @@ static const laci_image_norm *const pairs_of_level[] = {
 #undef VARIANT
 };
 
-const laci_image_norm *laci_image_norm_now(void) { return of_level[laci_cpu()]; }
-const laci_image_norm *laci_image_norm_bf16_now(void) { return pairs_of_level[laci_cpu()]; }
+const laci_image_norm *laci_image_norm_variant(void) { return of_level[laci_cpu_level_in_force()]; }
+const laci_image_norm *laci_image_norm_bf16_variant(void) {
+  return pairs_of_level[laci_cpu_level_in_force()];
+}

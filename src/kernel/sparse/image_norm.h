@@ -38,14 +38,14 @@ typedef struct laci_norm_tile {
 } laci_norm_tile;
 
 /** A tile of an operand: its first float, and the floats from a row to the next. */
-typedef struct laci_norm_from {
+typedef struct laci_norm_source {
   const float *at;
   int64_t row_stride;
-} laci_norm_from;
-typedef struct laci_norm_to {
+} laci_norm_source;
+typedef struct laci_norm_target {
   float *at;
   int64_t row_stride;
-} laci_norm_to;
+} laci_norm_target;
 
 /** The parameters of the channels, [channels] each; relu: a Relu follows. */
 typedef struct laci_norm_scales {
@@ -64,17 +64,17 @@ typedef struct laci_image_norm {
   /** Computes mean[c] of the tile's n_rows * n_pixels * 16 values, and squares[c], the sum of
    * squared distances from that mean. To avoid cancellation, it sums relative to the mean of the
    * tile's middle pixel. At most LACI_IMAGE_NORM_CHANNELS channels. */
-  void (*moments)(const laci_norm_tile *t, laci_norm_from x, float *mean, float *squares);
+  void (*moments)(const laci_norm_tile *t, laci_norm_source x, float *mean, float *squares);
   /** Computes y, which may be x. */
-  void (*apply)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                laci_norm_to y);
+  void (*apply)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+                laci_norm_target y);
   /** Computes sums[0][c] = sum of m and sums[1][c] = sum of m * (x - mean). At most
    * LACI_IMAGE_NORM_CHANNELS channels. */
-  void (*sums)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-               laci_norm_from dy, float *const sums[2]);
+  void (*sums)(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+               laci_norm_source dy, float *const sums[2]);
   /** Computes dx = scale * (m - level - (x - mean) * slope); dx may be dy. */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
-                   laci_norm_from x, laci_norm_from dy, laci_norm_to dx);
+                   laci_norm_source x, laci_norm_source dy, laci_norm_target dx);
   /** Computes to[i] = max(a[i] + b[i], 0), or without relu a[i] + b[i], for n floats or bf16 pairs;
    * `to` may be a or b. */
   void (*add)(const float *a, const float *b, bool relu, int64_t n, float *to);
@@ -86,7 +86,7 @@ LACI_KERNEL_VARIANTS(LACI_IMAGE_NORM_DECLARE)
 #undef LACI_IMAGE_NORM_DECLARE
 
 /** Return the variants for the SIMD level in force (cpu/cpu.h). */
-const laci_image_norm *laci_image_norm_now(void);
-const laci_image_norm *laci_image_norm_bf16_now(void);
+const laci_image_norm *laci_image_norm_variant(void);
+const laci_image_norm *laci_image_norm_bf16_variant(void);
 
 #endif

@@ -33,9 +33,9 @@ INLINE vector load(const float *from) {
 
 INLINE void store(float *to, vector v) { memcpy(to, &v, sizeof v); }
 
-INLINE vector keep(vector v, truth where) { return (vector)((truth)v & where); }
+INLINE vector keep_where(vector v, truth where) { return (vector)((truth)v & where); }
 
-INLINE vector bound(vector v) { return keep(v, ~(v <= 0)); }
+INLINE vector relu_of(vector v) { return keep_where(v, ~(v <= 0)); }
 
 /* ---- Places ---- */
 
@@ -70,7 +70,7 @@ INLINE void store_place(float *to, place p, const int each) {
 }
 
 /** Adds the lanes: each time the upper half to the lower half. */
-static float together(float *lanes) {
+static float sum_lanes(float *lanes) {
   for (int half = LANES / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
   }
@@ -113,7 +113,7 @@ INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *
   }
 }
 
-INLINE void add_up(const laci_norm_tile *t, laci_norm_from x, const float *near, float *both,
+INLINE void add_up(const laci_norm_tile *t, laci_norm_source x, const float *near, float *both,
                    const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
@@ -126,29 +126,31 @@ INLINE void add_up(const laci_norm_tile *t, laci_norm_from x, const float *near,
 }
 
 /** Computes the mean of each channel of a pixel. */
-INLINE void find_near(const laci_norm_tile *t, const float *from, float *near, const int each) {
+INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *near,
+                             const int each) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
     float lanes[MOST_EACH][LANES];
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       const place x = load_place(from + lane, each);
       for (int c = 0; c < each; c++) store(lanes[c] + lane, x.channel[c]);
     }
-    for (int c = 0; c < each; c++) near[c] = together(lanes[c]) / LANES;
+    for (int c = 0; c < each; c++) near[c] = sum_lanes(lanes[c]) / LANES;
   }
 }
 
 /** Computes mean and squares relative to the mean of the pixel in the middle, which is near the
  * tile's mean: that takes one pass and avoids cancellation. */
-INLINE void find_moments(const laci_norm_tile *t, laci_norm_from x, float *mean, float *squares,
+INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mean, float *squares,
                          const int each) {
   const float n = (float)(t->n_rows * t->n_pixels * LANES);
   float both[2 * MOST], near[LACI_IMAGE_NORM_CHANNELS];
-  find_near(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride, near, each);
+  find_pixel_means(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride, near,
+                   each);
   memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
   add_up(t, x, near, both, each);
   for (int64_t c = 0; c < t->n_places * each; c++) {
     float *lanes = both + c * 2 * LANES;
-    const float level = together(lanes), slope = together(lanes + LANES);
+    const float level = sum_lanes(lanes), slope = sum_lanes(lanes + LANES);
     const float squared = slope - level * (level / n);
     mean[c] = near[c] + level / n;
     squares[c] = squared < 0 ? 0 : squared;
@@ -172,15 +174,15 @@ INLINE void apply_pixel(const laci_norm_scales *s, int64_t n_places, const float
       for (int c = 0; c < is.each; c++) {
         const int64_t channel = first + c;
         const vector y = (v.channel[c] - mean[channel]) * scale[channel] + shift[channel];
-        v.channel[c] = is.relu ? bound(y) : y;
+        v.channel[c] = is.relu ? relu_of(y) : y;
       }
       store_place(to + at + lane, v, is.each);
     }
   }
 }
 
-INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                       laci_norm_to y, const shape is) {
+INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+                       laci_norm_target y, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     float *to = y.at + row * y.row_stride;
@@ -192,8 +194,8 @@ INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_
   }
 }
 
-INLINE void apply_each(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                       laci_norm_to y, const int each) {
+INLINE void apply_norm(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x,
+                       laci_norm_target y, const int each) {
   if (s->relu) apply_rows(t, s, x, y, (shape){true, each, 1});
   else apply_rows(t, s, x, y, (shape){false, each, 1});
 }
@@ -201,17 +203,18 @@ INLINE void apply_each(const laci_norm_tile *t, const laci_norm_scales *s, laci_
 /* ---- Backward ---- */
 
 /** Returns the gradient before the Relu; off: x minus its mean. */
-INLINE vector let_through(vector off, float scale, float shift, vector dy, const bool relu) {
-  return relu ? keep(dy, off * scale + shift > 0) : dy;
+INLINE vector gradient_before_relu(vector off, float scale, float shift, vector dy,
+                                   const bool relu) {
+  return relu ? keep_where(dy, off * scale + shift > 0) : dy;
 }
 
 /** The operands of the backward functions. */
-typedef struct both_ends {
-  laci_norm_from x, dy;
-} both_ends;
+typedef struct backward_operands {
+  laci_norm_source x, dy;
+} backward_operands;
 
 INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
-                           const both_ends *ends, float *both, const shape is) {
+                           const backward_operands *ends, float *both, const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
   const float *from = ends->x.at, *back = ends->dy.at;
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, back += LANES) {
@@ -223,7 +226,7 @@ INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
         const place dy = load_place(back + pixel * t->pixel_stride + lane, is.each);
         for (int c = 0; c < is.each; c++) {
           const vector off = x.channel[c] - mean[c];
-          const vector m = let_through(off, scale[c], shift[c], dy.channel[c], is.relu);
+          const vector m = gradient_before_relu(off, scale[c], shift[c], dy.channel[c], is.relu);
           sum[c].level += m;
           sum[c].slope += m * off;
         }
@@ -239,10 +242,10 @@ INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
   }
 }
 
-INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, both_ends ends,
+INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, backward_operands ends,
                          float *both, const bool relu, const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
-    both_ends at = ends;
+    backward_operands at = ends;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER) {
       sums_of_pixels(t, s, &at, both, (shape){relu, each, TOGETHER});
@@ -259,15 +262,15 @@ INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, bot
   }
 }
 
-INLINE void find_sums(const laci_norm_tile *t, const laci_norm_scales *s, both_ends ends,
+INLINE void find_sums(const laci_norm_tile *t, const laci_norm_scales *s, backward_operands ends,
                       float *const to[2], const int each) {
   float both[2 * MOST];
   memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
   if (s->relu) sums_of_rows(t, s, ends, both, true, each);
   else sums_of_rows(t, s, ends, both, false, each);
   for (int64_t c = 0; c < t->n_places * each; c++) {
-    to[0][c] = together(both + c * 2 * LANES);
-    to[1][c] = together(both + c * 2 * LANES + LANES);
+    to[0][c] = sum_lanes(both + c * 2 * LANES);
+    to[1][c] = sum_lanes(both + c * 2 * LANES + LANES);
   }
 }
 
@@ -290,7 +293,7 @@ INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *
         const int64_t channel = first + c;
         const vector around = x.channel[c] - mean[channel];
         const vector m =
-            let_through(around, scale[channel], shift[channel], dy.channel[c], is.relu);
+            gradient_before_relu(around, scale[channel], shift[channel], dy.channel[c], is.relu);
         dy.channel[c] = (m - level[channel] - around * slope[channel]) * scale[channel];
       }
       store_place(to + at + lane, dy, is.each);
@@ -298,8 +301,8 @@ INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *
   }
 }
 
-INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, both_ends ends,
-                          laci_norm_to dx, const shape is) {
+INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
+                          laci_norm_target dx, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = ends.x.at + row * ends.x.row_stride,
                 *back = ends.dy.at + row * ends.dy.row_stride;
@@ -313,8 +316,8 @@ INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, both_en
   }
 }
 
-INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, both_ends ends,
-                          laci_norm_to dx, const int each) {
+INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
+                          laci_norm_target dx, const int each) {
   if (g->s->relu) gradient_rows(t, g, ends, dx, (shape){true, each, 1});
   else gradient_rows(t, g, ends, dx, (shape){false, each, 1});
 }
@@ -327,7 +330,7 @@ INLINE void add_all(const float *a, const float *b, float *to, int64_t n, const 
     const place w = load_place(b + i, is.each);
     for (int c = 0; c < is.each; c++) {
       const vector sum = v.channel[c] + w.channel[c];
-      v.channel[c] = is.relu ? bound(sum) : sum;
+      v.channel[c] = is.relu ? relu_of(sum) : sum;
     }
     store_place(to + i, v, is.each);
   }
@@ -340,8 +343,8 @@ INLINE void add_relu(const float *a, const float *b, float *to, int64_t n, bool 
 }
 
 /** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */
-INLINE void add_each(const float *a, const float *b, float *to, int64_t n, bool relu,
-                     const int each) {
+INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, bool relu,
+                         const int each) {
   const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;
   float last[3][WIDTH] = {{0}};
   add_relu(a, b, to, whole, relu, each);
@@ -355,25 +358,25 @@ INLINE void add_each(const float *a, const float *b, float *to, int64_t n, bool 
 /* ---- Floats, and bf16 ---- */
 
 #define FUNCTIONS(name, each)                                                                      \
-  static void moments_of_##name(const laci_norm_tile *t, laci_norm_from x, float *mean,            \
+  static void moments_of_##name(const laci_norm_tile *t, laci_norm_source x, float *mean,          \
                                 float *squares) {                                                  \
     find_moments(t, x, mean, squares, each);                                                       \
   }                                                                                                \
-  static void apply_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,   \
-                           laci_norm_to y) {                                                       \
-    apply_each(t, s, x, y, each);                                                                  \
+  static void apply_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_source x, \
+                           laci_norm_target y) {                                                   \
+    apply_norm(t, s, x, y, each);                                                                  \
   }                                                                                                \
-  static void sums_of_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x, \
-                             laci_norm_from dy, float *const to[2]) {                              \
-    find_sums(t, s, (both_ends){x, dy}, to, each);                                                 \
+  static void sums_of_##name(const laci_norm_tile *t, const laci_norm_scales *s,                   \
+                             laci_norm_source x, laci_norm_source dy, float *const to[2]) {        \
+    find_sums(t, s, (backward_operands){x, dy}, to, each);                                         \
   }                                                                                                \
   static void gradient_##name(const laci_norm_tile *t, const laci_norm_scales *s,                  \
-                              const laci_norm_slopes *off, laci_norm_from x, laci_norm_from dy,    \
-                              laci_norm_to dx) {                                                   \
-    find_gradient(t, &(gradient_of){s, off}, (both_ends){x, dy}, dx, each);                        \
+                              const laci_norm_slopes *off, laci_norm_source x,                     \
+                              laci_norm_source dy, laci_norm_target dx) {                          \
+    find_gradient(t, &(gradient_of){s, off}, (backward_operands){x, dy}, dx, each);                \
   }                                                                                                \
   static void add_##name(const float *a, const float *b, bool relu, int64_t n, float *to) {        \
-    add_each(a, b, to, n, relu, each);                                                             \
+    add_elements(a, b, to, n, relu, each);                                                         \
   }
 
 FUNCTIONS(floats, 1)

@@ -32,7 +32,7 @@
 enum { LACI_INT8X4_CHANNELS = 4 };
 
 /** Converts a kept weight to its byte; the float is an integer from -128 to 127. */
-static inline int8_t laci_sparse_s8(float weight) { return (int8_t)lrintf(weight); }
+static inline int8_t laci_sparse_weight_to_s8(float weight) { return (int8_t)lrintf(weight); }
 
 /** Converts sums, 32-bit integers, to floats v in place. Defined in finish_int8x4_isa.c. */
 typedef void laci_sparse_scale_sums(const laci_sparse_quantized *q, const laci_sparse_part *part,

@@ -22,7 +22,7 @@ bool laci_max_pool_fits(const laci_sparse_window *g);
 
 /** Returns the number of work items, which are independent of each other. An item is a band of a
  * channel's rows; in HWC16N, a row of pixels. */
-int64_t laci_max_pool_items(const laci_max_pool *p);
+int64_t laci_max_pool_n_items(const laci_max_pool *p);
 
 /** Computes items [first, last). x and y do not overlap and need only the alignment of floats.
  * Floats of y that are not pixels are not written. */
@@ -34,6 +34,6 @@ LACI_KERNEL_VARIANTS(LACI_MAX_POOL_DECLARE)
 #undef LACI_MAX_POOL_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_max_pool_run *laci_max_pool_now(void);
+laci_max_pool_run *laci_max_pool_variant(void);
 
 #endif

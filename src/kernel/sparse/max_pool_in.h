@@ -12,19 +12,19 @@ enum {
 };
 
 /** Returns the number of channels of the layouts, in which four channels of bytes count as one. */
-static inline int64_t laci_max_pool_channels(const laci_max_pool *p) {
-  return laci_sparse_channels(p->window.channels_in, p->window.values);
+static inline int64_t laci_max_pool_n_channels(const laci_max_pool *p) {
+  return laci_sparse_layout_channels(p->window.channels_in, p->window.values);
 }
 /** Tall images are divided into bands of rows, as the other kernels divide them, so that a thread
  * mostly reads what it has written itself. */
-static inline int64_t laci_max_pool_bands(const laci_max_pool *p) {
+static inline int64_t laci_max_pool_n_bands(const laci_max_pool *p) {
   enum { TALL = 16, BANDS = 4 };
   return p->window.out_h >= TALL ? BANDS : 1;
 }
 /** Returns the number of items of an image block: [band][channel], or the rows of HWC16N. */
-static inline int64_t laci_max_pool_each(const laci_max_pool *p) {
+static inline int64_t laci_max_pool_items_per_block(const laci_max_pool *p) {
   if (p->in.format == LACI_FORMAT_HWC16N) return p->window.out_h;
-  return laci_max_pool_bands(p) * laci_max_pool_channels(p);
+  return laci_max_pool_n_bands(p) * laci_max_pool_n_channels(p);
 }
 
 #endif

@@ -17,8 +17,8 @@ enum {
   LONGEST = (SOME - 1) * LACI_MAX_POOL_STRIDE + LACI_MAX_POOL_KERNEL,
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void take_larger_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t n) {
   for (int64_t at = 0; at < n; at++) to[at] = from[at] > to[at] ? from[at] : to[at];
@@ -34,7 +34,7 @@ static void take_larger(const laci_max_pool *p, float *to, const float *from, in
   else take_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
 }
 
-static void clear(const laci_max_pool *p, float *to, int64_t n) {
+static void set_to_lowest(const laci_max_pool *p, float *to, int64_t n) {
   const float least_of = p->window.values == LACI_SPARSE_F32 ? -INFINITY : 0;
   for (int64_t at = 0; at < n; at++) to[at] = least_of;
 }
@@ -42,7 +42,7 @@ static void clear(const laci_max_pool *p, float *to, int64_t n) {
 /* ---- Lanes are pixels ---- */
 
 /* Returns how many places are contiguous from this pixel of a row on. */
-static int64_t together(const laci_sparse_layout *l, int64_t y, int64_t x) {
+static int64_t contiguous_places(const laci_sparse_layout *l, int64_t y, int64_t x) {
   const int64_t place = (y + l->top) * l->row_stride + l->left + x;
   return l->format == LACI_FORMAT_PC16P ? LANES - place % LANES : INT64_MAX;
 }
@@ -56,11 +56,11 @@ typedef struct part {
                           padding */
 } part;
 
-static void take_row(const part *r, const float *x, int64_t row, float *columns) {
-  const int64_t begin = most(r->from, 0), end = least(r->from + r->n, r->p->window.w);
+static void max_of_row(const part *r, const float *x, int64_t row, float *columns) {
+  const int64_t begin = larger_of(r->from, 0), end = smaller_of(r->from + r->n, r->p->window.w);
   for (int64_t at = begin; at < end;) {
-    const int64_t n = least(together(&r->p->in, row, at), end - at);
-    const float *from = x + laci_sparse_at(&r->p->in, r->channel, row, at);
+    const int64_t n = smaller_of(contiguous_places(&r->p->in, row, at), end - at);
+    const float *from = x + laci_sparse_offset(&r->p->in, r->channel, row, at);
     take_larger(r->p, columns + (at - r->from), from, n);
     at += n;
   }
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void gather(const float *restrict f
   for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
 }
 
-static void take_column(const part *r, const float *columns, int64_t tap, float *results) {
+static void max_of_column(const part *r, const float *columns, int64_t tap, float *results) {
   const int64_t n = r->last - r->first, stride = r->p->window.stride_w;
   float taken[SOME];
   if (stride == 1) gather(columns + tap, n, 1, taken);
@@ -93,39 +93,39 @@ static void copy_few(float *to, const float *from, int64_t n) {
   }
 }
 
-static void put(const part *r, const float *results, float *y) {
+static void store_results(const part *r, const float *results, float *y) {
   const laci_sparse_layout *out = &r->p->out;
   const int64_t n = r->last - r->first;
   if (out->format != LACI_FORMAT_PC16P) {
-    memcpy(y + laci_sparse_at(out, r->channel, r->y, r->first), results, (size_t)n * sizeof *y);
+    memcpy(y + laci_sparse_offset(out, r->channel, r->y, r->first), results, (size_t)n * sizeof *y);
     return;
   }
   uint64_t place = (uint64_t)((r->y + out->top) * out->row_stride + out->left + r->first);
   y += r->channel * out->channel_stride;
   for (int64_t at = 0, some; at < n; at += some, place += (uint64_t)some) {
     const int64_t lane = (int64_t)(place % LANES);
-    some = least(LANES - lane, n - at);
+    some = smaller_of(LANES - lane, n - at);
     copy_few(y + ((int64_t)place - lane) * out->pixel_stride + lane, results + at, some);
   }
 }
 
-static void take_any(const part *r, const float *x, float *results) {
+static void pool_any(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const int64_t top = r->y * g->stride_h - g->pad_top;
   float columns[LONGEST];
-  clear(r->p, columns, r->n);
-  clear(r->p, results, r->last - r->first);
-  for (int64_t row = most(top, 0); row < least(top + g->kernel_h, g->h); row++) {
-    take_row(r, x, row, columns);
+  set_to_lowest(r->p, columns, r->n);
+  set_to_lowest(r->p, results, r->last - r->first);
+  for (int64_t row = larger_of(top, 0); row < smaller_of(top + g->kernel_h, g->h); row++) {
+    max_of_row(r, x, row, columns);
   }
-  for (int64_t tap = 0; tap < g->kernel_w; tap++) take_column(r, columns, tap, results);
+  for (int64_t tap = 0; tap < g->kernel_w; tap++) max_of_column(r, columns, tap, results);
 }
 
 #if defined(LOAD)
 /* Takes the maximum of n_rows rows, `stride` apart, for n floats; n is at least WIDTH. */
-static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
+static void max_of_rows(const float *from, int64_t stride, int64_t n_rows, int64_t n, float *to) {
   for (int64_t begin = 0; begin < n; begin += WIDTH) {
-    const int64_t at = least(begin, n - WIDTH);
+    const int64_t at = smaller_of(begin, n - WIDTH);
     vector v = ALL(-INFINITY);
     for (int64_t row = 0; row < n_rows; row++) v = LARGER(LOAD(from + row * stride + at), v);
     STORE(to + at, v);
@@ -134,9 +134,9 @@ static void take_rows(const float *from, int64_t stride, int64_t n_rows, int64_t
 
 /* Takes the maximum of `kernel` neighbouring columns, for windows of stride 1 or 2; a constant
  * where this is inlined. */
-static inline __attribute__((always_inline)) void take_columns(const float *from, int64_t kernel,
-                                                               int64_t n, const int stride,
-                                                               float *to) {
+static inline __attribute__((always_inline)) void max_of_columns(const float *from, int64_t kernel,
+                                                                 int64_t n, const int stride,
+                                                                 float *to) {
   for (int64_t at = 0; at < n; at += WIDTH) {
     vector v = ALL(-INFINITY);
     for (int64_t tap = 0; tap < kernel; tap++) {
@@ -148,49 +148,49 @@ static inline __attribute__((always_inline)) void take_columns(const float *from
   }
 }
 
-static bool takes_vectors(const part *r) {
+static bool can_pool_vectors(const part *r) {
   const laci_sparse_window *g = &r->p->window;
   return g->values == LACI_SPARSE_F32 && r->p->in.format == LACI_FORMAT_CHW && g->stride_w <= 2 &&
-         least(r->from + r->n, g->w) - most(r->from, 0) >= WIDTH;
+         smaller_of(r->from + r->n, g->w) - larger_of(r->from, 0) >= WIDTH;
 }
 
-static void take_vectors(const part *r, const float *x, float *results) {
+static void pool_vectors(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const laci_sparse_layout *in = &r->p->in;
-  const int64_t top = r->y * g->stride_h - g->pad_top, first = most(top, 0);
-  const int64_t begin = most(r->from, 0), end = least(r->from + r->n, g->w);
-  const int64_t n_rows = least(top + g->kernel_h, g->h) - first, n = r->last - r->first;
+  const int64_t top = r->y * g->stride_h - g->pad_top, first = larger_of(top, 0);
+  const int64_t begin = larger_of(r->from, 0), end = smaller_of(r->from + r->n, g->w);
+  const int64_t n_rows = smaller_of(top + g->kernel_h, g->h) - first, n = r->last - r->first;
   const int64_t vectors = (n + WIDTH - 1) / WIDTH;
   float columns[SOME * 2 + LACI_MAX_POOL_KERNEL];
-  clear(r->p, columns, begin - r->from);
-  take_rows(x + laci_sparse_at(in, r->channel, first, begin), in->row_stride, n_rows, end - begin,
-            columns + (begin - r->from));
-  clear(r->p, columns + (end - r->from),
-        vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
-  if (g->stride_w == 1) take_columns(columns, g->kernel_w, n, 1, results);
-  else take_columns(columns, g->kernel_w, n, 2, results);
+  set_to_lowest(r->p, columns, begin - r->from);
+  max_of_rows(x + laci_sparse_offset(in, r->channel, first, begin), in->row_stride, n_rows,
+              end - begin, columns + (begin - r->from));
+  set_to_lowest(r->p, columns + (end - r->from),
+                vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
+  if (g->stride_w == 1) max_of_columns(columns, g->kernel_w, n, 1, results);
+  else max_of_columns(columns, g->kernel_w, n, 2, results);
 }
 #endif
 
 static void pool_part(const part *r, const float *x, float *y) {
   float results[SOME];
 #if defined(LOAD)
-  if (takes_vectors(r)) take_vectors(r, x, results);
-  else take_any(r, x, results);
+  if (can_pool_vectors(r)) pool_vectors(r, x, results);
+  else pool_any(r, x, results);
 #else
-  take_any(r, x, results);
+  pool_any(r, x, results);
 #endif
-  put(r, results, y);
+  store_results(r, results, y);
 }
 
 /* Pools a band of rows of a channel. */
 static void pool_band(const laci_max_pool *p, int64_t item, const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
-  const int64_t channels = laci_max_pool_channels(p), n = laci_max_pool_bands(p);
+  const int64_t channels = laci_max_pool_n_channels(p), n = laci_max_pool_n_bands(p);
   const int64_t band = item / channels, channel = item % channels;
   for (int64_t row = band * g->out_h / n; row < (band + 1) * g->out_h / n; row++) {
     for (int64_t at = 0; at < g->out_w; at += SOME) {
-      const int64_t last = least(at + SOME, g->out_w);
+      const int64_t last = smaller_of(at + SOME, g->out_w);
       const part r = {p,
                       channel,
                       row,
@@ -208,13 +208,13 @@ static void pool_band(const laci_max_pool *p, int64_t item, const float *x, floa
 static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, const float *x,
                        float *y) {
   const laci_sparse_window *g = &p->window;
-  const int64_t n = laci_max_pool_channels(p) * LANES;
+  const int64_t n = laci_max_pool_n_channels(p) * LANES;
   const int64_t top = row * g->stride_h - g->pad_top, left = column * g->stride_w - g->pad_left;
-  float *to = y + laci_sparse_at(&p->out, 0, row, column);
-  clear(p, to, n);
-  for (int64_t at = most(top, 0); at < least(top + g->kernel_h, g->h); at++) {
-    for (int64_t tap = most(left, 0); tap < least(left + g->kernel_w, g->w); tap++) {
-      take_larger(p, to, x + laci_sparse_at(&p->in, 0, at, tap), n);
+  float *to = y + laci_sparse_offset(&p->out, 0, row, column);
+  set_to_lowest(p, to, n);
+  for (int64_t at = larger_of(top, 0); at < smaller_of(top + g->kernel_h, g->h); at++) {
+    for (int64_t tap = larger_of(left, 0); tap < smaller_of(left + g->kernel_w, g->w); tap++) {
+      take_larger(p, to, x + laci_sparse_offset(&p->in, 0, at, tap), n);
     }
   }
 }
@@ -223,7 +223,7 @@ static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, cons
 
 void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *y, int64_t first,
                                  int64_t last) {
-  const int64_t each = laci_max_pool_each(p);
+  const int64_t each = laci_max_pool_items_per_block(p);
   for (int64_t item = first; item < last; item++) {
     const float *from = x + item / each * p->in.n_floats;
     float *to = y + item / each * p->out.n_floats;

@@ -11,4 +11,4 @@ static laci_one_lane_add *const of_level[] = {
 #undef VARIANT
 };
 
-laci_one_lane_add *laci_one_lane_add_now(void) { return of_level[laci_cpu()]; }
+laci_one_lane_add *laci_one_lane_add_variant(void) { return of_level[laci_cpu_level_in_force()]; }

@@ -44,6 +44,6 @@ LACI_KERNEL_VARIANTS(LACI_ONE_LANE_DECLARE)
 #undef LACI_ONE_LANE_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_one_lane_add *laci_one_lane_add_now(void);
+laci_one_lane_add *laci_one_lane_add_variant(void);
 
 #endif

@@ -18,34 +18,36 @@ enum {
 
 /* Expands weights into zeros that the compiler does not know to be zeros: on some processors (Zen
  * 4) this instruction depends on the register that it writes, even where it writes all of it. */
-INLINE __m512 spread(__mmask16 rows, const float *weight) {
+INLINE __m512 expand_weights(__mmask16 rows, const float *weight) {
   __m512 zeros = _mm512_setzero_ps();
   __asm__("" : "+v"(zeros));
   return _mm512_mask_expand_ps(zeros, rows, _mm512_loadu_ps(weight));
 }
 
 /* Returns the number of lines to prefetch for each column, in units of 1 / (1 << FRACTION). */
-INLINE uint64_t step_of(const laci_one_lane_ahead *next, int64_t n_columns) {
+INLINE uint64_t lines_per_column(const laci_one_lane_ahead *next, int64_t n_columns) {
   return ((uint64_t)next->n_lines << FRACTION) / (uint64_t)(n_columns + 1);
 }
 
-INLINE void fetch(const laci_one_lane_ahead *next, uint64_t step, int64_t column) {
+INLINE void prefetch_lines(const laci_one_lane_ahead *next, uint64_t step, int64_t column) {
   const uint64_t line = ((uint64_t)column * step) >> FRACTION;
   __builtin_prefetch((const char *)next->at + line * LINE, 0, SECOND_CACHE);
 }
 
 void LACI_VARIANT(laci_one_lane_add)(const laci_one_lane_columns *c, float *sums) {
-  const uint64_t step = step_of(&c->next[0], c->n), step2 = step_of(&c->next[1], c->n);
+  const uint64_t step = lines_per_column(&c->next[0], c->n),
+                 step2 = lines_per_column(&c->next[1], c->n);
   const float *w = c->weight;
   __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + HALF);
   for (int64_t column = 0; column < c->n; column++) {
     const uint32_t rows = c->rows[column];
     const __mmask16 first = (__mmask16)rows, second = (__mmask16)(rows >> HALF);
     const __m512 x = _mm512_set1_ps(c->x[column]);
-    fetch(&c->next[0], step, column);
-    fetch(&c->next[1], step2, column);
-    low = _mm512_mask3_fmadd_ps(spread(first, w), x, low, first);
-    high = _mm512_mask3_fmadd_ps(spread(second, w + __builtin_popcount(first)), x, high, second);
+    prefetch_lines(&c->next[0], step, column);
+    prefetch_lines(&c->next[1], step2, column);
+    low = _mm512_mask3_fmadd_ps(expand_weights(first, w), x, low, first);
+    high = _mm512_mask3_fmadd_ps(expand_weights(second, w + __builtin_popcount(first)), x, high,
+                                 second);
     w += __builtin_popcount(rows);
   }
   _mm512_storeu_ps(sums, low);

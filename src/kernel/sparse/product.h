@@ -43,7 +43,9 @@ typedef enum laci_sparse_values {
 } laci_sparse_values;
 
 /** Returns how many values share four bytes of a native layout. */
-static inline int laci_sparse_each(laci_sparse_values values) { return 1 << (int)values; }
+static inline int laci_sparse_values_per_word(laci_sparse_values values) {
+  return 1 << (int)values;
+}
 
 /** Which pixel a column reads for a lane: the lane's own pixel, which always exists, or the pixel
  * before or after it in its row, which the first or the last pixel of a row does not have. */
@@ -72,7 +74,7 @@ typedef struct laci_sparse_product {
 } laci_sparse_product;
 
 /** Returns how many columns the rows of a group read. */
-static inline int64_t laci_sparse_columns_together(const laci_sparse_product *p) {
+static inline int64_t laci_sparse_columns_per_group(const laci_sparse_product *p) {
   return p->n_columns / (p->n_rows / p->rows_together);
 }
 /** Fails LAC_UNSUPPORTED if p has `neighbour`, or distances beyond 32 bits: for kernels that
@@ -102,7 +104,7 @@ typedef struct laci_sparse_tile {
   uint16_t before, after; /* bit i: lane i is a result with a pixel before it, or after it */
 } laci_sparse_tile;
 /** Returns the lanes whose values of a column are read; the others are zero. */
-static inline uint64_t laci_sparse_lanes_of(const laci_sparse_tile *tile, uint8_t neighbour) {
+static inline uint64_t laci_sparse_lanes_read(const laci_sparse_tile *tile, uint8_t neighbour) {
   return neighbour == LACI_SPARSE_BEFORE  ? tile->before
          : neighbour == LACI_SPARSE_AFTER ? tile->after
                                           : UINT64_MAX;
@@ -139,7 +141,7 @@ typedef struct laci_sparse_operands {
 } laci_sparse_operands;
 
 /** Do only a residual and then the clip follow the sums? */
-static inline bool laci_sparse_only_clips(const laci_sparse_operands *o) {
+static inline bool laci_sparse_is_only_clipped(const laci_sparse_operands *o) {
   return o->n_functions == 0 && !(o->residual && o->residual_last);
 }
 
@@ -168,6 +170,6 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
 /** The reference. It also computes products that no faster implementation supports. */
 laci_sparse_multiply laci_sparse_multiply_scalar;
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_sparse_finish *laci_sparse_finish_now(void);
+laci_sparse_finish *laci_sparse_finish_variant(void);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct block {
 } block;
 
 /* Reads the block of kept weight k; returns the first weight after the block. */
-static int64_t take_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
+static int64_t read_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
                           block *b) {
   *b = (block){.first = p->column[k] / BLOCK * BLOCK};
   for (; k < end && p->column[k] < b->first + BLOCK; k++) {
@@ -41,10 +41,10 @@ static void add_lanes(const float *low, const float *high, const int shift[2], u
 
 static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, const block *b,
                       float *sums) {
-  uint32_t twos[LACI_SPARSE_N_TWOS];
-  laci_sparse_find_twos(b->kept, twos);
-  for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
-    const int low = laci_sparse_twos[at].low, high = laci_sparse_twos[at].high;
+  uint32_t twos[LACI_SPARSE_N_DOTS];
+  laci_sparse_find_dots(b->kept, twos);
+  for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
+    const int low = laci_sparse_dots[at].low, high = laci_sparse_dots[at].high;
     if (!twos[at]) continue;
     const int64_t low_at = p->column_at[b->first + low / 2 * 2];
     const int64_t high_at = p->column_at[b->first + high / 2 * 2];
@@ -63,7 +63,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
   block b;
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < end;) {
-    k = take_block(p, o->weight, k, end, &b);
+    k = read_block(p, o->weight, k, end, &b);
     add_block(p, s, &b, sums);
   }
 }

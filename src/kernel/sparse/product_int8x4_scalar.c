@@ -25,7 +25,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
                     const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantized->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
-    const uint32_t weight = (uint32_t)laci_sparse_s8(o->weight[k]);
+    const uint32_t weight = (uint32_t)laci_sparse_weight_to_s8(o->weight[k]);
     const int shift = p->column[k] % INT8X4 * 8;
     for (int t = 0; t < s->n_tiles; t++) {
       add_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight, sums + (ptrdiff_t)(t * LANES));

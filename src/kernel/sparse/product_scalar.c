@@ -8,20 +8,20 @@
 #include "kernel/sparse/bf16_pairs.h"
 #include "kernel/sparse/int8x4.h"
 
-static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
-                    const laci_sparse_tile *tile, int lane) {
+static float compute_result(const laci_sparse_product *p, const laci_sparse_operands *o,
+                            int64_t row, const laci_sparse_tile *tile, int lane) {
   const float *x = o->x + tile->in + lane;
   float sum = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const int32_t column = p->column[k];
     const uint8_t neighbour = p->neighbour ? p->neighbour[column] : LACI_SPARSE_ITSELF;
-    const bool there = laci_sparse_lanes_of(tile, neighbour) >> lane & 1;
+    const bool there = laci_sparse_lanes_read(tile, neighbour) >> lane & 1;
     sum = fmaf(o->weight[k], there ? x[p->column_at[column]] : 0, sum);
   }
   return sum;
 }
 
-static float finished(const laci_sparse_operands *o, float v, int64_t out) {
+static float finish_result(const laci_sparse_operands *o, float v, int64_t out) {
   if (o->residual && !o->residual_last) v += o->residual[out];
   v = o->low > v ? o->low : v;
   v = o->high < v ? o->high : v;
@@ -47,7 +47,7 @@ void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
         if (!(tile->lanes >> lane & 1)) continue;
         const int64_t out = tile->out + row * p->row_stride + lane;
-        o->y[out] = finished(o, result(p, o, row, tile, lane), out);
+        o->y[out] = finish_result(o, compute_result(p, o, row, tile, lane), out);
       }
     }
   }

@@ -11,4 +11,6 @@ static laci_sparse_reorder_run *const of_level[] = {
 #undef VARIANT
 };
 
-laci_sparse_reorder_run *laci_sparse_reorder_now(void) { return of_level[laci_cpu()]; }
+laci_sparse_reorder_run *laci_sparse_reorder_variant(void) {
+  return of_level[laci_cpu_level_in_force()];
+}

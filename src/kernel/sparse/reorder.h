@@ -7,11 +7,11 @@
  *
  *     max(scale[channel] * v + shift[channel], low)
  *
- * laci_sparse_at gives the positions in both layouts. All other memory of the target becomes zero:
- * borders, gaps between rows, phases or channels, the ends of vectors, and lanes of images that do
- * not exist. The work is divided into items of about equal size, which are independent of each
- * other. Together they write every float of the target once. Which item writes which float depends
- * on the variant.
+ * laci_sparse_offset gives the positions in both layouts. All other memory of the target becomes
+ * zero: borders, gaps between rows, phases or channels, the ends of vectors, and lanes of images
+ * that do not exist. The work is divided into items of about equal size, which are independent of
+ * each other. Together they write every float of the target once. Which item writes which float
+ * depends on the variant.
  *
  * reorder_scalar.c is the definition; reorder_isa.c the common source of the other variants. */
 #ifndef LACI_KERNEL_SPARSE_REORDER_H
@@ -38,7 +38,7 @@ typedef struct laci_sparse_reorder {
 } laci_sparse_reorder;
 
 /** Returns the number of work items. */
-int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r);
+int64_t laci_sparse_reorder_n_items(const laci_sparse_reorder *r);
 
 /** Computes items [first, last). from, to: image blocks, contiguous in memory; they do not overlap
  * and need only the alignment of floats. Nothing is read beyond the last image block. */
@@ -50,14 +50,14 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_REORDER_DECLARE)
 #undef LACI_SPARSE_REORDER_DECLARE
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
-laci_sparse_reorder_run *laci_sparse_reorder_now(void);
+laci_sparse_reorder_run *laci_sparse_reorder_variant(void);
 
 /** laci_sparse_fill_border writes a 32-bit word to all padding of a layout: for memory that held
  * other values before, whose pixels another kernel writes. The word is zero, or with int8 four
  * times the zero point. Lanes of images that do not exist are not written, since a product writes
- * all 16 lanes. The work is divided into laci_sparse_border_items items; there are none if the
+ * all 16 lanes. The work is divided into laci_sparse_border_n_items items; there are none if the
  * layout has no padding. */
-int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);
+int64_t laci_sparse_border_n_items(const laci_sparse_layout *l, const laci_sparse_size *size);
 void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, float *values, int64_t first, int64_t last);
 

@@ -23,10 +23,10 @@ typedef struct laci_sparse_item {
   int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
 } laci_sparse_item;
 
-static inline bool laci_sparse_has_pixels(const laci_sparse_layout *l) {
+static inline bool laci_sparse_lanes_are_pixels(const laci_sparse_layout *l) {
   return l->format == LACI_FORMAT_CHW || l->format == LACI_FORMAT_PC16P;
 }
 
-void laci_sparse_item_of(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);
+void laci_sparse_find_item(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);
 
 #endif

@@ -43,12 +43,12 @@ static inline vector add_run(vector into, const float *from, mask used, order in
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
 
-static inline vector normalized(vector x, float scale, float shift, float low) {
+static inline vector normalize(vector x, float scale, float shift, float low) {
   const __m512 product = _mm512_mul_ps(x, _mm512_set1_ps(scale));
   return _mm512_max_ps(_mm512_set1_ps(low), _mm512_add_ps(product, _mm512_set1_ps(shift)));
 }
 
-static inline vector only(vector x, const int32_t *used) {
+static inline vector keep_used(vector x, const int32_t *used) {
   return _mm512_and_ps(x, _mm512_castsi512_ps(_mm512_loadu_si512(used)));
 }
 #elif defined(__AVX2__)
@@ -76,12 +76,12 @@ static inline vector add_run(vector into, const float *from, mask used, order in
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 
-static inline vector normalized(vector x, float scale, float shift, float low) {
+static inline vector normalize(vector x, float scale, float shift, float low) {
   const __m256 product = _mm256_mul_ps(x, _mm256_set1_ps(scale));
   return _mm256_max_ps(_mm256_set1_ps(low), _mm256_add_ps(product, _mm256_set1_ps(shift)));
 }
 
-static inline vector only(vector x, const int32_t *used) {
+static inline vector keep_used(vector x, const int32_t *used) {
   return _mm256_and_ps(x, _mm256_loadu_ps((const float *)used));
 }
 #else
@@ -113,12 +113,12 @@ static inline vector add_run(vector into, const float *from, mask used, order in
   return vld1q_f32(lanes);
 }
 
-static inline vector normalized(vector x, float scale, float shift, float low) {
+static inline vector normalize(vector x, float scale, float shift, float low) {
   const vector y = vaddq_f32(vmulq_n_f32(x, scale), vdupq_n_f32(shift)), bound = vdupq_n_f32(low);
   return vbslq_f32(vcltq_f32(y, bound), bound, y);
 }
 
-static inline vector only(vector x, const int32_t *used) {
+static inline vector keep_used(vector x, const int32_t *used) {
   return vreinterpretq_f32_s32(vandq_s32(vreinterpretq_s32_f32(x), vld1q_s32(used)));
 }
 #endif
@@ -128,20 +128,20 @@ static inline vector only(vector x, const int32_t *used) {
 typedef enum axis { PIXELS, CHANNELS, IMAGES } axis;
 
 static axis axis_of(const laci_sparse_layout *l) {
-  if (laci_sparse_has_pixels(l)) return PIXELS;
+  if (laci_sparse_lanes_are_pixels(l)) return PIXELS;
   return l->format == LACI_FORMAT_HWC16N ? IMAGES : CHANNELS;
 }
 
-static int64_t image_at(const laci_sparse_layout *l, int64_t image) {
+static int64_t image_offset(const laci_sparse_layout *l, int64_t image) {
   return (l->format == LACI_FORMAT_HWC16N ? image / LANES : image) * l->n_floats;
 }
 
-static int64_t channel_at(const laci_sparse_layout *l, int64_t channel) {
+static int64_t channel_offset(const laci_sparse_layout *l, int64_t channel) {
   return (l->format == LACI_FORMAT_CHW16C ? channel / LANES : channel) * l->channel_stride;
 }
 
 /* Returns the offset of the vector that begins at a place, in CHW or PC16P. */
-static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
+static int64_t vector_offset(const laci_sparse_layout *l, int64_t place) {
   return l->format == LACI_FORMAT_PC16P ? place * l->pixel_stride : place;
 }
 
@@ -155,9 +155,9 @@ typedef struct tile_norm {
 } tile_norm;
 
 /* Stores a vector of a target, from a lane on, normalized if n is not NULL. */
-static inline __attribute__((always_inline)) void put(const tile_norm *n, int64_t target,
-                                                      int64_t lane, vector x, float *to) {
-  if (n) x = only(normalized(x, n->scale[target], n->shift[target], n->low), n->used + lane);
+static inline __attribute__((always_inline)) void store_vector(const tile_norm *n, int64_t target,
+                                                               int64_t lane, vector x, float *to) {
+  if (n) x = keep_used(normalize(x, n->scale[target], n->shift[target], n->low), n->used + lane);
   STORE(to + lane, x);
 }
 
@@ -170,10 +170,10 @@ static inline __attribute__((always_inline)) void transpose_fours(const float *c
   const vector c = load_fours(rows + 2, column), d = load_fours(rows + 3, column);
   const vector ab = PAIRS_LOW(a, b), ab2 = PAIRS_HIGH(a, b);
   const vector cd = PAIRS_LOW(c, d), cd2 = PAIRS_HIGH(c, d);
-  put(n, column, row, HALVES_LOW(ab, cd), to[column]);
-  put(n, column + 1, row, HALVES_HIGH(ab, cd), to[column + 1]);
-  put(n, column + 2, row, HALVES_LOW(ab2, cd2), to[column + 2]);
-  put(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
+  store_vector(n, column, row, HALVES_LOW(ab, cd), to[column]);
+  store_vector(n, column + 1, row, HALVES_HIGH(ab, cd), to[column + 1]);
+  store_vector(n, column + 2, row, HALVES_LOW(ab2, cd2), to[column + 2]);
+  store_vector(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
 }
 
 /* Transposes a full tile. n: NULL if nothing is normalized, which is known where this is
@@ -210,7 +210,7 @@ typedef struct work {
   int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
-static int64_t lanes_of(const laci_sparse_item *item, axis a, int64_t channel, int64_t place) {
+static int64_t count_lanes(const laci_sparse_item *item, axis a, int64_t channel, int64_t place) {
   const int64_t n = a == PIXELS     ? item->n_places - place
                     : a == CHANNELS ? item->n_channels - channel
                                     : item->n_images;
@@ -241,19 +241,19 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   const int64_t *from_pixel = item->from + place, *to_pixel = item->to + place;
   const int64_t *from_lanes = w->to_axis == PIXELS ? from_pixel : w->from_lanes;
   const int64_t *to_lanes = w->from_axis == PIXELS ? to_pixel : w->to_lanes;
-  const float *from = w->from + channel_at(in, item->channel + channel);
-  float *to = w->to + channel_at(out, item->channel + channel);
-  if (w->from_axis == PIXELS) from += vector_at(in, item->place + place);
+  const float *from = w->from + channel_offset(in, item->channel + channel);
+  float *to = w->to + channel_offset(out, item->channel + channel);
+  if (w->from_axis == PIXELS) from += vector_offset(in, item->place + place);
   else if (w->to_axis != PIXELS) from += *from_pixel;
-  if (w->to_axis == PIXELS) to += vector_at(out, item->place + place);
+  if (w->to_axis == PIXELS) to += vector_offset(out, item->place + place);
   else if (w->from_axis != PIXELS) to += *to_pixel;
 /* Prevents gcc from unrolling the loops, since it does not vectorize unrolled ones. */
 #pragma GCC unroll 1
   for (int i = 0; i < LANES; i++) t->from[i] = from_lanes[i] < 0 ? zeros : from + from_lanes[i];
 #pragma GCC unroll 1
   for (int j = 0; j < LANES; j++) t->to[j] = to_lanes[j] < 0 ? nowhere : to + to_lanes[j];
-  t->n_from = lanes_of(item, w->to_axis, channel, place);
-  t->n_to = lanes_of(item, w->from_axis, channel, place);
+  t->n_from = count_lanes(item, w->to_axis, channel, place);
+  t->n_to = count_lanes(item, w->from_axis, channel, place);
   for (int64_t i = t->n_from; i < LANES; i++) t->from[i] = zeros;
   for (int64_t j = t->n_to; j < LANES; j++) t->to[j] = nowhere;
   t->n_read = w->from_axis == IMAGES ? LANES : t->n_to;
@@ -343,8 +343,8 @@ static void copy_channels(const work *w) {
   const bool whole = in->format == LACI_FORMAT_HWC && out->format == LACI_FORMAT_HWC;
   const int64_t most = whole ? LACI_SPARSE_CHUNK : LANES, end = item->channel + item->n_channels;
   for (int64_t channel = item->channel; channel < end; channel += most) {
-    const float *from = w->from + channel_at(in, channel);
-    float *to = w->to + channel_at(out, channel);
+    const float *from = w->from + channel_offset(in, channel);
+    float *to = w->to + channel_offset(out, channel);
     const int64_t n = end - channel < most ? end - channel : most;
     for (int64_t at = 0; at < item->n_places; at++) {
       memcpy(to + item->to[at], from + item->from[at], (size_t)n * sizeof(float));
@@ -360,7 +360,7 @@ static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_ite
     const float shift = norm->shift[item->channel + channel];
     float *to = pixel + channel * LANES;
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      STORE(to + lane, normalized(LOAD(to + lane), scale, shift, norm->low));
+      STORE(to + lane, normalize(LOAD(to + lane), scale, shift, norm->low));
     }
   }
 }
@@ -387,7 +387,7 @@ typedef struct run {
 
 /* Sets *p to the run that begins at the first lane of `left`, which has a bit for each lane.
  * Returns the lanes of `left` that are not in the run. */
-static uint32_t take_run(const int64_t *pixel, uint32_t left, run *p) {
+static uint32_t find_run(const int64_t *pixel, uint32_t left, run *p) {
   *p = (run){.at = pixel[__builtin_ctz(left)]};
   uint32_t lanes = 0;
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -405,11 +405,11 @@ static uint32_t take_run(const int64_t *pixel, uint32_t left, run *p) {
   return left & ~lanes;
 }
 
-static int runs_of(const int64_t *pixel, run *runs) {
+static int find_runs(const int64_t *pixel, run *runs) {
   int n = 0;
   uint32_t left = 0;
   for (int lane = 0; lane < WIDTH; lane++) left |= (uint32_t)(pixel[lane] >= 0) << lane;
-  while (left) left = take_run(pixel, left, &runs[n++]);
+  while (left) left = find_run(pixel, left, &runs[n++]);
   return n;
 }
 
@@ -426,7 +426,7 @@ typedef struct strip {
 static inline vector strip_value(const strip *s, int64_t channel, vector x) {
   const laci_sparse_norm *n = &s->norm;
   if (!n->scale) return x;
-  return only(normalized(x, n->scale[channel], n->shift[channel], n->low), s->used);
+  return keep_used(normalize(x, n->scale[channel], n->shift[channel], n->low), s->used);
 }
 
 enum { FEW = 8 };
@@ -484,7 +484,7 @@ static void copy_strip(const strip *s, const run *runs, int n) {
 }
 
 /* Returns the normalization of channels from `channel` on. */
-static laci_sparse_norm norm_from(const laci_sparse_norm *n, int64_t channel) {
+static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t channel) {
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
@@ -499,17 +499,17 @@ static void copy_pixels(const work *w) {
   int32_t used[LACI_SPARSE_CHUNK];
   for (int at = 0; at < LACI_SPARSE_CHUNK; at++) used[at] = -(item->from[at] >= 0);
   for (int64_t at = 0; at < item->n_places; at += WIDTH) {
-    n[at / WIDTH] = runs_of(item->from + at, &runs[at]);
+    n[at / WIDTH] = find_runs(item->from + at, &runs[at]);
   }
   for (int64_t channel = 0; channel < item->n_channels; channel += LANES) {
     const int64_t left = item->n_channels - channel;
-    s.from = w->from + channel_at(in, item->channel + channel);
+    s.from = w->from + channel_offset(in, item->channel + channel);
     s.n_channels = left < LANES ? left : LANES;
-    if (w->r->norm.scale) s.norm = norm_from(&w->r->norm, item->channel + channel);
+    if (w->r->norm.scale) s.norm = norm_of_channels(&w->r->norm, item->channel + channel);
     for (int64_t at = 0; at < item->n_places; at += WIDTH) {
       const int64_t in_vector = at % LANES, rest = item->n_places - at;
-      s.to = w->to + channel_at(out, item->channel + channel) + in_vector +
-             vector_at(out, item->place + at - in_vector);
+      s.to = w->to + channel_offset(out, item->channel + channel) + in_vector +
+             vector_offset(out, item->place + at - in_vector);
       s.n_places = rest < WIDTH ? rest : WIDTH;
       s.used = used + at;
       copy_strip(&s, &runs[at], n[at / WIDTH]);
@@ -530,16 +530,16 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     w.to_lanes[lane] = lane * (w.from_axis == IMAGES ? r->to.n_floats : r->to.channel_stride);
   }
   for (int64_t index = first; index < last; index++) {
-    laci_sparse_item_of(r, index, &item);
-    w.from = from + image_at(&r->from, item.image);
-    w.to = to + image_at(&r->to, item.image);
+    laci_sparse_find_item(r, index, &item);
+    w.from = from + image_offset(&r->from, item.image);
+    w.to = to + image_offset(&r->to, item.image);
     if (w.from_axis != w.to_axis) transpose_item(&w);
     else if (w.from_axis == CHANNELS) copy_channels(&w);
     else if (w.from_axis == IMAGES) copy_images(&w);
     else copy_pixels(&w);
   }
-  if (laci_sparse_has_pixels(&r->to)) return; /* its vectors contain all padding */
-  const int64_t n = laci_sparse_reorder_items(r);
-  const int64_t n_border = laci_sparse_border_items(&r->to, &r->size);
+  if (laci_sparse_lanes_are_pixels(&r->to)) return; /* its vectors contain all padding */
+  const int64_t n = laci_sparse_reorder_n_items(r);
+  const int64_t n_border = laci_sparse_border_n_items(&r->to, &r->size);
   laci_sparse_fill_border(&r->to, &r->size, 0, to, n_border * first / n, n_border * last / n);
 }

@@ -15,7 +15,8 @@ typedef struct grid {
 } grid;
 
 static grid grid_of(const laci_sparse_reorder *r) {
-  const bool is_target = laci_sparse_has_pixels(&r->to) || !laci_sparse_has_pixels(&r->from);
+  const bool is_target =
+      laci_sparse_lanes_are_pixels(&r->to) || !laci_sparse_lanes_are_pixels(&r->from);
   const laci_sparse_layout *l = is_target ? &r->to : &r->from;
   grid g = {is_target, 0, 0, l->row_stride, 1, 1, 1, 0, 0};
   if (l->format == LACI_FORMAT_CHW) {
@@ -48,39 +49,40 @@ static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) 
     }
   } else if (l->phases_w > 1) {
     for (int64_t at = 0; at < r->n; at++) {
-      to[at * r->hop] = laci_sparse_at(l, 0, r->y, r->x + at * r->step);
+      to[at * r->hop] = laci_sparse_offset(l, 0, r->y, r->x + at * r->step);
     }
   } else {
-    const int64_t first = laci_sparse_at(l, 0, r->y, r->x), step = r->step * l->pixel_stride;
+    const int64_t first = laci_sparse_offset(l, 0, r->y, r->x), step = r->step * l->pixel_stride;
     for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = first + at * step;
   }
 }
 
 /* Divides, rounding up. Most divisors are 1, and a division takes as long as several pixels. */
-static int64_t divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
+static int64_t ceil_divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
 
 /* Finds the pixels of n places of the item from `at` on, which are neighbours in a row of the grid.
  * The pixel of the first is at y, x; the next is `step` further. */
-static void look_up(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
-                    laci_sparse_item *item) {
+static void find_pixels(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
+                        laci_sparse_item *item) {
   const int64_t each_h = is_target ? 1 : r->stride_h, each_w = is_target ? 1 : r->stride_w;
-  int64_t skip = p->x < 0 ? divide(-p->x, p->step) : 0, hop = 1;
+  int64_t skip = p->x < 0 ? ceil_divide(-p->x, p->step) : 0, hop = 1;
   if (p->y < 0 || (each_h > 1 && p->y % each_h) || p->y >= r->size.h * each_h) return;
   while (each_w > 1 && skip < p->n && (p->x + skip * p->step) % each_w) skip++;
   while (each_w > 1 && hop * p->step % each_w) hop++;
   const int64_t x = p->x + skip * p->step;
-  int64_t n = divide(r->size.w * each_w - x, hop * p->step);
-  if (n > divide(p->n - skip, hop)) n = divide(p->n - skip, hop);
+  int64_t n = ceil_divide(r->size.w * each_w - x, hop * p->step);
+  if (n > ceil_divide(p->n - skip, hop)) n = ceil_divide(p->n - skip, hop);
   if (n <= 0) return;
-  const run to = {divide(p->y, each_h), divide(x, each_w), divide(hop * p->step, each_w), n, hop};
+  const run to = {ceil_divide(p->y, each_h), ceil_divide(x, each_w),
+                  ceil_divide(hop * p->step, each_w), n, hop};
   const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
   /* Layouts whose vectors are pixels need no array of offsets. */
-  const bool own = laci_sparse_has_pixels(is_target ? &r->to : &r->from);
+  const bool own = laci_sparse_lanes_are_pixels(is_target ? &r->to : &r->from);
   list_pixels(own && !is_target ? NULL : &r->from, &from, item->from + at + skip);
   list_pixels(own && is_target ? NULL : &r->to, &to, item->to + at + skip);
 }
 
-static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse_item *item) {
+static void find_all_pixels(const laci_sparse_reorder *r, const grid *g, laci_sparse_item *item) {
   for (int64_t at = 0; at < item->n_places;) {
     const int64_t place = item->place + at, phase = place / g->phase_stride;
     const int64_t in_phase = place % g->phase_stride;
@@ -93,34 +95,34 @@ static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse
       p.y = in_phase / g->row_stride * g->phases_h + phase / g->phases_w - g->top;
       p.x = in_row * g->phases_w + phase % g->phases_w - g->left;
     }
-    look_up(r, g->is_target, &p, at, item);
+    find_pixels(r, g->is_target, &p, at, item);
     at += n;
   }
 }
 
-static int64_t images_each(const laci_sparse_reorder *r) {
+static int64_t images_per_item(const laci_sparse_reorder *r) {
   return r->from.format == LACI_FORMAT_HWC16N || r->to.format == LACI_FORMAT_HWC16N ? LANES : 1;
 }
 
-int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r) {
-  return laci_ceil_div(r->size.n_images, images_each(r)) * laci_ceil_div(r->size.channels, CHUNK) *
-         laci_ceil_div(grid_of(r).n_places, CHUNK);
+int64_t laci_sparse_reorder_n_items(const laci_sparse_reorder *r) {
+  return laci_ceil_div(r->size.n_images, images_per_item(r)) *
+         laci_ceil_div(r->size.channels, CHUNK) * laci_ceil_div(grid_of(r).n_places, CHUNK);
 }
 
-static int64_t chunk_of(int64_t first, int64_t n, int64_t most) {
+static int64_t chunk_length(int64_t first, int64_t n, int64_t most) {
   return n - first < most ? n - first : most;
 }
 
-void laci_sparse_item_of(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item) {
+void laci_sparse_find_item(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item) {
   const grid g = grid_of(r);
-  const int64_t images = images_each(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
+  const int64_t images = images_per_item(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
   const int64_t n_slices = laci_ceil_div(r->size.channels, CHUNK);
   item->place = index % n_chunks * CHUNK;
   item->channel = index / n_chunks % n_slices * CHUNK;
   item->image = index / n_chunks / n_slices * images;
-  item->n_places = chunk_of(item->place, g.n_places, CHUNK);
-  item->n_channels = chunk_of(item->channel, r->size.channels, CHUNK);
-  item->n_images = chunk_of(item->image, r->size.n_images, images);
+  item->n_places = chunk_length(item->place, g.n_places, CHUNK);
+  item->n_channels = chunk_length(item->channel, r->size.channels, CHUNK);
+  item->n_images = chunk_length(item->image, r->size.n_images, images);
   for (int64_t at = 0; at < CHUNK; at++) item->from[at] = item->to[at] = -1;
-  look_up_all(r, &g, item);
+  find_all_pixels(r, &g, item);
 }

@@ -14,7 +14,7 @@
 #endif
 
 /* Are all lanes of a tile results? */
-static inline bool laci_sparse_has_all(uint64_t lanes) {
+static inline bool laci_sparse_is_whole_tile(uint64_t lanes) {
   return (~lanes & LACI_SPARSE_ALL_LANES) == 0;
 }
 
@@ -24,7 +24,7 @@ static inline void laci_sparse_load_tile(const float *from, uint64_t lanes, floa
 }
 static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float *from) {
   const __m512 v = _mm512_maskz_loadu_ps((__mmask16)lanes, from);
-  if (laci_sparse_has_all(lanes) || lanes & LACI_SPARSE_ZEROS_AROUND) _mm512_storeu_ps(to, v);
+  if (laci_sparse_is_whole_tile(lanes) || lanes & LACI_SPARSE_ZEROS_AROUND) _mm512_storeu_ps(to, v);
   else _mm512_mask_storeu_ps(to, (__mmask16)lanes, v);
 }
 #elif defined(__AVX2__)
@@ -44,7 +44,7 @@ static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float
   for (int at = 0; at < LACI_SPARSE_LANES; at += 8) {
     const __m256i mask = mask_of(lanes, at);
     const __m256 v = _mm256_loadu_ps(from + at);
-    if (laci_sparse_has_all(lanes)) {
+    if (laci_sparse_is_whole_tile(lanes)) {
       _mm256_storeu_ps(to + at, v);
     } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
       _mm256_storeu_ps(to + at, _mm256_and_ps(v, _mm256_castsi256_ps(mask)));
@@ -59,7 +59,7 @@ static inline void laci_sparse_load_tile(const float *from, uint64_t lanes, floa
     to[lane] = lanes >> lane & 1 ? from[lane] : 0;
 }
 static inline void laci_sparse_store_tile(float *to, uint64_t lanes, const float *from) {
-  if (laci_sparse_has_all(lanes)) {
+  if (laci_sparse_is_whole_tile(lanes)) {
     memcpy(to, from, LACI_SPARSE_LANES * sizeof *to);
   } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
     laci_sparse_load_tile(from, lanes, to);

@@ -14,8 +14,8 @@ static laci_sparse_rows_multiply *const of_level[] = {
 #undef VARIANT
 };
 
-laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void) {
-  const laci_cpu_level level = laci_cpu();
+laci_sparse_rows_multiply *laci_sparse_rows_multiply_variant(void) {
+  const laci_cpu_level level = laci_cpu_level_in_force();
 #if defined(__x86_64__)
   if (level == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) {
     return laci_sparse_rows_multiply_avx512vbmi2;
@@ -41,12 +41,14 @@ static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
   return (left + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK * (LACI_SPARSE_MASK / 8);
 }
 
-int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w) { return w->n_rows * chunks_of_row(w); }
+int64_t laci_sparse_rows_n_chunks(const laci_sparse_rows *w) {
+  return w->n_rows * chunks_of_row(w);
+}
 
 enum { FOUR = 4, TWO = 2 };
 
 /* Returns which of four columns, or of the n that exist, are kept, as bits. */
-static unsigned kept_of(const float *from, int64_t n, int64_t stride) {
+static unsigned find_kept(const float *from, int64_t n, int64_t stride) {
   unsigned bits = 0;
   for (int64_t at = 0; at < n && at < FOUR; at++) bits |= (unsigned)(from[at * stride] != 0) << at;
   return bits;
@@ -58,7 +60,7 @@ void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *pa
     uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_of_row(w);
     for (int64_t at = 0; at < part->n_columns; at += FOUR) {
       const int n = __builtin_popcount(
-          kept_of(from + at * part->column_stride, part->n_columns - at, part->column_stride));
+          find_kept(from + at * part->column_stride, part->n_columns - at, part->column_stride));
       count[(part->column_first + at) / LACI_SPARSE_ROWS_CHUNK] += (uint64_t)n;
       w->pairs = w->pairs && n <= TWO;
     }
@@ -66,17 +68,17 @@ void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *pa
 }
 
 /* Are few enough zeros stored if every four columns store two weights? */
-static bool are_pairs_worth_it(const laci_sparse_rows *w) {
+static bool should_store_pairs(const laci_sparse_rows *w) {
   enum { LEAST = 40 }; /* percent */
   uint64_t kept = 0;
-  for (int64_t at = 0; at < laci_sparse_rows_chunks(w); at++) kept += w->chunk_at[at];
+  for (int64_t at = 0; at < laci_sparse_rows_n_chunks(w); at++) kept += w->chunk_at[at];
   return kept * 100 >= (uint64_t)(w->n_rows * w->n_columns) * LEAST;
 }
 
-size_t laci_sparse_rows_layout(laci_sparse_rows *w) {
+size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w) {
   const int64_t each = chunks_of_row(w), n = w->n_rows * each;
   uint64_t end = 0;
-  w->pairs = w->pairs && are_pairs_worth_it(w);
+  w->pairs = w->pairs && should_store_pairs(w);
   for (int64_t at = 0; at < n; at++) {
     const uint64_t mask = (uint64_t)mask_bytes(w, at % each);
     const uint64_t kept = w->pairs ? mask * 8 / TWO : w->chunk_at[at];
@@ -88,7 +90,7 @@ size_t laci_sparse_rows_layout(laci_sparse_rows *w) {
   return (size_t)end + LACI_SPARSE_READ_AHEAD;
 }
 
-static void put_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to) {
+static void store_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to) {
   if (w->values == LACI_SPARSE_F32) {
     memcpy(to, &value, sizeof value);
   } else if (w->values == LACI_SPARSE_BF16) {
@@ -112,12 +114,12 @@ static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t
   }
   if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;
   for (int64_t at = 0; at < (n + whole - 1) / whole * whole; at += FOUR) {
-    unsigned bits = at < n ? kept_of(from + at * stride, n - at, stride) : 0;
+    unsigned bits = at < n ? find_kept(from + at * stride, n - at, stride) : 0;
     for (int i = 0; w->pairs && __builtin_popcount(bits) < TWO; i++) bits |= 1U << i;
     mask[(first + at) / 8] |= (uint8_t)(bits << (first + at) % 8);
     for (; bits; bits &= bits - 1) {
       const int64_t k = at + __builtin_ctz(bits);
-      put_value(w, row, k < n ? from[k * stride] : 0, to);
+      store_value(w, row, k < n ? from[k * stride] : 0, to);
       to += value_bytes[w->values];
     }
   }

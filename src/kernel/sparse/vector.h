@@ -49,9 +49,9 @@ typedef struct laci_sparse_rows {
   int64_t n_rows, n_columns;
   bool pairs; /* before packing: the caller allows it; after: every four columns store exactly two
                 weights, with zeros where fewer are kept */
-  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] where each chunk begins, in bytes; row
+  uint64_t *chunk_at; /* [laci_sparse_rows_n_chunks() + 1] where each chunk begins, in bytes; row
                          after row */
-  uint8_t *bytes;     /* [laci_sparse_rows_layout()] */
+  uint8_t *bytes;     /* [laci_sparse_rows_place_chunks()] */
   int32_t *row_sum;   /* for S8 [n_rows]: the sum of each row's weights; otherwise NULL */
 } laci_sparse_rows;
 
@@ -69,7 +69,7 @@ typedef struct laci_sparse_vectors {
 
 /** Returns S, the rows of each of the eight streams. Place i stands for the rows i, i + S, i + 2 S,
  * ... */
-static inline int64_t laci_sparse_rows_places(const laci_sparse_rows *w) {
+static inline int64_t laci_sparse_rows_n_places(const laci_sparse_rows *w) {
   return (w->n_rows + LACI_SPARSE_STREAMS - 1) / LACI_SPARSE_STREAMS;
 }
 
@@ -88,7 +88,7 @@ laci_sparse_rows_multiply
 #endif
 
 /** Returns the fastest variant for this processor within the SIMD level in force (cpu/cpu.h). */
-laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void);
+laci_sparse_rows_multiply *laci_sparse_rows_multiply_variant(void);
 
 /* ---- Packing: count all parts, compute the layout, fill all parts ---- */
 
@@ -101,13 +101,13 @@ typedef struct laci_sparse_rows_part {
 } laci_sparse_rows_part;
 
 /** Returns the number of chunks of all rows. */
-int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w);
+int64_t laci_sparse_rows_n_chunks(const laci_sparse_rows *w);
 /** Adds what a part keeps to chunk_at, which must be zeros before the first part. */
 void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 /** After all parts are counted, converts chunk_at to the chunks' beginnings. Returns the size of
  * `bytes`, which the caller allocates and fills with zeros; large pages (base/memory.h) make it
  * faster. */
-size_t laci_sparse_rows_layout(laci_sparse_rows *w);
+size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w);
 /** Packs a part. The parts of a row must come in ascending order of columns; the result does not
  * depend on how rows are divided into parts. Parts of different rows may be filled at the same
  * time. */

@@ -311,19 +311,21 @@ typedef struct job {
 } job;
 
 /* Returns the bytes of an element of x. */
-INLINE ptrdiff_t element_of(laci_sparse_values values) { return values == LACI_SPARSE_S8 ? 1 : 4; }
+INLINE ptrdiff_t element_bytes(laci_sparse_values values) {
+  return values == LACI_SPARSE_S8 ? 1 : 4;
+}
 
 /* Prefetches a later cache line of a stream into the second-level cache. The first level allows
  * only few outstanding misses (Zen 4: 18 GB/s, against 27 for the second level). */
-INLINE void fetch(const uint8_t *at) {
+INLINE void prefetch_stream(const uint8_t *at) {
   enum { AHEAD = 34 * 64, SECOND_CACHE = 2 };
   __builtin_prefetch(at + AHEAD, 0, SECOND_CACHE);
 }
 
 INLINE const uint8_t *add_word(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
                                lanes *sum) {
-  fetch(at);
-  if (b.values == LACI_SPARSE_F32) fetch(at + 64);
+  prefetch_stream(at);
+  if (b.values == LACI_SPARSE_F32) prefetch_stream(at + 64);
   if (b.values != LACI_SPARSE_S8) return add_floats(b, bits, at, x, sum);
 #if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
   if (b.pairs) return add_s8_pairs(bits, at, x, b.n_x, sum);
@@ -333,7 +335,7 @@ INLINE const uint8_t *add_word(batch b, uint64_t bits, const uint8_t *at, const 
 
 INLINE void begin_edge(job *j, laci_sparse_values values) {
   const int64_t left = j->w->n_columns % LACI_SPARSE_MASK, n = j->w->n_columns - left;
-  const ptrdiff_t each = element_of(values);
+  const ptrdiff_t each = element_bytes(values);
   memset(&j->edge, 0, sizeof j->edge);
   for (int i = 0; i < j->v->n_x; i++) {
     memcpy(j->edge.of[i], (const uint8_t *)j->v->x + (i * j->v->x_stride + n) * each,
@@ -351,14 +353,14 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
   for (int s = 0; s < b.n; s++) {
     mask[s] = at[s];
     at[s] += words * (ptrdiff_t)sizeof(uint64_t);
-    fetch(mask[s]);
+    prefetch_stream(mask[s]);
   }
   for (int64_t word = 0; word < words; word++, k += LACI_SPARSE_MASK) {
 #pragma GCC unroll 4
     for (int i = 0; i < b.n_x; i++) {
       x[i] = end - k < LACI_SPARSE_MASK
                  ? (const uint8_t *)j->edge.of[i]
-                 : (const uint8_t *)j->v->x + (i * j->v->x_stride + k) * element_of(b.values);
+                 : (const uint8_t *)j->v->x + (i * j->v->x_stride + k) * element_bytes(b.values);
     }
 #pragma GCC unroll 8
     for (int s = 0; s < b.n; s++) {
@@ -386,7 +388,7 @@ INLINE void add_up(const job *j, batch b, const int64_t *rows, lanes *result) {
   for (int s = 0; s < b.n * b.n_x * VECTORS; s++) result[s] = sum[s];
 }
 
-static float total_f32(const lanes *sum) {
+static float sum_lanes_f32(const lanes *sum) {
   float all[LACI_SPARSE_ROWS_SUMS];
   memcpy(all, sum, sizeof all);
   for (int half = LACI_SPARSE_ROWS_SUMS / 2; half > 0; half /= 2) {
@@ -395,7 +397,7 @@ static float total_f32(const lanes *sum) {
   return all[0];
 }
 
-static int32_t total_s8(const lanes *sum) {
+static int32_t sum_lanes_s8(const lanes *sum) {
   int32_t all[LACI_SPARSE_ROWS_SUMS], total = 0;
   memcpy(all, sum, sizeof all);
   for (int lane = 0; lane < LACI_SPARSE_ROWS_SUMS; lane++) total += all[lane];
@@ -408,8 +410,8 @@ static void finish(const job *j, int64_t row, const lanes *sum) {
     const float bias = v->bias ? v->bias[row] : 0;
     const float product =
         j->w->values != LACI_SPARSE_S8
-            ? total_f32(sum)
-            : v->scale[row] * (float)(total_s8(sum) - v->x_zero * j->w->row_sum[row]);
+            ? sum_lanes_f32(sum)
+            : v->scale[row] * (float)(sum_lanes_s8(sum) - v->x_zero * j->w->row_sum[row]);
     v->y[i * v->y_stride + row] = bias + product;
   }
 }
@@ -417,7 +419,7 @@ static void finish(const job *j, int64_t row, const lanes *sum) {
 /* Multiplies some streams of every place at a time. Where a stream has no row, the first row of the
  * place is read again. */
 INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
-  const int64_t step = laci_sparse_rows_places(j->w);
+  const int64_t step = laci_sparse_rows_n_places(j->w);
   for (int64_t place = first; place < last; place++) {
     for (int stream = 0; stream < LACI_SPARSE_STREAMS; stream += b.n) {
       int64_t rows[LACI_SPARSE_STREAMS];

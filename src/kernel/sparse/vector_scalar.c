@@ -13,13 +13,13 @@ typedef struct reader {
   int64_t row;
 } reader;
 
-static int64_t columns_of(const laci_sparse_rows *w) {
+static int64_t count_columns(const laci_sparse_rows *w) {
   return (w->n_columns + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK * LACI_SPARSE_MASK;
 }
 
 static void begin_chunk(reader *r, int64_t column) {
   const int64_t each = (r->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
-  const int64_t left = columns_of(r->w) - column;
+  const int64_t left = count_columns(r->w) - column;
   r->mask = r->w->bytes + r->w->chunk_at[r->row * each + column / LACI_SPARSE_ROWS_CHUNK];
   r->value = r->mask + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK) / 8;
 }
@@ -48,7 +48,7 @@ static float next_weight(reader *r, int64_t column) {
 
 static float sum_of_floats(reader r, const float *x) {
   float sum[LACI_SPARSE_ROWS_SUMS] = {0};
-  for (int64_t k = 0; k < columns_of(r.w); k++) {
+  for (int64_t k = 0; k < count_columns(r.w); k++) {
     const float weight = next_weight(&r, k), value = k < r.w->n_columns ? x[k] : 0;
     sum[k % LACI_SPARSE_ROWS_SUMS] = fmaf(weight, value, sum[k % LACI_SPARSE_ROWS_SUMS]);
   }
@@ -75,7 +75,7 @@ static float sum_of(const laci_sparse_rows *w, const laci_sparse_vectors *v, int
 
 void laci_sparse_rows_multiply_scalar(const laci_sparse_rows *w, const laci_sparse_vectors *v,
                                       int64_t first, int64_t last) {
-  const int64_t places = laci_sparse_rows_places(w);
+  const int64_t places = laci_sparse_rows_n_places(w);
   for (int64_t place = first; place < last; place++) {
     for (int64_t row = place; row < w->n_rows; row += places) {
       for (int vector = 0; vector < v->n_x; vector++) {

@@ -19,11 +19,11 @@ enum {
   BETWEEN = 5 * LANES, /* pixels between channels: the lines that a 3x3 window reads of them */
 };
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- Layouts ---- */
 
-static bool near_alias(int64_t floats) {
+static bool is_near_alias(int64_t floats) {
   const int64_t rest = floats % ALIASES;
   return floats > ALIASES / 2 && (rest < APART || rest > ALIASES - APART);
 }
@@ -32,7 +32,7 @@ static laci_sparse_layout hwc16n_layout(int64_t channels, int64_t h, int64_t w,
                                         laci_sparse_border border) {
   const int64_t width = border.left + w + border.right;
   int64_t pixel = channels * LANES;
-  if (near_alias(pixel)) pixel += BETWEEN;
+  if (is_near_alias(pixel)) pixel += BETWEEN;
   return (laci_sparse_layout){.format = LACI_FORMAT_HWC16N,
                               .channel_stride = LANES,
                               .row_stride = width * pixel,
@@ -64,7 +64,7 @@ static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int
   l.pixel_stride = 1;
   l.phase_stride = laci_ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
-  if (near_alias(l.channel_stride)) l.channel_stride += 2 * APART;
+  if (is_near_alias(l.channel_stride)) l.channel_stride += 2 * APART;
   l.n_floats = channels * l.channel_stride;
   return l;
 }
@@ -74,7 +74,7 @@ laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t chan
   assert(format != LACI_FORMAT_CHW16C && format != LACI_FORMAT_HWC);
   if (format == LACI_FORMAT_HWC16N) return hwc16n_layout(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
-  const int64_t between = most(border.left, border.right);
+  const int64_t between = larger_of(border.left, border.right);
   if (format == LACI_FORMAT_PC16P) return pc16p_layout(channels, h, w + between);
   const bool strides = border.stride_h > 1 || border.stride_w > 1;
   laci_sparse_layout l = {.phases_h = border.stride_h,
@@ -84,7 +84,7 @@ laci_sparse_layout laci_sparse_layout_of(laci_memory_format format, int64_t chan
   l.row_stride =
       strides ? laci_ceil_div(border.left + w + border.right, border.stride_w) : w + between;
   return chw_layout(channels, l, laci_ceil_div(height, border.stride_h),
-                    strides ? 0 : most(between, 1));
+                    strides ? 0 : larger_of(between, 1));
 }
 
 laci_sparse_layout laci_sparse_layout_contiguous(laci_memory_format format, int64_t channels,
@@ -114,35 +114,37 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
   const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
   return (laci_sparse_border){.top = g->pad_top,
                               .left = g->pad_left,
-                              .bottom = most(0, reach_h - g->h - g->pad_top),
-                              .right = most(0, reach_w - g->w - g->pad_left),
+                              .bottom = larger_of(0, reach_h - g->h - g->pad_top),
+                              .right = larger_of(0, reach_w - g->w - g->pad_left),
                               .stride_h = g->stride_h,
                               .stride_w = g->stride_w};
 }
 
-laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g) {
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+laci_sparse_layout laci_sparse_input_layout(laci_memory_format format,
+                                            const laci_sparse_window *g) {
+  const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
   return laci_sparse_layout_of(format, channels, g->h, g->w, laci_sparse_border_of(g));
 }
 
-laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_sparse_window *g,
-                                          const laci_sparse_layout *in, laci_sparse_border border) {
+laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const laci_sparse_window *g,
+                                             const laci_sparse_layout *in,
+                                             laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
-  const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
+  const int64_t channels = laci_sparse_layout_channels(g->channels_out, g->values);
   laci_sparse_layout l = laci_sparse_layout_of(format, channels, g->out_h, g->out_w, border);
   if (format == LACI_FORMAT_HWC16N || in->row_stride <= l.row_stride) return l;
   if (format == LACI_FORMAT_PC16P) return pc16p_layout(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
   return chw_layout(channels, l, border.top + g->out_h + border.bottom,
-                    most(1, most(border.left, border.right)));
+                    larger_of(1, larger_of(border.left, border.right)));
 }
 
 /* ---- Tiles ---- */
 
 /* Does every tile of a long row of that length end within its channel (CHW) or pixel block (PC16P)?
  * In these layouts padding is zeros. */
-static bool keeps_within(const laci_sparse_layout *out, int64_t length) {
-  const int64_t begin = laci_sparse_at(out, 0, 0, 0);
+static bool are_tiles_within(const laci_sparse_layout *out, int64_t length) {
+  const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
   if (out->format == LACI_FORMAT_PC16P) return begin % LANES == 0;
   return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
 }
@@ -164,14 +166,14 @@ static void set_lanes(const laci_sparse_window *g, int64_t length, int64_t at, i
   }
 }
 
-static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
-                           laci_sparse_tile *to) {
+static int64_t list_pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
+                                laci_sparse_tile *to) {
   const laci_sparse_layout *in = &form->in, *out = &form->out;
   const bool flat = is_flat(form);
   const int64_t n_rows = flat ? 1 : g->out_h;
   const int64_t length = flat ? (g->out_h - 1) * in->row_stride + g->out_w : g->out_w;
-  const int64_t begin = laci_sparse_at(out, 0, 0, 0);
-  const uint64_t around = flat && keeps_within(out, length) ? LACI_SPARSE_ZEROS_AROUND : 0;
+  const int64_t begin = laci_sparse_offset(out, 0, 0, 0);
+  const uint64_t around = flat && are_tiles_within(out, length) ? LACI_SPARSE_ZEROS_AROUND : 0;
   int64_t n = 0;
   for (int64_t row = 0; row < n_rows; row++) {
     for (int64_t at = 0; at < length; at += LANES, n++) {
@@ -185,8 +187,8 @@ static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *
   return n;
 }
 
-static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
-                           laci_sparse_tile *to) {
+static int64_t list_image_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
+                                laci_sparse_tile *to) {
   const int64_t step_row = g->stride_h * form->in.row_stride;
   const int64_t step_pixel = g->stride_w * form->in.pixel_stride;
   int64_t n = 0;
@@ -194,25 +196,25 @@ static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *
     for (int64_t column = 0; column < g->out_w; column++, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){row * step_row + column * step_pixel,
-                                 laci_sparse_at(&form->out, 0, row, column), LACI_SPARSE_ALL_LANES,
-                                 0, 0};
+                                 laci_sparse_offset(&form->out, 0, row, column),
+                                 LACI_SPARSE_ALL_LANES, 0, 0};
     }
   }
   return n;
 }
 
-static int64_t tiles_of(const laci_sparse_window *g, const laci_sparse_form *form,
-                        laci_sparse_tile *to) {
-  return form->in.format == LACI_FORMAT_HWC16N ? image_tiles(g, form, to)
-                                               : pixel_tiles(g, form, to);
+static int64_t list_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
+                          laci_sparse_tile *to) {
+  return form->in.format == LACI_FORMAT_HWC16N ? list_image_tiles(g, form, to)
+                                               : list_pixel_tiles(g, form, to);
 }
 
 static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_sparse_form *form) {
-  const int64_t n = tiles_of(g, form, NULL);
+  const int64_t n = list_tiles(g, form, NULL);
   form->tiles = laci_alloc((size_t)(n * n_images), sizeof *form->tiles);
   if (!form->tiles) return false;
   form->n_tiles = n * n_images;
-  (void)tiles_of(g, form, form->tiles);
+  (void)list_tiles(g, form, form->tiles);
   for (int64_t at = n; at < form->n_tiles; at++) {
     form->tiles[at] = form->tiles[at - n];
     form->tiles[at].in += form->in.n_floats;
@@ -241,57 +243,57 @@ typedef struct order {
                              bytes) */
 } order;
 
-static order order_of(const laci_sparse_window *g) {
+static order column_order(const laci_sparse_window *g) {
   return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups,
                  g->values != LACI_SPARSE_F32};
 }
 
 /* Returns the column of a group's (channel, tap). */
-static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
+static int64_t column_index(const order *o, int64_t channel, int64_t tap) {
   const int64_t first = channel / BLOCK * BLOCK;
   const int64_t left = o->channels - first, width = left < BLOCK && !o->whole ? left : BLOCK;
   return first * o->taps + tap * width + channel - first;
 }
 
-int64_t laci_sparse_dense_length(const laci_sparse_window *g) {
-  const order o = order_of(g);
+int64_t laci_sparse_dense_row_length(const laci_sparse_window *g) {
+  const order o = column_order(g);
   return o.channels * o.taps;
 }
 
 int64_t laci_sparse_row_length(const laci_sparse_window *g) {
-  const order o = order_of(g);
+  const order o = column_order(g);
   return (o.whole ? laci_ceil_div(o.channels, BLOCK) * BLOCK : o.channels) * o.taps;
 }
 
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
-  const order o = order_of(g);
+  const order o = column_order(g);
   for (int64_t at = 0; at < laci_sparse_row_length(g); at++) dense_at[at] = -1;
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
-    dense_at[place_of(&o, at / o.taps, at % o.taps)] = (int32_t)at;
+    dense_at[column_index(&o, at / o.taps, at % o.taps)] = (int32_t)at;
   }
 }
 
 /* Return how many results of a row have no pixel at that offset from their first one, because it is
  * before the first pixel of the row, or after the last. */
-static int64_t missing_before(const laci_sparse_window *g, int64_t x) {
+static int64_t count_missing_before(const laci_sparse_window *g, int64_t x) {
   return x < 0 ? laci_ceil_div(-x, g->stride_w) : 0;
 }
 
-static int64_t missing_after(const laci_sparse_window *g, int64_t x) {
+static int64_t count_missing_after(const laci_sparse_window *g, int64_t x) {
   const int64_t further = (g->out_w - 1) * g->stride_w + x - (g->w - 1);
   return further > 0 ? laci_ceil_div(further, g->stride_w) : 0;
 }
 
 /* Returns the horizontal offset of a tap from the first pixel of a result, padding included. */
-static int64_t tap_at(const laci_sparse_window *g, int64_t tap) {
+static int64_t tap_offset(const laci_sparse_window *g, int64_t tap) {
   return tap * g->dilation_w - g->pad_left;
 }
 
 bool laci_sparse_may_be_unpadded(const laci_sparse_window *g) {
   bool may = g->values == LACI_SPARSE_F32 && g->out_w <= laci_ceil_div(g->w, g->stride_w);
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
-    const int64_t x = tap_at(g, tap);
-    may = may && missing_before(g, x) + missing_after(g, x) <= 1;
+    const int64_t x = tap_offset(g, tap);
+    may = may && count_missing_before(g, x) + count_missing_after(g, x) <= 1;
   }
   return may;
 }
@@ -302,41 +304,42 @@ static bool is_unpadded(const laci_sparse_window *g, const laci_sparse_layout *i
   return in->format == LACI_FORMAT_CHW && laci_sparse_may_be_unpadded(g) &&
          (in->left < b.left ||
           in->row_stride * in->phases_w <
-              g->w + (in->phases_w > 1 ? in->left + b.right : most(b.left, b.right)));
+              g->w + (in->phases_w > 1 ? in->left + b.right : larger_of(b.left, b.right)));
 }
 
-static void find_next_to(const laci_sparse_window *g, uint8_t *neighbour) {
-  const order o = order_of(g);
+static void find_neighbours(const laci_sparse_window *g, uint8_t *neighbour) {
+  const order o = column_order(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
-    const int64_t x = tap_at(g, at % o.taps % g->kernel_w);
-    const int64_t place = place_of(&o, at / o.taps, at % o.taps);
+    const int64_t x = tap_offset(g, at % o.taps % g->kernel_w);
+    const int64_t place = column_index(&o, at / o.taps, at % o.taps);
     for (int64_t group = 0; group < g->groups; group++) {
-      neighbour[group * length + place] = missing_before(g, x)  ? LACI_SPARSE_BEFORE
-                                          : missing_after(g, x) ? LACI_SPARSE_AFTER
-                                                                : LACI_SPARSE_ITSELF;
+      neighbour[group * length + place] = count_missing_before(g, x)  ? LACI_SPARSE_BEFORE
+                                          : count_missing_after(g, x) ? LACI_SPARSE_AFTER
+                                                                      : LACI_SPARSE_ITSELF;
     }
   }
 }
 
 /* Returns the offset of a pixel. If the layout has no memory before a row's first pixel, that is at
  * the end of the row above. */
-static int64_t place_at(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
-  if (in->format != LACI_FORMAT_CHW || x + in->left >= 0) return laci_sparse_at(in, channel, y, x);
-  return place_at(in, channel, y, x + in->phases_w) - in->pixel_stride;
+static int64_t pixel_offset(const laci_sparse_layout *in, int64_t channel, int64_t y, int64_t x) {
+  if (in->format != LACI_FORMAT_CHW || x + in->left >= 0)
+    return laci_sparse_offset(in, channel, y, x);
+  return pixel_offset(in, channel, y, x + in->phases_w) - in->pixel_stride;
 }
 
 static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
                           int64_t *column_at) {
-  const order o = order_of(g);
+  const order o = column_order(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
-    const int64_t stored = channel / laci_sparse_each(g->values);
+    const int64_t stored = channel / laci_sparse_values_per_word(g->values);
     int64_t *to = column_at + channel / o.channels * length;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
-      const int64_t x = tap_at(g, tap % g->kernel_w);
-      to[place_of(&o, channel % o.channels, tap)] = place_at(in, stored, y, x);
+      const int64_t x = tap_offset(g, tap % g->kernel_w);
+      to[column_index(&o, channel % o.channels, tap)] = pixel_offset(in, stored, y, x);
     }
   }
 }
@@ -351,8 +354,8 @@ void laci_sparse_kept_clear(laci_sparse_kept *kept) {
 /* Writes the columns of a row's kept weights in ascending order, and returns how many there are. It
  * is without branches, which could not be predicted: every column is written, and overwritten by
  * the next one if it is not kept. */
-static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t length,
-                        int64_t first_column, int32_t *column) {
+static int64_t find_kept_in_row(const uint8_t *mask, const int32_t *dense_at, int64_t length,
+                                int64_t first_column, int32_t *column) {
   int64_t n = 0;
   for (int64_t at = 0; at < length; at++) {
     const int32_t from = dense_at[at];
@@ -363,22 +366,23 @@ static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t le
 }
 
 /* Makes `kept` from a mask; false: no memory. */
-static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
+static bool find_kept(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
-  const int64_t n_dense = laci_sparse_dense_length(g);
+  const int64_t n_dense = laci_sparse_dense_row_length(g);
   int64_t n = 0;
   for (int64_t at = 0; at < g->channels_out * n_dense; at++) n += mask[at] != 0;
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   *kept = (laci_sparse_kept){
       .row_begin = laci_alloc((size_t)g->channels_out + 1, sizeof *kept->row_begin),
-      .column = laci_alloc((size_t)n + 1, sizeof *kept->column), /* take_row writes one more */
+      .column =
+          laci_alloc((size_t)n + 1, sizeof *kept->column), /* find_kept_in_row writes one more */
       .weight = laci_alloc((size_t)n, sizeof *kept->weight)};
   const bool good = dense_at && kept->row_begin && kept->column && kept->weight;
   if (good) laci_sparse_order_columns(g, dense_at);
   for (int64_t row = 0; good && row < g->channels_out; row++) {
     const int64_t begin = kept->row_begin[row];
-    kept->row_begin[row + 1] = begin + take_row(mask + row * n_dense, dense_at, length,
-                                                row / rows * length, kept->column + begin);
+    kept->row_begin[row + 1] = begin + find_kept_in_row(mask + row * n_dense, dense_at, length,
+                                                        row / rows * length, kept->column + begin);
   }
   laci_free(dense_at);
   return good;
@@ -395,13 +399,13 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
   if (!column_at) return false;
   form->memory = column_at;
   form->row_length = length;
-  form->dense_length = laci_sparse_dense_length(g);
+  form->dense_length = laci_sparse_dense_row_length(g);
   form->dense_at = (int32_t *)(column_at + n_columns);
   form->n_kept = kept->row_begin[g->channels_out];
   place_columns(g, &form->in, column_at);
   laci_sparse_order_columns(g, form->dense_at);
   uint8_t *neighbour = n_neighbours ? (uint8_t *)(column_at + n_columns + n_dense_at) : NULL;
-  if (neighbour) find_next_to(g, neighbour);
+  if (neighbour) find_neighbours(g, neighbour);
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
                                         .rows_together = g->channels_out / g->groups,
@@ -416,7 +420,7 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
 
 static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
                                lac_error *err) {
-  const int64_t each = laci_sparse_each(g->values);
+  const int64_t each = laci_sparse_values_per_word(g->values);
   const int64_t most = each > 1 ? BLOCK : 1; /* columns that a channel may have */
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / most) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
@@ -433,9 +437,9 @@ static lac_status check_window(const laci_sparse_window *g, const laci_sparse_fo
                    (long long)form->in.row_stride, (long long)form->out.row_stride);
 }
 
-lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
-                                 const laci_sparse_layouts *layouts, laci_sparse_form *form,
-                                 lac_error *err) {
+lac_status laci_sparse_form_init_from_kept(const laci_sparse_window *g, laci_sparse_kept *take,
+                                           const laci_sparse_layouts *layouts,
+                                           laci_sparse_form *form, lac_error *err) {
   assert((layouts->in.format == LACI_FORMAT_HWC16N) == (layouts->out.format == LACI_FORMAT_HWC16N));
   *form = (laci_sparse_form){.in = layouts->in, .out = layouts->out};
   lac_status st = check_window(g, form, err);
@@ -457,13 +461,13 @@ lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mas
   laci_sparse_kept kept;
   *form = (laci_sparse_form){.n_tiles = 0};
   lac_status st =
-      take_mask(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
-  if (!st) st = laci_sparse_form_take(g, &kept, layouts, form, err);
+      find_kept(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
+  if (!st) st = laci_sparse_form_init_from_kept(g, &kept, layouts, form, err);
   laci_sparse_kept_clear(&kept);
   return st;
 }
 
-void laci_sparse_form_keep_tiles(laci_sparse_form *form) {
+void laci_sparse_form_free_weights(laci_sparse_form *form) {
   laci_sparse_kept_clear(&form->kept);
   laci_free(form->memory);
   form->memory = NULL;
@@ -472,7 +476,7 @@ void laci_sparse_form_keep_tiles(laci_sparse_form *form) {
 }
 
 void laci_sparse_form_clear(laci_sparse_form *form) {
-  laci_sparse_form_keep_tiles(form);
+  laci_sparse_form_free_weights(form);
   laci_free(form->tiles);
   *form = (laci_sparse_form){.n_tiles = 0};
 }

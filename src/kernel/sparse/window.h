@@ -52,13 +52,13 @@ typedef struct laci_sparse_window {
 } laci_sparse_window;
 
 /** Returns how many weights an output channel has. */
-static inline int64_t laci_sparse_row_weights(const laci_sparse_window *g) {
+static inline int64_t laci_sparse_weights_per_row(const laci_sparse_window *g) {
   return g->channels_in / g->groups * g->kernel_h * g->kernel_w;
 }
 
 /** Returns how many channels of a layout hold that many channels of values. */
-static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values values) {
-  return (channels + laci_sparse_each(values) - 1) / laci_sparse_each(values);
+static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_values values) {
+  return (channels + laci_sparse_values_per_word(values) - 1) / laci_sparse_values_per_word(values);
 }
 
 /** Where each pixel's value is; strides are in floats. An image block has n_floats floats, and the
@@ -101,16 +101,17 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
  * generated code of AVX-512 and compiled products can read it. */
 bool laci_sparse_may_be_unpadded(const laci_sparse_window *g);
 /** Returns the layout of a convolution's input. */
-laci_sparse_layout laci_sparse_layout_in(laci_memory_format format, const laci_sparse_window *g);
+laci_sparse_layout laci_sparse_input_layout(laci_memory_format format, const laci_sparse_window *g);
 /** Returns the layout of a convolution's result that needs the fewest tiles: its rows have the
  * distance of the input's rows, if `border` fits in between. PC16P requires that, so it may be
  * impossible with a wide border. */
-laci_sparse_layout laci_sparse_layout_out(laci_memory_format format, const laci_sparse_window *g,
-                                          const laci_sparse_layout *in, laci_sparse_border border);
+laci_sparse_layout laci_sparse_output_layout(laci_memory_format format, const laci_sparse_window *g,
+                                             const laci_sparse_layout *in,
+                                             laci_sparse_border border);
 
 /** Returns the floats from the beginning of an image block to a pixel of a channel (lane 0). */
-static inline int64_t laci_sparse_at(const laci_sparse_layout *l, int64_t channel, int64_t y,
-                                     int64_t x) {
+static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t channel, int64_t y,
+                                         int64_t x) {
   const int64_t row = y + l->top, column = x + l->left;
   if (l->format == LACI_FORMAT_PC16P) {
     const int64_t place = row * l->row_stride + column, lane = place % LACI_SPARSE_LANES;
@@ -136,7 +137,7 @@ void laci_sparse_kept_clear(laci_sparse_kept *kept);
 
 /** Return the number of weights of a row of the dense weight, and the number of columns that a row
  * of the product can read. The latter is larger with bf16 and int8, where blocks are filled up. */
-int64_t laci_sparse_dense_length(const laci_sparse_window *g);
+int64_t laci_sparse_dense_row_length(const laci_sparse_window *g);
 int64_t laci_sparse_row_length(const laci_sparse_window *g);
 /** Sets dense_at [row length]: for each column, its index in a row of the dense weight,
  * [channels_in / groups][kernel_h][kernel_w], or -1 if it has none. */
@@ -155,8 +156,8 @@ typedef struct laci_sparse_form {
 } laci_sparse_form;
 
 /** The layouts of input and result; either both or neither are HWC16N. `in` is that of
- * laci_sparse_layout_in, or has a larger border, or is unpadded CHW. n_images: the number of image
- * blocks. */
+ * laci_sparse_input_layout, or has a larger border, or is unpadded CHW. n_images: the number of
+ * image blocks. */
 typedef struct laci_sparse_layouts {
   laci_sparse_layout in, out;
   int64_t n_images;
@@ -167,11 +168,12 @@ typedef struct laci_sparse_layouts {
  * for a PC16P result or input whose rows have another distance than those of the other layout, and
  * with bf16 for groups of an odd number of channels. After a failure, form is empty and `take`
  * still belongs to the caller. */
-LAC_MUST_CHECK lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
-                                                const laci_sparse_layouts *layouts,
-                                                laci_sparse_form *form, lac_error *err);
+LAC_MUST_CHECK lac_status laci_sparse_form_init_from_kept(const laci_sparse_window *g,
+                                                          laci_sparse_kept *take,
+                                                          const laci_sparse_layouts *layouts,
+                                                          laci_sparse_form *form, lac_error *err);
 /** Makes a form of a mask, [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0
- * where a weight is kept. Weights are zero. Fails like laci_sparse_form_take. */
+ * where a weight is kept. Weights are zero. Fails like laci_sparse_form_init_from_kept. */
 LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
                                                 const laci_sparse_layouts *layouts,
                                                 laci_sparse_form *form, lac_error *err);
@@ -183,7 +185,7 @@ laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
                                            const laci_sparse_layouts *layouts, int64_t *n_each);
 /** Frees the product and its weights, 8 bytes for each kept weight, but not layouts and tiles. For
  * callers that have generated code of the product and filled in its weights. */
-void laci_sparse_form_keep_tiles(laci_sparse_form *form);
+void laci_sparse_form_free_weights(laci_sparse_form *form);
 /** Copies the kept weights from a dense weight, which has the shape of the mask. */
 void laci_sparse_form_fill(laci_sparse_form *form, const float *dense);
 

@@ -26,10 +26,11 @@ static const laci_winograd4_kernel of_level[] = {
 
 /* Half a vector of AVX-512 is a vector of AVX2: layers with at most eight tiles in a row use the
  * transforms of AVX2. */
-laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
+laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w) {
   enum { HALF = 8 };
-  laci_winograd4_kernel k = of_level[laci_cpu()];
-  if (laci_cpu() == LACI_CPU_AVX512 && w->in.format != LACI_FORMAT_HWC16N && w->tiles_w <= HALF) {
+  laci_winograd4_kernel k = of_level[laci_cpu_level_in_force()];
+  if (laci_cpu_level_in_force() == LACI_CPU_AVX512 && w->in.format != LACI_FORMAT_HWC16N &&
+      w->tiles_w <= HALF) {
     k.transform = of_level[LACI_CPU_AVX2].transform;
     k.finish = of_level[LACI_CPU_AVX2].finish;
   }
@@ -42,7 +43,7 @@ laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w) {
 static int64_t group_rows(void) {
   static const int8_t rows[] = {
       [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
-  return rows[laci_cpu()];
+  return rows[laci_cpu_level_in_force()];
 }
 
 /* ---- Sizes ---- */
@@ -50,29 +51,29 @@ static int64_t group_rows(void) {
 bool laci_winograd4_fits(const laci_sparse_window *g) {
   enum { LEAST = 3, FURTHEST = 2 };
   const bool alike = g->stride_h == g->stride_w && g->stride_h <= FURTHEST &&
-                     laci_ceil_div(g->kernel_h, g->stride_h) == laci_winograd4_taps(g);
+                     laci_ceil_div(g->kernel_h, g->stride_h) == laci_winograd4_taps_per_side(g);
   return g->values == LACI_SPARSE_F32 && g->groups == 1 && g->dilation_h == 1 &&
-         g->dilation_w == 1 && alike && laci_winograd4_taps(g) >= LEAST &&
-         laci_winograd4_taps(g) <= TAPS && g->out_w <= LACI_WINOGRAD4_WIDTH;
+         g->dilation_w == 1 && alike && laci_winograd4_taps_per_side(g) >= LEAST &&
+         laci_winograd4_taps_per_side(g) <= TAPS && g->out_w <= LACI_WINOGRAD4_WIDTH;
 }
 
-int64_t laci_winograd4_sources(const laci_sparse_window *g) {
+int64_t laci_winograd4_n_sources(const laci_sparse_window *g) {
   return g->channels_in * g->stride_h * g->stride_w;
 }
 
-int64_t laci_winograd4_taps(const laci_sparse_window *g) {
+int64_t laci_winograd4_taps_per_side(const laci_sparse_window *g) {
   return laci_ceil_div(g->kernel_w, g->stride_w);
 }
 
-int64_t laci_winograd4_points(const laci_sparse_window *g) {
-  const int64_t read = laci_winograd4_read(laci_winograd4_taps(g));
+int64_t laci_winograd4_n_points(const laci_sparse_window *g) {
+  const int64_t read = laci_winograd4_tile_side(laci_winograd4_taps_per_side(g));
   return read * read;
 }
 
 /* Does not overflow, since the dense weights are in memory. */
-size_t laci_winograd4_bytes(const laci_sparse_window *g) {
+size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
   const int64_t rows = group_rows(), groups = laci_ceil_div(g->channels_out, rows);
-  return (size_t)(laci_winograd4_points(g) * groups * rows * laci_winograd4_sources(g)) *
+  return (size_t)(laci_winograd4_n_points(g) * groups * rows * laci_winograd4_n_sources(g)) *
          sizeof(float);
 }
 
@@ -88,9 +89,9 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_la
                         .out = layouts->out,
                         .n_image_blocks = layouts->n_images,
                         .stride = g->stride_h,
-                        .sources = laci_winograd4_sources(g),
-                        .taps = laci_winograd4_taps(g),
-                        .points = laci_winograd4_points(g),
+                        .sources = laci_winograd4_n_sources(g),
+                        .taps = laci_winograd4_taps_per_side(g),
+                        .points = laci_winograd4_n_points(g),
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
                         .rows = group_rows()};
@@ -121,14 +122,14 @@ laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t fi
   return b;
 }
 
-int64_t laci_winograd4_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
-                              int64_t channels) {
-  return w->points * laci_winograd4_apart(b, channels);
+int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                    int64_t channels) {
+  return w->points * laci_winograd4_point_stride(b, channels);
 }
 
 /* Chooses the size of a block. All threads wait for each other in a block that they compute
  * together, and read weights once for it. */
-int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
+int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
   const int64_t held = together ? 1 << 19 : 1 << 18; /* floats that fit in the caches */
   const int64_t least = together ? 64 : 48;          /* least lanes for which it is worth reading
                                                         the weights */
@@ -142,7 +143,7 @@ int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together) {
 
 /* Computes G g for three weights g: the row of each point p is scaled such that the polynomial with
  * all other points as zeros is 1 at p. */
-static void six_of(const double g[TAPS], double to[READ]) {
+static void six_points(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
   const double even_a = g[0] + a * a * g[2], even_b = g[0] + b * b * g[2];
@@ -155,7 +156,7 @@ static void six_of(const double g[TAPS], double to[READ]) {
 }
 
 /* Computes G g for four weights. */
-static void seven_of(const double g[TAPS], double to[READ]) {
+static void seven_points(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };
   for (int k = 0; k < N; k++) {
@@ -168,30 +169,30 @@ static void seven_of(const double g[TAPS], double to[READ]) {
   to[2 * N] = g[TAPS - 1];
 }
 
-static void points_of(const double g[TAPS], int64_t taps, double to[READ]) {
-  if (taps == TAPS) seven_of(g, to);
-  else six_of(g, to);
+static void weight_points(const double g[TAPS], int64_t taps, double to[READ]) {
+  if (taps == TAPS) seven_points(g, to);
+  else six_points(g, to);
 }
 
 /* Computes G g G' of a source's taps; its points are `apart` floats apart. */
-static void fill_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
-  const int64_t read = laci_winograd4_read(taps);
+static void transform_taps(double g[TAPS][TAPS], int64_t taps, int64_t apart, float *to) {
+  const int64_t read = laci_winograd4_tile_side(taps);
   double columns[READ][TAPS], of[READ]; /* columns: the result of the vertical transform */
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];
     for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];
-    points_of(column, taps, of);
+    weight_points(column, taps, of);
     for (int64_t y = 0; y < read; y++) columns[y][x] = of[y];
   }
   for (int64_t y = 0; y < read; y++) {
-    points_of(columns[y], taps, of);
+    weight_points(columns[y], taps, of);
     for (int64_t x = 0; x < read; x++) to[(y * read + x) * apart] = (float)of[x];
   }
 }
 
 /* Copies the taps of a source: all taps of the window, or every second one of its rows and
  * columns. */
-static void take_taps(const laci_winograd4 *w, const float *window, int64_t part,
+static void copy_taps(const laci_winograd4 *w, const float *window, int64_t part,
                       double to[TAPS][TAPS]) {
   const laci_sparse_window *g = &w->window;
   for (int64_t y = 0; y < w->taps; y++) {
@@ -204,20 +205,20 @@ static void take_taps(const laci_winograd4 *w, const float *window, int64_t part
   }
 }
 
-void laci_winograd4_fill(const laci_winograd4 *w, const float *dense, const int64_t first_last[2],
-                         float *weights) {
+void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dense,
+                                      const int64_t first_last[2], float *weights) {
   const laci_sparse_window *g = &w->window;
   const int64_t n = w->sources, each = w->rows, parts = w->stride * w->stride;
-  const int64_t apart = laci_winograd4_groups(w) * n * each;
+  const int64_t apart = laci_winograd4_n_groups(w) * n * each;
   for (int64_t row = first_last[0] * each; row < first_last[1] * each; row++) {
     float *to = weights + row / each * n * each + row % each;
     for (int64_t s = 0; s < n; s++, to += each) {
       double taps[TAPS][TAPS] = {{0}};
       const int64_t channel = row * g->channels_in + s / parts;
       if (row < g->channels_out) {
-        take_taps(w, dense + channel * g->kernel_h * g->kernel_w, s % parts, taps);
+        copy_taps(w, dense + channel * g->kernel_h * g->kernel_w, s % parts, taps);
       }
-      fill_taps(taps, w->taps, apart, to);
+      transform_taps(taps, w->taps, apart, to);
     }
   }
 }

@@ -95,7 +95,9 @@ typedef struct laci_winograd4 {
 } laci_winograd4;
 
 /** Returns the pixels of a tile's side, which are also its points, for this number of taps. */
-static inline int64_t laci_winograd4_read(int64_t taps) { return LACI_WINOGRAD4_SIDE - 1 + taps; }
+static inline int64_t laci_winograd4_tile_side(int64_t taps) {
+  return LACI_WINOGRAD4_SIDE - 1 + taps;
+}
 /** Can this kernel compute the convolution? */
 bool laci_winograd4_fits(const laci_sparse_window *g);
 /** Prepares a convolution. Fails LAC_NO_MEMORY, or LAC_UNSUPPORTED where rows are too wide; w is
@@ -105,19 +107,19 @@ LAC_MUST_CHECK lac_status laci_winograd4_init(const laci_sparse_window *g,
                                               lac_error *err);
 void laci_winograd4_clear(laci_winograd4 *w);
 /** Return the number of sources, the taps of a source's side, and the points of a tile. */
-int64_t laci_winograd4_sources(const laci_sparse_window *g);
-int64_t laci_winograd4_taps(const laci_sparse_window *g);
-int64_t laci_winograd4_points(const laci_sparse_window *g);
+int64_t laci_winograd4_n_sources(const laci_sparse_window *g);
+int64_t laci_winograd4_taps_per_side(const laci_sparse_window *g);
+int64_t laci_winograd4_n_points(const laci_sparse_window *g);
 /** Returns the bytes of the transformed weights. */
-size_t laci_winograd4_bytes(const laci_sparse_window *g);
+size_t laci_winograd4_weight_bytes(const laci_sparse_window *g);
 /** Returns the number of groups of output channels whose weights are stored together. */
-static inline int64_t laci_winograd4_groups(const laci_winograd4 *w) {
+static inline int64_t laci_winograd4_n_groups(const laci_winograd4 *w) {
   return (w->window.channels_out + w->rows - 1) / w->rows;
 }
 /** Transforms the weights of groups [first_last[0], first_last[1]). dense is
  * [channels_out][channels_in][window rows][window columns]. */
-void laci_winograd4_fill(const laci_winograd4 *w, const float *dense, const int64_t first_last[2],
-                         float *weights);
+void laci_winograd4_transform_weights(const laci_winograd4 *w, const float *dense,
+                                      const int64_t first_last[2], float *weights);
 
 /** Units [first, last), which are computed together. */
 typedef struct laci_winograd4_block {
@@ -126,16 +128,16 @@ typedef struct laci_winograd4_block {
 } laci_winograd4_block;
 laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last);
 /** Returns the floats from a point to the next one, with this many channels or sources. */
-static inline int64_t laci_winograd4_apart(const laci_winograd4_block *b, int64_t channels) {
+static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride +
          LACI_SPARSE_LANES; /* otherwise all points would map to the same cache sets */
 }
 /** Returns how many units a block should have, to fit in a core's caches; `together`: all threads
  * compute one block. */
-int64_t laci_winograd4_cut(const laci_winograd4 *w, bool together);
-/** Returns the floats of a block's points or sums, [points][laci_winograd4_apart]. */
-int64_t laci_winograd4_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
-                              int64_t channels);
+int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together);
+/** Returns the floats of a block's points or sums, [points][laci_winograd4_point_stride]. */
+int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                    int64_t channels);
 
 /** Computes the points of sources [first_last[0], first_last[1]) of a block. */
 typedef void laci_winograd4_transform(const laci_winograd4 *w, const laci_winograd4_block *b,
@@ -164,6 +166,6 @@ typedef struct laci_winograd4_kernel {
 } laci_winograd4_kernel;
 /** Returns the variant for the SIMD level in force (cpu/cpu.h); the weights must have been
  * transformed for it. */
-laci_winograd4_kernel laci_winograd4_now(const laci_winograd4 *w);
+laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w);
 
 #endif

@@ -108,11 +108,11 @@ INLINE void four_results(vector m[READ], const int read) {
 #if defined(__ARM_NEON)
 #define SHIFT(a, b) vextq_f32(a, b, 1)
 /* Vector k becomes every fourth float from the k-th one on. */
-INLINE void take_apart(const float *from, vector to[SIDE]) {
+INLINE void deinterleave(const float *from, vector to[SIDE]) {
   const float32x4x4_t all = vld4q_f32(from);
   for (int k = 0; k < SIDE; k++) to[k] = all.val[k];
 }
-INLINE void put_together(const vector from[SIDE], float *to) {
+INLINE void interleave(const vector from[SIDE], float *to) {
   vst4q_f32(to, (float32x4x4_t){{from[0], from[1], from[2], from[3]}});
 }
 #elif defined(__AVX512F__)
@@ -138,23 +138,23 @@ INLINE void sort_quarters(vector v[SIDE]) {
   v[2] = _mm512_shuffle_f32x4(c, d, 0x88);
   v[3] = _mm512_shuffle_f32x4(c, d, 0xDD);
 }
-INLINE void take_apart(const float *from, vector to[SIDE]) {
+INLINE void deinterleave(const float *from, vector to[SIDE]) {
   for (int k = 0; k < SIDE; k++) to[k] = LOAD(from + (ptrdiff_t)k * WIDTH);
   sort_quarters(to);
   transpose_quarters(to);
 }
-INLINE void put_together(const vector from[SIDE], float *to) {
+INLINE void interleave(const vector from[SIDE], float *to) {
   vector v[SIDE] = {from[0], from[1], from[2], from[3]};
   transpose_quarters(v);
   sort_quarters(v);
   for (int k = 0; k < SIDE; k++) STORE(to + (ptrdiff_t)k * WIDTH, v[k]);
 }
 #else
-INLINE vector shifted(vector a, vector b) {
+INLINE vector shift_lanes(vector a, vector b) {
   const __m256i across = _mm256_castps_si256(_mm256_permute2f128_ps(a, b, 0x21));
   return _mm256_castsi256_ps(_mm256_alignr_epi8(across, _mm256_castps_si256(a), sizeof(float)));
 }
-#define SHIFT(a, b) shifted(a, b)
+#define SHIFT(a, b) shift_lanes(a, b)
 INLINE void transpose_halves(vector v[SIDE]) {
   const vector low = _mm256_unpacklo_ps(v[0], v[1]), low2 = _mm256_unpacklo_ps(v[2], v[3]);
   const vector high = _mm256_unpackhi_ps(v[0], v[1]), high2 = _mm256_unpackhi_ps(v[2], v[3]);
@@ -163,7 +163,7 @@ INLINE void transpose_halves(vector v[SIDE]) {
   v[2] = _mm256_shuffle_ps(high, high2, 0x44);
   v[3] = _mm256_shuffle_ps(high, high2, 0xEE);
 }
-INLINE void take_apart(const float *from, vector to[SIDE]) {
+INLINE void deinterleave(const float *from, vector to[SIDE]) {
   for (int k = 0; k < SIDE; k++) {
     const __m128 lower = _mm_loadu_ps(from + (ptrdiff_t)k * SIDE);
     const __m128 upper = _mm_loadu_ps(from + (ptrdiff_t)(SIDE + k) * SIDE);
@@ -171,7 +171,7 @@ INLINE void take_apart(const float *from, vector to[SIDE]) {
   }
   transpose_halves(to);
 }
-INLINE void put_together(const vector from[SIDE], float *to) {
+INLINE void interleave(const vector from[SIDE], float *to) {
   vector v[SIDE] = {from[0], from[1], from[2], from[3]};
   transpose_halves(v);
   for (int k = 0; k < SIDE; k += 2) {
@@ -209,7 +209,7 @@ typedef struct filling {
 
 /* Returns how rows of a source fill vectors; their pixels begin with the first or the second of the
  * border's. */
-static filling filling_of(const laci_winograd4 *w, int64_t part) {
+static filling plan_filling(const laci_winograd4 *w, int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t all = g->w + g->pad_left - part % w->stride;
   const int64_t n_pixels = (all + w->stride - 1) / w->stride;
@@ -240,7 +240,7 @@ typedef struct source {
 } source;
 
 /* Copies every second of 2 n floats; nothing may be readable after the last one. */
-static void take_second(const float *from, int64_t n, float *to) {
+static void copy_every_second(const float *from, int64_t n, float *to) {
   int64_t at = 0;
   for (; at + WIDTH < n; at += WIDTH) {
     STORE(to + at, EVEN(LOAD(from + 2 * at), LOAD(from + 2 * at + WIDTH)));
@@ -254,18 +254,19 @@ static void take_second(const float *from, int64_t n, float *to) {
 }
 
 /* Copies the pixels of a source in one row of its channel, with those of the border. */
-static void one_lane_row(const laci_winograd4 *w, const source *s, const float *from, float *to) {
+static void copy_strided_row(const laci_winograd4 *w, const source *s, const float *from,
+                             float *to) {
   const int64_t stride = w->stride, first = s->part % stride - w->window.pad_left;
   const int64_t left = first < 0 ? (-first + stride - 1) / stride : 0;
   const int64_t n = laci_min(left, s->filling->n_pixels);
   for (int64_t at = 0; at < n; at++) to[at] = 0;
-  take_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
+  copy_every_second(from + first + left * stride, s->filling->n_pixels - n, to + n);
 }
 
 /* Finds the rows of a source's pixels that a row of tiles reads: in the image; in zeros, above and
  * below it; or if the window strides, copied to `one_lane`. */
-INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
-                    float (*one_lane)[MOST], const float *row[READ]) {
+INLINE void find_rows(const laci_winograd4 *w, const source *s, int64_t unit, const int read,
+                      float (*one_lane)[MOST], const float *row[READ]) {
   const laci_sparse_window *g = &w->window;
   const float *channel = s->channel + unit / w->tiles_h * w->in.n_floats;
   const int64_t first = unit % w->tiles_h * SIDE * w->stride + s->part / w->stride - g->pad_top;
@@ -274,16 +275,16 @@ INLINE void rows_of(const laci_winograd4 *w, const source *s, int64_t unit, cons
     const bool inside = unit < w->n_units && y >= 0 && y < g->h;
     row[i] = zeros;
     if (inside && w->stride == 1) {
-      row[i] = channel + laci_sparse_at(&w->in, 0, y, -g->pad_left);
+      row[i] = channel + laci_sparse_offset(&w->in, 0, y, -g->pad_left);
     } else if (inside) {
-      one_lane_row(w, s, channel + laci_sparse_at(&w->in, 0, y, 0), one_lane[i]);
+      copy_strided_row(w, s, channel + laci_sparse_offset(&w->in, 0, y, 0), one_lane[i]);
       row[i] = one_lane[i];
     }
   }
 }
 
 /* Returns a mask with all bits set in lanes [first, last). */
-INLINE vector some_lanes(int64_t first, int64_t last) {
+INLINE vector lane_range_mask(int64_t first, int64_t last) {
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
     bits[lane] = lane >= first && lane < last ? UINT32_MAX : 0;
@@ -301,7 +302,7 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
     vector d[READ];
     for (int i = 0; i < read; i++) d[i] = left > 0 ? LOAD(row[i] + x) : ALL(0);
     if ((left > 0 && left < WIDTH) || missing > 0) {
-      const vector mask = some_lanes(missing, left);
+      const vector mask = lane_range_mask(missing, left);
       for (int i = 0; i < read; i++) d[i] = BOTH(d[i], mask);
     }
     points_of(d, read);
@@ -313,7 +314,7 @@ INLINE void transform_down(const filling *f, const float *const row[READ], int64
  * vector, then those of its own first tile. */
 INLINE void transform_along(const filling *f, const float *pixels, const int read,
                             vector after[READ - SIDE], vector d[READ]) {
-  take_apart(pixels, d);
+  deinterleave(pixels, d);
   for (int k = 0; k < read - SIDE; k++) {
     d[SIDE + k] = BOTH(SHIFT(d[k], after[k]), f->same_row);
     after[k] = d[k];
@@ -332,10 +333,10 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
   for (int i = 0; i < read; i++) {
     for (int k = 0; k < read - SIDE; k++) after[i][k] = ALL(0);
   }
-  if (f->n_rows == 1) rows_of(w, s, unit, read, one_lane, row);
+  if (f->n_rows == 1) find_rows(w, s, unit, read, one_lane, row);
   for (int64_t chunk = f->n_chunks - 1; chunk >= 0; chunk--) {
     for (int64_t r = 0; r < f->n_rows; r++) {
-      if (f->n_rows > 1) rows_of(w, s, unit + r, read, one_lane, row);
+      if (f->n_rows > 1) find_rows(w, s, unit + r, read, one_lane, row);
       transform_down(f, row, chunk * CHUNK, read, pixels + r * f->n_vectors * WIDTH);
     }
     for (int i = 0; i < read; i++) {
@@ -349,9 +350,9 @@ INLINE void transform_rows(const laci_winograd4 *w, const source *s, int64_t uni
 
 INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                              const int64_t first_last[2], const int read, float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
+  const int64_t apart = laci_winograd4_point_stride(b, w->sources), parts = w->stride * w->stride;
   filling fillings[LACI_WINOGRAD4_PARTS];
-  for (int64_t part = 0; part < parts; part++) fillings[part] = filling_of(w, part);
+  for (int64_t part = 0; part < parts; part++) fillings[part] = plan_filling(w, part);
   for (int64_t at = first_last[0]; at < first_last[1]; at++) {
     const filling *f = &fillings[at % parts];
     const source s = {x + at / parts * w->in.channel_stride, f, at % parts, apart};
@@ -378,19 +379,20 @@ typedef struct tile {
   int64_t image_block, y, x; /* of its first result */
 } tile;
 
-static tile tile_of(const laci_winograd4 *w, int64_t unit) {
+static tile find_tile(const laci_winograd4 *w, int64_t unit) {
   const int64_t each = w->tiles_h * w->tiles_w;
   return (tile){unit / each, unit % each / w->tiles_w * SIDE, unit % w->tiles_w * SIDE};
 }
 
 /* Returns the pixels for that source of each channel. */
-static pixels pixels_of(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
+static pixels find_pixels(const laci_winograd4 *w, const float *x, int64_t unit, int64_t part) {
   const laci_sparse_window *g = &w->window;
-  const int64_t stride = w->stride, read = laci_winograd4_read(w->taps);
-  const tile t = tile_of(w, unit);
+  const int64_t stride = w->stride, read = laci_winograd4_tile_side(w->taps);
+  const tile t = find_tile(w, unit);
   const int64_t y = t.y * stride + part / stride - g->pad_top;
   const int64_t left = t.x * stride + part % stride - g->pad_left;
-  const float *image_block = x + t.image_block * w->in.n_floats + laci_sparse_at(&w->in, 0, 0, 0);
+  const float *image_block =
+      x + t.image_block * w->in.n_floats + laci_sparse_offset(&w->in, 0, 0, 0);
   pixels p;
   for (int64_t i = 0; i < read; i++) {
     for (int64_t j = 0; j < read; j++) {
@@ -437,13 +439,13 @@ INLINE void transform_columns(const pixels *p, int64_t c, int64_t n, const int r
 
 INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                              const int64_t first_last[2], const int read, float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
+  const int64_t apart = laci_winograd4_point_stride(b, w->sources), parts = w->stride * w->stride;
   const int64_t together = parts == 1 ? TOGETHER : 1; /* the sources of a strided window are not
                                                          neighbours in memory */
   float columns[TOGETHER * POINTS * LANES];
   for (int64_t unit = b->first; unit < b->last; unit++) {
     pixels p[LACI_WINOGRAD4_PARTS];
-    for (int64_t part = 0; part < parts; part++) p[part] = pixels_of(w, x, unit, part);
+    for (int64_t part = 0; part < parts; part++) p[part] = find_pixels(w, x, unit, part);
     float *lanes = points + (unit - b->first) * LANES;
     for (int64_t s = first_last[0]; s < first_last[1]; s += together) {
       const int64_t n = laci_min(together, first_last[1] - s);
@@ -544,7 +546,7 @@ INLINE void add_half(const groups *g, const float *x, const int n_groups, float 
 
 /* Computes the lanes that remain after pairs of vectors: a vector or half of one, for twice as many
  * rows at once. */
-INLINE void add_last(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
+INLINE void add_rest(const groups *g, const float *x, const int n_groups, int64_t n_lanes,
                      float *to) {
 #if defined(__AVX512F__)
   if (n_lanes <= WIDTH / 2) {
@@ -574,8 +576,8 @@ static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_group
       g.weight = point->weight + at * each;
       g.n_rows = point->n_rows - at * ROWS;
       float *to = y + at * ROWS * g.stride + lane;
-      if (at + 1 < n_groups) add_last(&g, x + lane, 2, n_lanes - lane, to);
-      else add_last(&g, x + lane, 1, n_lanes - lane, to);
+      if (at + 1 < n_groups) add_rest(&g, x + lane, 2, n_lanes - lane, to);
+      else add_rest(&g, x + lane, 1, n_lanes - lane, to);
     }
   }
 }
@@ -584,19 +586,19 @@ void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_w
                                            const float *weights, const float *points,
                                            const int64_t first_last[2], float *sums) {
   const int64_t in = w->sources, out = w->window.channels_out;
-  const int64_t n_groups = laci_winograd4_groups(w);
+  const int64_t n_groups = laci_winograd4_n_groups(w);
   for (int64_t p = first_last[0]; p < first_last[1]; p++) {
     const groups point = {weights + p * n_groups * in * ROWS, in, b->stride, out};
-    multiply_point(&point, b->n_lanes, n_groups, points + p * laci_winograd4_apart(b, in),
-                   sums + p * laci_winograd4_apart(b, out));
+    multiply_point(&point, b->n_lanes, n_groups, points + p * laci_winograd4_point_stride(b, in),
+                   sums + p * laci_winograd4_point_stride(b, out));
   }
 }
 
 /* ---- Results ---- */
 
 /* Transforms the sums of all points into sixteen vectors of results, with the bias. */
-INLINE void results_of(const float *sums, int64_t apart, float bias, const int read,
-                       vector to[SIDE][READ]) {
+INLINE void transform_sums(const float *sums, int64_t apart, float bias, const int read,
+                           vector to[SIDE][READ]) {
   for (int j = 0; j < read; j++) {
     vector m[READ];
     for (int i = 0; i < read; i++) m[i] = LOAD(sums + (i * read + j) * apart);
@@ -622,7 +624,7 @@ typedef struct band {
 
 /* Restricts a tile to the band's lanes: if the previous or the next band has some of its lanes, it
  * is stored lane by lane. */
-static void cut_tile(laci_sparse_tile *t, uint64_t lanes) {
+static void restrict_tile(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
 
@@ -638,9 +640,9 @@ static void place_band(const laci_winograd4 *w, int64_t unit, band *to) {
   memcpy(to->tiles, w->results + unit / w->tiles_h * w->n_each + first,
          (size_t)to->n_tiles * sizeof *to->tiles);
   const uint64_t after_begin = (uint64_t)LACI_SPARSE_ALL_LANES << to->begin % LANES;
-  cut_tile(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
+  restrict_tile(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
   if (to->last_row < g->out_h && to->end % LANES) {
-    cut_tile(&to->tiles[to->n_tiles - 1], ((uint64_t)1 << to->end % LANES) - 1);
+    restrict_tile(&to->tiles[to->n_tiles - 1], ((uint64_t)1 << to->end % LANES) - 1);
   }
 }
 
@@ -650,13 +652,14 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
 
 /* Stores the rows of results of a vector of tiles, at most n: of one row of tiles, or of several
  * (rows_together). Surplus results of the last tile of a row are overwritten by the next row. */
-INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n, float *to) {
+INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n,
+                          float *to) {
   const int64_t rows = rows_together(w), stride = w->out.row_stride;
   float together[SIDE][CHUNK];
   n = laci_min(n, rows * SIDE);
-  for (int64_t i = 0; rows == 1 && i < n; i++) put_together(results[i], to + i * stride);
+  for (int64_t i = 0; rows == 1 && i < n; i++) interleave(results[i], to + i * stride);
   if (rows == 1) return;
-  for (int i = 0; i < SIDE; i++) put_together(results[i], together[i]);
+  for (int i = 0; i < SIDE; i++) interleave(results[i], together[i]);
   for (int64_t row = 0; row < n; row++) {
     const float *from = together[row % SIDE] + row / SIDE * SIDE * w->tiles_w;
     for (int64_t x = 0; x < SIDE * w->tiles_w; x += WIDTH) {
@@ -668,18 +671,18 @@ INLINE void put_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int
 /* Computes a band's results of a channel from its sums. A row's vectors are stored from right to
  * left, so that surplus results are overwritten. Results are clipped here if nothing is added to
  * them. */
-INLINE void put_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
-                        const float *sums, const int read, float *line) {
+INLINE void finish_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
+                           const float *sums, const int read, float *line) {
   const int64_t rows = rows_together(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
   for (int64_t y = of->first_row; y < of->last_row; y += rows * SIDE) {
     float *to = line + (y - of->first_row) * w->out.row_stride;
     for (int64_t t = last; t >= 0; t -= WIDTH) {
       vector results[SIDE][READ];
-      results_of(sums + t, of->apart, of->bias, read, results);
+      transform_sums(sums + t, of->apart, of->bias, read, results);
       for (int i = 0; i < SIDE && !o->residual; i++) {
         for (int j = 0; j < SIDE; j++) results[i][j] = clip(o, results[i][j]);
       }
-      put_vectors(w, results, of->last_row - y, to + SIDE * t);
+      store_vectors(w, results, of->last_row - y, to + SIDE * t);
     }
     sums += rows * w->unit;
   }
@@ -734,7 +737,7 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
   _Alignas(64) float line[LINE];
-  band of = {.apart = laci_winograd4_apart(b, w->window.channels_out)};
+  band of = {.apart = laci_winograd4_point_stride(b, w->window.channels_out)};
   for (int64_t unit = b->first; unit < b->last; unit += of.n) {
     of.n = laci_min(most > 1 ? most : 1, b->last - unit);
     of.n = laci_min(of.n, w->tiles_h - unit % w->tiles_h);
@@ -747,9 +750,9 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
         const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
         float *to = line + c * l.each + of.begin % LANES;
         of.bias = o->bias[l.first + c];
-        put_channel(w, o, &of, from, read, to);
+        finish_channel(w, o, &of, from, read, to);
       }
-      if (laci_sparse_only_clips(o)) write_lines(o, stride, &of, &l);
+      if (laci_sparse_is_only_clipped(o)) write_lines(o, stride, &of, &l);
       else finish_lines(o, stride, &of, &l, line);
     }
   }
@@ -762,8 +765,8 @@ typedef struct tile_part {
 } tile_part;
 
 /* Stores one pixel's results of n channels, if nothing follows the clip. */
-INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stride, int64_t n,
-                      const float *from) {
+INLINE void store_pixel(const laci_sparse_operands *o, int64_t place, int64_t stride, int64_t n,
+                        const float *from) {
   for (int64_t c = 0; c < n; c++, place += stride, from += LANES) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       vector v = LOAD(from + lane);
@@ -778,15 +781,15 @@ INLINE void put_pixel(const laci_sparse_operands *o, int64_t place, int64_t stri
 INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
                         const tile_part *part, const float *sums, const laci_winograd4_block *b,
                         const int read) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
+  const int64_t apart = laci_winograd4_point_stride(b, w->window.channels_out);
   const int64_t first = part->channel_first, n = part->channel_last - first;
   const int64_t stride = w->out.channel_stride;
-  const bool clips = laci_sparse_only_clips(o);
+  const bool clips = laci_sparse_is_only_clipped(o);
   float results[SIDE * SIDE * TOGETHER * LANES];
   for (int64_t at = 0; at < n * VECTORS; at++) {
     const int64_t c = at / VECTORS, lane = at % VECTORS * WIDTH;
     vector y[SIDE][READ];
-    results_of(sums + (first + c) * b->stride + lane, apart, o->bias[first + c], read, y);
+    transform_sums(sums + (first + c) * b->stride + lane, apart, o->bias[first + c], read, y);
     for (int i = 0; i < SIDE * SIDE; i++) {
       STORE(results + (i * n + c) * LANES + lane, y[i / SIDE][i % SIDE]);
     }
@@ -798,7 +801,7 @@ INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
     of.tile_last = of.tile_first + part->n_columns;
     for (int64_t j = 0; j < part->n_columns && clips; j++) {
       const int64_t place = w->results[of.tile_first + j].out + first * stride;
-      put_pixel(o, place, stride, n, row + j * n * LANES);
+      store_pixel(o, place, stride, n, row + j * n * LANES);
     }
     if (!clips) LACI_VARIANT(laci_sparse_finish)(o, stride, LACI_SPARSE_F32, &of, row);
   }
@@ -824,7 +827,7 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
                           const int read) {
   const laci_sparse_window *g = &w->window;
   for (int64_t unit = b->first; unit < b->last; unit++) {
-    const tile t = tile_of(w, unit);
+    const tile t = find_tile(w, unit);
     const float *from = sums + (unit - b->first) * LANES;
     tile_part part = {.result = t.image_block * w->n_each + t.y * g->out_w + t.x,
                       .n_rows = laci_min(SIDE, g->out_h - t.y),

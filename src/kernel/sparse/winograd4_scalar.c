@@ -104,14 +104,14 @@ static float pixel(const laci_winograd4 *w, const float *x, const place *at, int
                    int64_t row, int64_t column) {
   const laci_sparse_window *g = &w->window;
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
-  return x[at->image_block * w->in.n_floats + laci_sparse_at(&w->in, channel, row, column) +
+  return x[at->image_block * w->in.n_floats + laci_sparse_offset(&w->in, channel, row, column) +
            at->lane];
 }
 
 void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
                                      const float *x, const int64_t first_last[2], float *points) {
-  const int64_t apart = laci_winograd4_apart(b, w->sources), parts = w->stride * w->stride;
-  const int read = (int)laci_winograd4_read(w->taps);
+  const int64_t apart = laci_winograd4_point_stride(b, w->sources), parts = w->stride * w->stride;
+  const int read = (int)laci_winograd4_tile_side(w->taps);
   for (int64_t s = first_last[0]; s < first_last[1]; s++) {
     const int64_t part = s % parts;
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
@@ -134,11 +134,11 @@ void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd
                                     const int64_t first_last[2], float *sums) {
   const int64_t in = w->sources, out = w->window.channels_out;
   for (int64_t p = first_last[0]; p < first_last[1]; p++) {
-    const float *x = points + p * laci_winograd4_apart(b, in);
-    float *y = sums + p * laci_winograd4_apart(b, out);
+    const float *x = points + p * laci_winograd4_point_stride(b, in);
+    float *y = sums + p * laci_winograd4_point_stride(b, out);
     for (int64_t row = 0; row < out; row++) {
       const float *weight =
-          weights + row % w->rows + (p * laci_winograd4_groups(w) + row / w->rows) * in * w->rows;
+          weights + row % w->rows + (p * laci_winograd4_n_groups(w) + row / w->rows) * in * w->rows;
       for (int64_t lane = 0; lane < b->n_lanes; lane++) {
         float sum = 0;
         for (int64_t c = 0; c < in; c++) {
@@ -151,12 +151,13 @@ void laci_winograd4_multiply_scalar(const laci_winograd4 *w, const laci_winograd
 }
 
 /* Stores one result, as a tile with one lane. */
-static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const place *at,
-                  const int64_t row_y_x[3], float value) {
+static void store_result(const laci_winograd4 *w, const laci_sparse_operands *o, const place *at,
+                         const int64_t row_y_x[3], float value) {
   const int64_t y = row_y_x[1], x = row_y_x[2];
   if (y >= w->window.out_h || x >= w->window.out_w) return;
   const laci_sparse_tile tile = {
-      0, at->image_block * w->out.n_floats + laci_sparse_at(&w->out, 0, y, x) + at->lane, 1, 0, 0};
+      0, at->image_block * w->out.n_floats + laci_sparse_offset(&w->out, 0, y, x) + at->lane, 1, 0,
+      0};
   const laci_sparse_part part = {&tile, 0, 1, row_y_x[0], row_y_x[0] + 1};
   float sums[LANES] = {value};
   laci_sparse_finish_scalar(o, w->out.channel_stride, LACI_SPARSE_F32, &part, sums);
@@ -165,8 +166,8 @@ static void store(const laci_winograd4 *w, const laci_sparse_operands *o, const 
 void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_block *b,
                                   const float *sums, const int64_t first_last[2],
                                   const laci_sparse_operands *o) {
-  const int64_t apart = laci_winograd4_apart(b, w->window.channels_out);
-  const int read = (int)laci_winograd4_read(w->taps);
+  const int64_t apart = laci_winograd4_point_stride(b, w->window.channels_out);
+  const int read = (int)laci_winograd4_tile_side(w->taps);
   for (int64_t row = first_last[0]; row < first_last[1]; row++) {
     for (int64_t lane = 0; lane < b->n_lanes; lane++) {
       const place at = place_of(w, b, lane);
@@ -176,7 +177,7 @@ void laci_winograd4_finish_scalar(const laci_winograd4 *w, const laci_winograd4_
       for (int i = 0; i < SIDE; i++) four_results(w, m + (ptrdiff_t)i * read, 1);
       for (int p = 0; p < SIDE * SIDE; p++) {
         const int64_t y = p / SIDE, x = p % SIDE, result[3] = {row, at.y + y, at.x + x};
-        store(w, o, &at, result, m[y * read + x] + o->bias[row]);
+        store_result(w, o, &at, result, m[y * read + x] + o->bias[row]);
       }
     }
   }

@@ -159,9 +159,9 @@ static void describe_step(laci_net *net, attend_step *s, const laci_attention_pa
                           .scale = a->scale,
                           .bf16 = net->plan.bf16,
                           .zero_nan = a->zero_nan};
-  s->attend = laci_attend_now(net->plan.bf16);
+  s->attend = laci_attend_variant(net->plan.bf16);
   s->n_parts = s->n_heads < net->n_threads ? s->n_heads : net->n_threads;
-  s->scratch_bytes = (laci_attention_scratch(&s->a) + 63) / 64 * 64;
+  s->scratch_bytes = (laci_attention_scratch_bytes(&s->a) + 63) / 64 * 64;
 }
 
 /** Is a head small enough for the kernel's scratch memory? */
@@ -173,7 +173,7 @@ static bool attention_fits(laci_net *net, const laci_fused *fused, const char **
                                 .depth = k->dims[k->rank - 2],
                                 .width = v->dims[v->rank - 1]};
   *why = "heads of this size";
-  return laci_attention_scratch(&sizes) > 0;
+  return laci_attention_scratch_bytes(&sizes) > 0;
 }
 
 static void lower_attention(laci_net *net, const laci_fused *fused) {

@@ -243,7 +243,7 @@ void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   gate_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_layout_destroy(md);
   if (net->plan.status) return;
-  *s = (gate_step){.gate = laci_gate_now(),
+  *s = (gate_step){.gate = laci_gate_variant(),
                    .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,
                    .n_pixels = x.dims[2] * x.dims[3],
                    .n_factors = laci_shape_count(&g)};

@@ -21,7 +21,7 @@ enum { GRAIN = 1 << 14 }; /* floats */
 
 static void quantize_range(int64_t begin, int64_t end, void *context) {
   const quantize_work *w = context;
-  laci_fake_quantize_now()(w->s->q, w->x + begin, end - begin, w->y + begin);
+  laci_fake_quantize_variant()(w->s->q, w->x + begin, end - begin, w->y + begin);
 }
 
 static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *err) {

@@ -50,7 +50,7 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
   laci_net_step *step =
       laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum, 4, tensors);
   if (!s || !step) return;
-  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->plan.bf16};
+  *s = (relu_step){.kernel = laci_relu_sum_variant(), .bf16 = net->plan.bf16};
   s->n = (int64_t)(bytes / (net->plan.bf16 ? 2 : sizeof(float)));
   step->what = "ReluGrad of a sum";
   step->kernel = "own";

@@ -103,7 +103,7 @@ static error_step *read_operands(laci_net *net, const laci_node *node, int first
       laci_net_convert(net, laci_net_read(net, node->inputs[first + 1]), net->tensors[x].md, dt);
   error_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || tensors[1] < 0) return NULL;
-  *s = (error_step){.kernel = laci_squared_error_now(),
+  *s = (error_step){.kernel = laci_squared_error_variant(),
                     .factor = (double)laci_node_float(node, "factor", 1),
                     .relative = laci_node_int(node, "relative", 0) != 0,
                     .bf16 = dt == LACI_ELEMENT_BF16};

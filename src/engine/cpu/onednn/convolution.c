@@ -244,7 +244,7 @@ static void swish_range(int64_t begin, int64_t end, void *context) {
 /* Applies swish to all bytes of the result in any layout; padding of blocks is 0 and stays 0. */
 static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
   size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
-  swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
+  swish_work w = {.swish = laci_swish_variant(), .x = laci_net_data(net, step->tensors[0])};
   (void)err;
   laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_range, &w);
   return LAC_OK;

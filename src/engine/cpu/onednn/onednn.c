@@ -18,7 +18,7 @@ _Static_assert(LACI_MOST_AXES == DNNL_MAX_NDIMS, "oneDNN's layouts have so many 
 
 void laci_onednn_cap_isa(void) {
 #if defined(__x86_64__)
-  laci_cpu_level level = laci_cpu();
+  laci_cpu_level level = laci_cpu_level_in_force();
   if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
   if (level == LACI_CPU_AVX2) {
     (void)dnnl_set_max_cpu_isa(laci_cpu_has_avx512f() ? dnnl_cpu_isa_avx512_core

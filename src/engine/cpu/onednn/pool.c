@@ -32,7 +32,7 @@ static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
   const int from = laci_net_make_whole(net, laci_net_read(net, value));
   const laci_shape *x = laci_plan_shape(&net->plan, value);
-  const bool avx2 = laci_cpu() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
+  const bool avx2 = laci_cpu_level_in_force() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
   if (from < 0 || !avx2 || trains || x->rank != 4 || x->dims[1] % BLOCK) return from;
   laci_layout *rows = laci_net_dense_layout(net, x, laci_net_float_element(net)), *blocks = NULL;
   int to = from;

@@ -116,9 +116,9 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn 
                                    laci_dnnl_conv how, const laci_md_view md[4],
                                    const laci_dnnl_window *w, const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_t usual = NULL;
-  const int threads = laci_openmp_use(ASKED_THREADS);
+  const int threads = laci_openmp_set_threads(ASKED_THREADS);
   dnnl_status_t st = laci_pd_conv(&usual, dnn->engine, how, md, w, attr);
-  (void)laci_openmp_use(threads);
+  (void)laci_openmp_set_threads(threads);
   if (st || threads == ASKED_THREADS) {
     *pd = usual;
     return st;

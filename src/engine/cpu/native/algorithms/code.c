@@ -23,7 +23,7 @@ static lac_status order_places(laci_net *net, const laci_native_layer *layer,
   kernel->places = places;
   kernel->of_bf16_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
   if (!st && kernel->code) {
-    st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
+    st = laci_sparse_code_order_places(kernel->code, &places, &kernel->places, err);
     laci_free(places.at);
   }
   net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
@@ -46,7 +46,7 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
                 .high = layer->has_high,
                 .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
       .pool = net->pool,
-      .cut = laci_sparse_cut_rule(p, laci_native_isa_of(net, layer), &extent),
+      .cut = laci_sparse_choose_cut(p, laci_native_isa_of(net, layer), &extent),
   };
   lac_status st = LAC_OK;
   if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
@@ -57,7 +57,7 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   if (layer->mask) st = order_places(net, layer, kernel, err);
   else laci_sparse_code_fill(kernel->code, form->kept.weight);
   if (st) return st;
-  laci_sparse_form_keep_tiles(&kernel->form);
+  laci_sparse_form_free_weights(&kernel->form);
   net->plan.weight_bytes += cache_bytes(native) - before;
   return LAC_OK;
 }

@@ -44,11 +44,13 @@ double laci_cost_n_results(const laci_native_layer *layer) {
          (double)(layer->window.out_h * layer->window.out_w);
 }
 
-double laci_cost_n_terms(const laci_sparse_window *g) { return (double)laci_sparse_row_weights(g); }
+double laci_cost_n_terms(const laci_sparse_window *g) {
+  return (double)laci_sparse_weights_per_row(g);
+}
 
 double laci_cost_n_weights(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  return (double)(g->channels_out * laci_sparse_row_weights(g));
+  return (double)(g->channels_out * laci_sparse_weights_per_row(g));
 }
 
 /** Tiles cover an image as one long row, including the zeros between rows. `between`: the number of

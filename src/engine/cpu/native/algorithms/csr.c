@@ -17,7 +17,7 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
-  const int64_t strips = laci_csr_strips(form->n_tiles);
+  const int64_t strips = laci_csr_n_strips(form->n_tiles);
   const laci_csr_cut cut = {form->tiles, form->n_tiles,
                             laci_native_chunk_rows(net, p->n_rows, strips)};
   laci_csr *csr = laci_plan_alloc(&net->plan, 1, sizeof *csr);
@@ -27,7 +27,7 @@ lac_status laci_native_finish_csr(laci_net *net, const laci_native_layer *layer,
   if (st) return st;
   kernel->csr = csr;
   kernel->drop = destroy_csr;
-  laci_sparse_form_keep_tiles(form);
+  laci_sparse_form_free_weights(form);
   net->plan.weight_bytes += csr->bytes;
   return LAC_OK;
 }
@@ -53,13 +53,13 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
     const int64_t first = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip);
     const int64_t last = laci_sparse_strip_begin(form->n_tiles, w->n_strips, strip + 1);
-    laci_csr_now()(w->kernel->csr, &w->o, chunk, form->tiles + first, last - first);
+    laci_csr_variant()(w->kernel->csr, &w->o, chunk, form->tiles + first, last - first);
   }
 }
 
 static void run(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
-  w.n_strips = laci_csr_strips(w.kernel->form.n_tiles);
+  w.n_strips = laci_csr_n_strips(w.kernel->form.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, run_strips, &w);
 }

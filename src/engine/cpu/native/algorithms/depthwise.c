@@ -37,7 +37,7 @@ static void multiply_range(int64_t begin, int64_t end, void *context) {
     const laci_sparse_part part = {d->tiles, image_block + tile,
                                    image_block + chunk_end(tile, w->tiles, d->n_each), channel,
                                    chunk_end(channel, w->channels, d->window.channels_out)};
-    laci_depthwise_multiply_now()(d, &w->o, &part);
+    laci_depthwise_multiply_variant()(d, &w->o, &part);
   }
 }
 
@@ -49,7 +49,7 @@ static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
     laci_native_fill_result_border(net, s, y);
     return;
   }
-  const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
+  const int64_t each = laci_sparse_border_n_items(&d->out, &s->size) / d->n_images;
   for (int64_t at = 0; at < d->n_images; at++) {
     laci_sparse_fill_border(&d->out, &s->size, 0, y, at * each + d->n_each, (at + 1) * each);
   }

@@ -79,7 +79,8 @@ static void run(laci_net *net, const laci_native_step *step) {
 static size_t scratch_bytes(const laci_net *net, const laci_native_kernel *kernel) {
   size_t most = 0;
   for (; kernel; kernel = kernel->next) {
-    const size_t bytes = kernel->code ? laci_sparse_code_scratch(kernel->code, net->n_threads) : 0;
+    const size_t bytes =
+        kernel->code ? laci_sparse_code_scratch_bytes(kernel->code, net->n_threads) : 0;
     if (bytes > most) most = bytes;
   }
   return most;

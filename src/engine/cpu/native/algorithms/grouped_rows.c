@@ -22,16 +22,16 @@ static lac_status finish_kernel(laci_net *net, const laci_native_layer *layer,
                                 laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
-  if (!laci_grouped_rows_gain(p)) return laci_native_finish_csr(net, layer, kernel, err);
-  const int64_t units = laci_grouped_rows_units(form->tiles, form->n_tiles);
-  const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_strips(units));
+  if (!laci_grouped_rows_are_faster(p)) return laci_native_finish_csr(net, layer, kernel, err);
+  const int64_t units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
+  const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(units));
   laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
   if (!grouped) return LAC_NO_MEMORY;
   const lac_status st = laci_grouped_rows_init(p, form->kept.weight, rows, grouped, err);
   if (st) return st;
   kernel->grouped = grouped;
   kernel->drop = destroy_grouped_rows;
-  laci_sparse_form_keep_tiles(form);
+  laci_sparse_form_free_weights(form);
   net->plan.weight_bytes += grouped->bytes;
   return LAC_OK;
 }
@@ -60,15 +60,15 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
     const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
     const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
-    laci_grouped_rows_now()(w->kernel->grouped, &w->o, chunk, tiles, first, last);
+    laci_grouped_rows_variant()(w->kernel->grouped, &w->o, chunk, tiles, first, last);
   }
 }
 
 static void run(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
   const laci_sparse_form *form = &w.kernel->form;
-  w.n_units = laci_grouped_rows_units(form->tiles, form->n_tiles);
-  w.n_strips = laci_grouped_rows_strips(w.n_units);
+  w.n_units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
+  w.n_strips = laci_grouped_rows_n_strips(w.n_units);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, run_strips, &w);
 }
@@ -92,7 +92,7 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool images = laci_native_lanes_are_images(layer->n_images);
   const double units = (double)count_units(layer);
-  const double lost = (double)laci_grouped_rows_strips(count_units(layer)) * c->strip;
+  const double lost = (double)laci_grouped_rows_n_strips(count_units(layer)) * c->strip;
   const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* weights of a row */

@@ -41,7 +41,7 @@ static lac_status make_form(laci_net *net, const laci_native_layer *layer,
   }
   const bool read = laci_native_read_kept(net, layer, &kept);
   if (read && (!layer->bytes || laci_native_quantize_kept(net, layer, &kept))) {
-    st = laci_sparse_form_take(g, &kept, layouts, &kernel->form, err);
+    st = laci_sparse_form_init_from_kept(g, &kept, layouts, &kernel->form, err);
   }
   laci_sparse_kept_clear(&kept);
   return st;

@@ -25,7 +25,7 @@ bool laci_native_code_is_unpadded(const laci_net *net, const laci_native_layer *
 
 bool laci_native_may_group_rows(const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  return laci_grouped_rows_may_gain(g->channels_out / g->groups, layer->kept);
+  return laci_grouped_rows_may_be_faster(g->channels_out / g->groups, layer->kept);
 }
 
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
@@ -46,7 +46,7 @@ const char *laci_native_compiled_name(laci_net *net, const char *what,
                                       const laci_sparse_window *g) {
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
-                 (long long)g->kernel_w, laci_cpu_name(laci_cpu()));
+                 (long long)g->kernel_w, laci_cpu_name(laci_cpu_level_in_force()));
   return laci_arena_text(&net->plan.memory, text);
 }
 

@@ -17,14 +17,14 @@ typedef struct pool_work {
 
 static void pool_range(int64_t begin, int64_t end, void *context) {
   const pool_work *w = context;
-  laci_max_pool_now()(w->pool, w->x, w->y, begin, end);
+  laci_max_pool_variant()(w->pool, w->x, w->y, begin, end);
 }
 
 static void run(laci_net *net, const laci_native_step *step) {
   pool_work w = {step->state, laci_net_data(net, step->tensors.x),
                  laci_net_data(net, step->tensors.y)};
   laci_native_fill_result_border(net, step, w.y);
-  laci_pool_for(net->pool, laci_max_pool_items(w.pool), 1, pool_range, &w);
+  laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_range, &w);
 }
 
 static void make_step(laci_net *net, laci_native_step *step) {

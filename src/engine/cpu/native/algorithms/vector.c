@@ -22,7 +22,8 @@ static bool is_allowed(const laci_net *net, const laci_right_operand *r, int mat
   switch (net->native_use) {
     case LACI_NATIVE_USE_ALL: return true;
     case LACI_NATIVE_USE_FASTER:
-      if (laci_cpu() == LACI_CPU_ANY || !laci_vector_may_be_faster(net, n)) return false;
+      if (laci_cpu_level_in_force() == LACI_CPU_ANY || !laci_vector_may_be_faster(net, n))
+        return false;
       break;
     case LACI_NATIVE_USE_ZEROS: break;
     case LACI_NATIVE_USE_NONE:
@@ -100,7 +101,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
                        laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_operand_weight(net, fused, r);
   packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth, .pairs = true}};
-  const size_t n = (size_t)laci_sparse_rows_chunks(&p.rows) + 1;
+  const size_t n = (size_t)laci_sparse_rows_n_chunks(&p.rows) + 1;
   const size_t head = (n * sizeof *p.rows.chunk_at + 63) / 64 * 64;
   uint64_t *chunk_at = laci_alloc(n, sizeof *chunk_at);
   int tensor = -1;
@@ -108,7 +109,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
   p.rows.chunk_at = chunk_at;
   laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
   if (!net->plan.status) {
-    const size_t bytes = laci_sparse_rows_layout(&p.rows);
+    const size_t bytes = laci_sparse_rows_place_chunks(&p.rows);
     tensor = laci_net_weight_new(net, head + bytes, weight.value);
   }
   if (tensor >= 0) {
@@ -138,7 +139,7 @@ typedef struct work {
 
 static void multiply_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  laci_sparse_rows_multiply_now()(w->rows, &w->v, begin, end);
+  laci_sparse_rows_multiply_variant()(w->rows, &w->v, begin, end);
 }
 
 static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
@@ -147,7 +148,7 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   }; /* parts for each thread, so that others take over if a thread is
                          interrupted */
   const sparse_step *s = step->context;
-  const int64_t places = laci_sparse_rows_places(&s->rows);
+  const int64_t places = laci_sparse_rows_n_places(&s->rows);
   const bool biased = step->tensors[2] >= 0;
   work w = {.rows = &s->rows,
             .v = {.x = laci_net_data(net, step->tensors[0]),

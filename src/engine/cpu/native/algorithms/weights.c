@@ -131,7 +131,8 @@ static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
   const float *dense = read_weight(net, layer, weight);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
-  kept_search l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
+  kept_search l = {dense,  dense_at,         laci_sparse_dense_row_length(g),
+                   length, rows / g->groups, kept};
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);

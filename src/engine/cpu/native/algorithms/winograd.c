@@ -91,7 +91,7 @@ static void run_with_all_threads(laci_net *net, work *w) {
 static void run(laci_net *net, const laci_native_step *step) {
   const winograd_state *s = step->state;
   work w = {.s = s,
-            .kernel = laci_winograd4_now(&s->w),
+            .kernel = laci_winograd4_variant(&s->w),
             .o = laci_native_step_operands(net, step),
             .weights = laci_net_data(net, step->weights),
             .points = laci_net_data(net, step->scratch)};
@@ -110,18 +110,18 @@ typedef struct filling {
 
 static void fill_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
-  laci_winograd4_fill(f->w, f->dense, (int64_t[]){begin, end}, f->to);
+  laci_winograd4_transform_weights(f->w, f->dense, (int64_t[]){begin, end}, f->to);
 }
 
 /** Transforms the layer's weights into a tensor of the plan, and returns its index; -1 after a
  * failure (noted). */
 static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
-  const int tensor = laci_net_weight_new(net, laci_winograd4_bytes(&layer->window), value);
+  const int tensor = laci_net_weight_new(net, laci_winograd4_weight_bytes(&layer->window), value);
   const float *dense = tensor >= 0 ? laci_native_read_dense(net, layer) : NULL;
   if (!dense) return -1;
   filling f = {w, dense, laci_net_data(net, tensor)};
-  laci_pool_for(net->pool, laci_winograd4_groups(w), 1, fill_range, &f);
+  laci_pool_for(net->pool, laci_winograd4_n_groups(w), 1, fill_range, &f);
   return tensor;
 }
 
@@ -150,17 +150,17 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
  * hold. */
 static void share_work(const laci_net *net, const laci_native_layer *layer, winograd_state *s) {
   const laci_winograd4 *w = &s->w;
-  const int64_t n_threads = net->n_threads, apart = laci_winograd4_cut(w, false);
+  const int64_t n_threads = net->n_threads, apart = laci_winograd4_block_units(w, false);
   const double shared = laci_cost_figures_of(net, layer)->weights_shared;
-  const bool small = (double)laci_winograd4_bytes(&w->window) <= shared;
+  const bool small = (double)laci_winograd4_weight_bytes(&w->window) <= shared;
   s->n_blocks = laci_ceil_div(w->n_units, apart);
   s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
   if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
-  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_cut(w, true));
+  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_block_units(w, true));
   const laci_winograd4_block b =
       laci_winograd4_block_of(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
-  s->n_points = laci_winograd4_floats(w, &b, w->sources);
-  s->n_sums = laci_winograd4_floats(w, &b, w->window.channels_out);
+  s->n_points = laci_winograd4_block_floats(w, &b, w->sources);
+  s->n_sums = laci_winograd4_block_floats(w, &b, w->window.channels_out);
 }
 
 static void make_step(laci_net *net, laci_native_step *step) {
@@ -173,7 +173,7 @@ static void make_step(laci_net *net, laci_native_step *step) {
   step->weights = make_weights(net, layer, &s->w);
   step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);
   step->kernel = laci_native_compiled_name(net, "winograd", &layer->window);
-  step->flops = 2 * laci_shape_count(y) * laci_sparse_row_weights(&layer->window);
+  step->flops = 2 * laci_shape_count(y) * laci_sparse_weights_per_row(&layer->window);
 }
 
 /* ---- The record ---- */
@@ -188,8 +188,8 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
   const int64_t each = laci_native_lanes_are_images(layer->n_images) ? LACI_SPARSE_LANES : VECTOR;
   const int64_t n = each == VECTOR ? tiles * layer->n_images : layer->n_images;
   const double lanes = (double)(laci_ceil_div(n, each) * each * (each == VECTOR ? 1 : tiles));
-  const double sources = (double)laci_winograd4_sources(g),
-               points = (double)laci_winograd4_points(g);
+  const double sources = (double)laci_winograd4_n_sources(g),
+               points = (double)laci_winograd4_n_points(g);
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
   const bool own = g->stride_w > 1; /* threads compute their own blocks for strided windows */
@@ -200,7 +200,7 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
 
 static double weight_bytes(const laci_net *net, const laci_native_layer *layer) {
   (void)net;
-  return (double)laci_winograd4_bytes(&layer->window);
+  return (double)laci_winograd4_weight_bytes(&layer->window);
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {

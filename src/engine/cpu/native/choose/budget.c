@@ -28,9 +28,9 @@ static double dense_bytes(const laci_net *net, const laci_native_layer *layer) {
   if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) {
     return bytes_by_algorithm(net, layer, LACI_ALGORITHM_dense);
   }
-  const double transformed = (double)laci_winograd4_bytes(g);
+  const double transformed = (double)laci_winograd4_weight_bytes(g);
   const bool few = g->out_h * g->out_w <= FEW_PIXELS || g->channels_in <= FEW_CHANNELS;
-  return layer->n_images == 1 && few ? transformed * POINTS / (double)laci_winograd4_points(g)
+  return layer->n_images == 1 && few ? transformed * POINTS / (double)laci_winograd4_n_points(g)
                                      : transformed;
 }
 

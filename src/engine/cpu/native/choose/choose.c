@@ -146,7 +146,7 @@ static void choose_best(choice *c) {
 
 static bool may_be_sparse(const laci_net *net) {
   if (net->plan.status) return false;
-  if (net->native_use == LACI_NATIVE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
+  if (net->native_use == LACI_NATIVE_USE_FASTER) return laci_cpu_level_in_force() != LACI_CPU_ANY;
   return net->native_use != LACI_NATIVE_USE_NONE || net->timings;
 }
 

@@ -19,7 +19,7 @@ static void add_word(char *text, size_t size, const char *word) {
 
 laci_cost_processor laci_costs_this_processor(void) {
   laci_cost_processor p = {.date = ""};
-  const laci_jit_isa isa = laci_jit_isa_now();
+  const laci_jit_isa isa = laci_jit_isa_in_force();
   laci_cpu_vendor(p.vendor, sizeof p.vendor, &p.family);
   add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
   if (laci_jit_isa_of_int8(isa) != LACI_JIT_NONE)

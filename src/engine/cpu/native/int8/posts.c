@@ -37,7 +37,7 @@ static bool set_float_functions(laci_net *net, laci_native_layer *layer,
 void laci_native_set_int8_bounds(laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->bytes->quantized;
   const laci_fake_quantized *y = layer->bytes->y;
-  q->zero = laci_bytes_zero(y);
+  q->zero = laci_bytes_zero_point(y);
   q->low = layer->has_low ? byte_of(y, layer->low) : 0;
   q->high = layer->has_high ? byte_of(y, layer->high) : UINT8_MAX;
 }
@@ -49,7 +49,7 @@ bool laci_native_set_int8_posts(laci_net *net, laci_native_layer *layer) {
   if (numbers && !set_float_functions(net, layer, y)) return false;
   if (residual) {
     const bool in_units = !numbers || layer->residual_last;
-    q->residual_zero = laci_bytes_zero(residual);
+    q->residual_zero = laci_bytes_zero_point(residual);
     q->residual_scale = residual->scale / (in_units ? y->scale : 1);
   }
   laci_native_set_int8_bounds(layer);

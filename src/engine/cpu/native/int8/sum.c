@@ -18,7 +18,7 @@ enum { GRAIN = 1 << 14 }; /* places of four bytes */
 
 static void add_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
-  laci_bytes_now()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
+  laci_bytes_variant()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
 
 static void run(laci_net *net, const laci_native_step *step) {

@@ -14,7 +14,7 @@ bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
   const int64_t n_rows = layer->window.channels_out;
   const bool in_units = bytes->y && layer->n_functions == 0;
   const double unit = in_units ? (double)bytes->y->scale : 1;
-  const int32_t zero = laci_bytes_zero(bytes->x);
+  const int32_t zero = laci_bytes_zero_point(bytes->x);
   int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *whole);
   float *scales = laci_plan_alloc(&net->plan, (size_t)n_rows, sizeof *scales);
   const int tensor = laci_native_store_bias(net, layer);

@@ -103,7 +103,7 @@ static double count_terms(const laci_net *net, const stride_of_size *r, int64_t 
     if (!layer->chosen || layer->kind != LACI_NATIVE_PRODUCT) continue;
     if (laci_algorithm_of(layer->algorithm)->transforms || g->out_h != r->h || g->out_w != r->w)
       continue;
-    const double kept = layer->kept * (double)(g->channels_out * laci_sparse_row_weights(g));
+    const double kept = layer->kept * (double)(g->channels_out * laci_sparse_weights_per_row(g));
     n += kept * (double)(layer->n_images * count_tiles(net, layer, stride));
   }
   return n;
@@ -175,7 +175,7 @@ static void set_layout(laci_net *net, row_table *table, int value) {
   }
   place->layout = laci_sparse_layout_of(format, size.channels, size.h, size.w, border);
   place->of_int8x4 = laci_sparse_layout_of(
-      format, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
+      format, laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
 void laci_native_assign_layouts(laci_net *net) {
@@ -238,7 +238,7 @@ laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_nat
 
 laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
+  const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_native_assigned_layout(net, layer->output)->row_stride;
   if (layer->reading == LACI_NATIVE_AS_STORED) {
     return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;

@@ -19,7 +19,7 @@ typedef struct bytes_work {
 
 static void convert_range(int64_t begin, int64_t end, void *context) {
   const bytes_work *w = context;
-  const laci_bytes_kernel *kernel = laci_bytes_now();
+  const laci_bytes_kernel *kernel = laci_bytes_variant();
   if (w->s->packs) kernel->pack(&w->s->form, w->from, w->to, begin, end);
   else kernel->unpack(&w->s->form, w->from, w->to, begin, end);
 }
@@ -28,7 +28,7 @@ static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) 
   const bytes_step *s = step->context;
   bytes_work w = {s, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_bytes_items(&s->form), 1, convert_range, &w);
+  laci_pool_for(net->pool, laci_bytes_n_items(&s->form), 1, convert_range, &w);
   return LAC_OK;
 }
 

@@ -129,13 +129,13 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
 
 bool laci_native_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const int each = laci_sparse_each(laci_native_value_type(net));
+  const int each = laci_sparse_values_per_word(laci_native_value_type(net));
   return net->native && net->native->trained && net->native->places && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
 
 const laci_image_norm *laci_native_image_kernels(const laci_net *net) {
-  return net->plan.bf16 ? laci_image_norm_bf16_now() : laci_image_norm_now();
+  return net->plan.bf16 ? laci_image_norm_bf16_variant() : laci_image_norm_variant();
 }
 
 static bool has_image_layout(const laci_net_tensor *t) {

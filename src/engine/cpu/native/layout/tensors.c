@@ -13,14 +13,15 @@
 laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
-    return (laci_sparse_size){.n_images = 1,
-                              .channels = laci_sparse_channels(last, laci_native_value_type(net)),
-                              .h = 1,
-                              .w = laci_shape_count(shape) / last};
+    return (laci_sparse_size){
+        .n_images = 1,
+        .channels = laci_sparse_layout_channels(last, laci_native_value_type(net)),
+        .h = 1,
+        .w = laci_shape_count(shape) / last};
   }
   return (laci_sparse_size){
       .n_images = shape->dims[0],
-      .channels = laci_sparse_channels(shape->dims[1], laci_native_value_type(net)),
+      .channels = laci_sparse_layout_channels(shape->dims[1], laci_native_value_type(net)),
       .h = shape->rank == 4 ? shape->dims[2] : 1,
       .w = last};
 }
@@ -28,7 +29,7 @@ laci_sparse_size laci_native_size(const laci_net *net, const laci_shape *shape, 
 laci_sparse_size laci_native_size_of(const laci_net *net, const laci_shape *shape,
                                      const laci_native_layout *native) {
   laci_sparse_size size = laci_native_size(net, shape, native->rows);
-  if (native->bytes) size.channels = laci_sparse_channels(size.channels, LACI_SPARSE_S8);
+  if (native->bytes) size.channels = laci_sparse_layout_channels(size.channels, LACI_SPARSE_S8);
   return size;
 }
 
@@ -60,14 +61,14 @@ typedef struct reorder_work {
 
 static void reorder_range(int64_t begin, int64_t end, void *context) {
   const reorder_work *w = context;
-  laci_sparse_reorder_now()(w->r, w->from, w->to, begin, end);
+  laci_sparse_reorder_variant()(w->r, w->from, w->to, begin, end);
 }
 
 static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err) {
   const reorder_step *s = step->context;
   reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
-  laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_range, &w);
+  laci_pool_for(net->pool, laci_sparse_reorder_n_items(&s->r), 1, reorder_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
@@ -174,10 +175,10 @@ static void fill_range(int64_t begin, int64_t end, void *context) {
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values) {
   filling f = {layout, size, with, values};
-  laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_range, &f);
+  laci_pool_for(net->pool, laci_sparse_border_n_items(layout, size), 1, fill_range, &f);
 }
 
 uint32_t laci_native_border_value(const laci_native_layout *native) {
   const uint32_t each = 0x01010101; /* one byte for each channel */
-  return native->bytes ? (uint32_t)laci_bytes_zero(native->bytes) * each : 0;
+  return native->bytes ? (uint32_t)laci_bytes_zero_point(native->bytes) * each : 0;
 }

@@ -96,6 +96,6 @@ lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
 bool laci_cpu_has_costs(void) {
   laci_costs costs;
   lac_error ignored;
-  if (laci_jit_isa_now() == LACI_JIT_NONE) return true; /* there is nothing to choose */
+  if (laci_jit_isa_in_force() == LACI_JIT_NONE) return true; /* there is nothing to choose */
   return !laci_costs_load(&costs, &ignored) && costs.own;
 }

@@ -43,7 +43,7 @@ typedef struct weight_work {
 } weight_work;
 
 static int64_t count_floats(const laci_weight_gradient *g) {
-  return g->k_blocks * g->c_blocks * laci_weight_gradient_sums(g) * TILE;
+  return g->k_blocks * g->c_blocks * laci_weight_gradient_n_sums(g) * TILE;
 }
 
 /** Computes item i: a tile for a part of the batch. */
@@ -79,7 +79,7 @@ static void sum_shares(int64_t begin, int64_t end, void *context) {
 static void transpose_blocks(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const laci_weight_gradient *g = &w->s->g;
-  int64_t window = g->kernel_h * g->kernel_w, n = laci_weight_gradient_sums(g) * TILE;
+  int64_t window = g->kernel_h * g->kernel_w, n = laci_weight_gradient_n_sums(g) * TILE;
   int64_t whole = count_floats(g);
   for (int64_t at = begin; at < end; at++) {
     int64_t k = at / g->c_blocks, c = at % g->c_blocks;
@@ -90,7 +90,7 @@ static void transpose_blocks(int64_t begin, int64_t end, void *context) {
     for (int64_t out = 0; out < BLOCK; out++) {
       float *to = w->dw + ((k * BLOCK + out) * g->c_blocks + c) * BLOCK * window;
       for (int64_t in = 0; in < BLOCK; in++, to += window) {
-        laci_weight_gradient_window(g, from + in * BLOCK + out, to);
+        laci_weight_gradient_from_sums(g, from + in * BLOCK + out, to);
       }
     }
   }
@@ -135,7 +135,7 @@ static bool describe_gradient(const laci_net *net, const laci_shape *x, const la
   };
   bool many = g->c_blocks >= LEAST_BLOCKS && g->k_blocks >= LEAST_BLOCKS;
   g->winograd = many && g->kernel_w == LACI_WINOGRAD_WINDOW && g->stride_w == 1;
-  return laci_weight_gradient_scratch(g, MOST_OUT) > 0;
+  return laci_weight_gradient_scratch_bytes(g, MOST_OUT) > 0;
 }
 
 /** Does the busiest thread have at most UNEVEN percent more than an equal share of the items? */
@@ -146,7 +146,7 @@ static bool is_balanced(int64_t items, int64_t n_threads) {
 
 static void share_work(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
-  int64_t n_sums = laci_weight_gradient_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
+  int64_t n_sums = laci_weight_gradient_n_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
   s->k_tile = laci_min(laci_min(g->k_blocks, MOST_OUT), held);
   s->c_tile = laci_min(g->c_blocks, held / s->k_tile);
   s->k_tiles = (g->k_blocks + s->k_tile - 1) / s->k_tile;
@@ -157,7 +157,7 @@ static void share_work(weight_step *s, int n_threads) {
     s->parts++;
   }
   s->shares = laci_min(n_threads, tiles * s->parts);
-  s->scratch_bytes = (laci_weight_gradient_scratch(g, s->k_tile) + 63) / 64 * 64;
+  s->scratch_bytes = (laci_weight_gradient_scratch_bytes(g, s->k_tile) + 63) / 64 * 64;
 }
 
 static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step *s) {
@@ -166,7 +166,7 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   const laci_shape *dy = laci_plan_shape(&net->plan, node->inputs[1]);
   const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
   laci_window window;
-  *s = (weight_step){.sums_of = laci_weight_sums_now(), .n = x->dims[0]};
+  *s = (weight_step){.sums_of = laci_weight_sums_variant(), .n = x->dims[0]};
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
               x->rank >= 3 && laci_conv_read_window(node, x, dy, weight->dims + 2, &window) &&
               describe_gradient(net, x, dy, weight, &window, &s->g);

@@ -102,15 +102,15 @@ static bool describe_convolution(const laci_net *net, const laci_shape *x, const
 }
 
 static bool share_work(winograd_step *s, int n_threads) {
-  if (laci_winograd_scratch(&s->g, 1, 1) == 0)
+  if (laci_winograd_scratch_bytes(&s->g, 1, 1) == 0)
     return false; /* too large to be divided into
                                                                 bands */
-  laci_winograd_cut(&s->g, &s->rows, &s->images);
+  laci_winograd_choose_band(&s->g, &s->rows, &s->images);
   s->images = laci_min(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;
   s->n_bands = (s->n + s->images - 1) / s->images * s->row_bands;
   s->shares = laci_min(n_threads, s->n_bands);
-  s->scratch_bytes = (laci_winograd_scratch(&s->g, s->rows, s->images) + 63) / 64 * 64;
+  s->scratch_bytes = (laci_winograd_scratch_bytes(&s->g, s->rows, s->images) + 63) / 64 * 64;
   return s->scratch_bytes > 0;
 }
 
@@ -131,7 +131,7 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_ste
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window window;
-  *s = (winograd_step){.kernel = laci_winograd_now(),
+  *s = (winograd_step){.kernel = laci_winograd_variant(),
                        .gradient = node->op == &laci_op_conv_grad_input,
                        .n = x->dims[0]};
   return s->kernel.convolve && laci_node_int(node, "group", 1) == 1 &&
@@ -160,7 +160,7 @@ void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_blocks_layout(net, y, LACI_ELEMENT_BF16);
   s->y = md ? laci_net_result(net, y, LACI_ELEMENT_BF16, md) : -1;
   laci_layout_destroy(md);
-  s->transformed = laci_net_scratch(net, (size_t)laci_winograd_weights(&s->g) * sizeof(uint16_t));
+  s->transformed = laci_net_scratch(net, (size_t)laci_winograd_n_weights(&s->g) * sizeof(uint16_t));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_add_code(
       net, node, run_winograd, 5, (int[]){s->x, s->weight, s->y, s->transformed, s->scratch});

@@ -27,7 +27,7 @@ enum { GRAIN = 1 << 14 };
 
 static void round_range(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
-  laci_sparse_round_now()(f->weight + begin, end - begin, f->bf16 + begin);
+  laci_sparse_round_variant()(f->weight + begin, end - begin, f->bf16 + begin);
 }
 
 static void fill_range(int64_t begin, int64_t end, void *context) {

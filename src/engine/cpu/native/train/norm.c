@@ -102,17 +102,17 @@ static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
 }
 
 static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
-  return item->image_block * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
+  return item->image_block * l->n_floats + laci_sparse_offset(l, item->place, item->row, 0);
 }
 
-static laci_norm_from source_at(const norm_work *w, int which, const laci_sparse_layout *l,
-                                const norm_item *item) {
-  return (laci_norm_from){tensor_data(w, which) + offset_of(l, item), l->row_stride};
+static laci_norm_source source_at(const norm_work *w, int which, const laci_sparse_layout *l,
+                                  const norm_item *item) {
+  return (laci_norm_source){tensor_data(w, which) + offset_of(l, item), l->row_stride};
 }
 
-static laci_norm_to target_at(const norm_work *w, const norm_item *item) {
+static laci_norm_target target_at(const norm_work *w, const norm_item *item) {
   const laci_sparse_layout *l = &w->s->to;
-  return (laci_norm_to){tensor_data(w, TO) + offset_of(l, item), l->row_stride};
+  return (laci_norm_target){tensor_data(w, TO) + offset_of(l, item), l->row_stride};
 }
 
 /* ---- Forward ---- */
@@ -263,7 +263,7 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
   *s = (norm_step){.kernel = laci_native_image_kernels(net),
-                   .each = laci_sparse_each(laci_native_value_type(net)),
+                   .each = laci_sparse_values_per_word(laci_native_value_type(net)),
                    .size = laci_native_size(net, &shape, false),
                    .x = net->tensors[x].native->layout,
                    .to = net->tensors[to].native->layout,

@@ -48,7 +48,7 @@ static bool move_tiles(laci_net *net, const laci_sparse_form *form,
     const int64_t image_block = tile.out / from->n_floats, place = tile.out % from->n_floats;
     const int64_t y = place / from->row_stride - from->top;
     const int64_t x = place % from->row_stride / from->pixel_stride - from->left;
-    tile.out = image_block * to->n_floats + laci_sparse_at(to, 0, y, x);
+    tile.out = image_block * to->n_floats + laci_sparse_offset(to, 0, y, x);
     made->tiles[at] = tile;
   }
   return made->tiles;
@@ -96,7 +96,7 @@ typedef struct gradient_step {
 
 typedef struct gradient_work {
   const gradient_step *s;
-  laci_sparse_slopes slopes; /* scratch: that of the first part */
+  laci_sparse_gradient_operands slopes; /* scratch: that of the first part */
   float *dw;
 } gradient_work;
 
@@ -104,8 +104,8 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   const gradient_work *w = context;
   const laci_sparse_gradient *g = &w->s->of->g;
   for (int64_t part = begin; part < end; part++) {
-    laci_sparse_slopes slopes = w->slopes;
-    slopes.scratch += (size_t)part * laci_sparse_gradient_scratch(g);
+    laci_sparse_gradient_operands slopes = w->slopes;
+    slopes.scratch += (size_t)part * laci_sparse_gradient_scratch_floats(g);
     w->s->run(g, &slopes, part * g->n_items / w->s->n_parts,
               (part + 1) * g->n_items / w->s->n_parts);
   }
@@ -170,10 +170,10 @@ void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   gradient_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   if (!s || !md) return;
-  const size_t each = laci_sparse_gradient_scratch(&of->g);
+  const size_t each = laci_sparse_gradient_scratch_floats(&of->g);
   *s = (gradient_step){
       .of = of,
-      .run = of->g.bf16 ? laci_sparse_gradient_bf16_now() : laci_sparse_gradient_now(),
+      .run = of->g.bf16 ? laci_sparse_gradient_bf16_variant() : laci_sparse_gradient_variant(),
       .n_weights = laci_shape_count(shape)};
   s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
   s->x = laci_native_read_as(net, node->inputs[0], &in);
