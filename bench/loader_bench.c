@@ -29,7 +29,7 @@ static double train_once(work *w, int round, lac_error *err) {
   for (int64_t at = 0; at < n; at++) {
     laci_sample_change change = {
         .image = at, .augment = laci_dataset_augment(w->set), .sample = (uint64_t)(round * n + at)};
-    if (laci_dataset_changed_sample(w->set, &change, w->preparer, w->scratch, w->out, err)) {
+    if (laci_dataset_read_changed_sample(w->set, &change, w->preparer, w->scratch, w->out, err)) {
       return -1;
     }
   }
@@ -39,7 +39,7 @@ static double train_once(work *w, int round, lac_error *err) {
 static double evaluate_once(work *w, lac_error *err) {
   double begin = processor_seconds();
   for (int64_t at = 0; at < laci_dataset_count(w->set); at++) {
-    if (laci_dataset_sample(w->set, at, w->preparer, w->scratch, w->out, err)) return -1;
+    if (laci_dataset_read_sample(w->set, at, w->preparer, w->scratch, w->out, err)) return -1;
   }
   return processor_seconds() - begin;
 }
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   int failed = 1;
   if (!st) {
     laci_preprocessing usual = laci_dataset_preprocessing(set);
-    w.out = malloc(laci_preprocessing_sample(&usual) * sizeof *w.out);
+    w.out = malloc(laci_preprocessing_sample_size(&usual) * sizeof *w.out);
     st = laci_preparer_create(&usual, &w.preparer, &err);
     if (!st && w.out) failed = measure(&w, rounds, &err);
   }

@@ -28,7 +28,7 @@ typedef struct feed {
 
 /* ---- What the library calls back ---- */
 
-static la_ssize_t give_block(struct archive *tar, void *context, const void **bytes) {
+static la_ssize_t read_block(struct archive *tar, void *context, const void **bytes) {
   feed *f = context;
   size_t left = f->archive->n - f->at, n = left < BLOCK ? left : BLOCK;
   f->status =
@@ -119,7 +119,7 @@ lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *vi
   if (!tar) return laci_fail_memory(err, archive->name);
   lac_status st = check_end(&f);
   bool opened = !st && archive_read_support_format_tar(tar) == ARCHIVE_OK &&
-                archive_read_open2(tar, &f, NULL, give_block, skip_bytes, NULL) == ARCHIVE_OK;
+                archive_read_open2(tar, &f, NULL, read_block, skip_bytes, NULL) == ARCHIVE_OK;
   if (!st && !opened) st = fail_archive(&f, archive_error_string(tar));
   while (!st) {
     struct archive_entry *entry;

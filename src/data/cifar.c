@@ -91,7 +91,7 @@ static const laci_dataset_kind kind = {
 /** Does the folder contain a file of this name? If `pickle`, also checks that its content begins
  * like a pickle, since other data may have such names. A path that is too long counts as
  * missing. */
-static bool has(const char *folder, const char *name, bool pickle) {
+static bool has_file(const char *folder, const char *name, bool pickle) {
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%s/%s", folder, name);
   if (n <= 0 || (size_t)n >= sizeof path) return false;
@@ -101,7 +101,7 @@ static bool has(const char *folder, const char *name, bool pickle) {
 static bool has_layout(const char *folder, const layout *l) {
   char train[64];
   (void)snprintf(train, sizeof train, l->train, 1);
-  return has(folder, l->test, !l->n_labels) || has(folder, train, !l->n_labels);
+  return has_file(folder, l->test, !l->n_labels) || has_file(folder, train, !l->n_labels);
 }
 
 static const layout *find_layout(const char *folder) {
@@ -111,7 +111,7 @@ static const layout *find_layout(const char *folder) {
   return NULL;
 }
 
-bool laci_cifar_is_there(const char *folder) { return find_layout(folder) != NULL; }
+bool laci_cifar_exists_in(const char *folder) { return find_layout(folder) != NULL; }
 
 static lac_status find_records(const char *path, int n_labels, size_t size_bytes,
                                laci_cifar_images *images, lac_error *err) {
@@ -151,7 +151,7 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
   for (int k = 1; k <= MAX_FILES; k++) {
     char name[64];
     (void)snprintf(name, sizeof name, l->train, k);
-    if (k > 1 && !has(set->folder, name, false)) break;
+    if (k > 1 && !has_file(set->folder, name, false)) break;
     lac_status st = add_file(set, name, err);
     if (st) return st;
   }
@@ -211,7 +211,7 @@ static lac_status read_name_lines(laci_dataset *set, const char *path, lac_error
 /** Reads the class names, if there are any; a set without names is complete. */
 static lac_status read_names(laci_dataset *set, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
-  if (!has(set->folder, l->names, !l->n_labels)) return LAC_OK;
+  if (!has_file(set->folder, l->names, !l->n_labels)) return LAC_OK;
   const char *path = laci_path_in(&set->arena, set->folder, l->names);
   set->class_names = laci_alloc((size_t)l->n_classes, sizeof *set->class_names);
   if (!path || !set->class_names) return laci_fail_memory(err, set->folder);

@@ -148,8 +148,8 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
 /* ---- By what the network was trained on ---- */
 
 /* Adds each line of the text to the list. */
-static lac_status split_known(laci_arena *arena, const char *text, laci_name_list *list,
-                              lac_error *err) {
+static lac_status add_lines(laci_arena *arena, const char *text, laci_name_list *list,
+                            lac_error *err) {
   while (*text) {
     const size_t n = strcspn(text, "\n");
     const char *name = laci_arena_text_n(arena, text, n);
@@ -159,7 +159,7 @@ static lac_status split_known(laci_arena *arena, const char *text, laci_name_lis
   return LAC_OK;
 }
 
-static int place_in(const laci_name_list *known, const char *name) {
+static int index_in(const laci_name_list *known, const char *name) {
   for (size_t k = 0; k < known->n; k++) {
     if (strcmp(known->at[k], name) == 0) return (int)k;
   }
@@ -181,7 +181,7 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
   char names[300], wanted[300];
   bool whole = true;
   for (int at = 0; at < n && whole; at++)
-    if (place_in(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
+    if (index_in(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
   write_some(unknown.at, unknown.n, names);
   write_some(known->at, known->n, wanted);
   const bool one = unknown.n == 1;
@@ -199,7 +199,7 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
 static lac_status number_by_known(laci_dataset *set, const char *const *folders, int n,
                                   const laci_name_list *known, int32_t *numbers, lac_error *err) {
   for (int at = 0; at < n; at++) {
-    numbers[at] = place_in(known, folders[at]);
+    numbers[at] = index_in(known, folders[at]);
     if (numbers[at] < 0) return fail_unknown(set, folders, n, known, err);
   }
   set->n_classes = (int)known->n;
@@ -215,7 +215,7 @@ static lac_status number_by_known(laci_dataset *set, const char *const *folders,
  * the network's outputs and so cannot be what it was trained on. */
 static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
                              laci_name_list *known, lac_error *err) {
-  if (options->known) return split_known(&set->arena, options->known, known, err);
+  if (options->known) return add_lines(&set->arena, options->known, known, err);
   if (!options->trained_on) return LAC_OK;
   lac_status st = laci_list_folders(&set->arena, options->trained_on, known, err);
   for (size_t k = 0; k < known->n && !st; k++)
@@ -226,7 +226,7 @@ static lac_status list_known(laci_dataset *set, const laci_dataset_options *opti
 
 static bool all_known(const laci_name_list *known, const char *const *folders, int n) {
   for (int at = 0; at < n; at++)
-    if (place_in(known, folders[at]) < 0) return false;
+    if (index_in(known, folders[at]) < 0) return false;
   return true;
 }
 

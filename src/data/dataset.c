@@ -17,10 +17,10 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   made->folder = laci_arena_text(&made->arena, folder);
   lac_status st = LAC_OK;
   if (!made->folder) st = laci_fail_memory(err, folder);
-  else if (laci_cifar_is_there(folder)) st = laci_cifar_open(made, options, err);
-  else if (laci_digits_is_there(folder)) st = laci_digits_open(made, options, err);
-  else if (laci_records_are_there(folder)) st = laci_records_open(made, options, err);
-  else if (laci_flat_is_there(folder)) st = laci_flat_open(made, options, err);
+  else if (laci_cifar_exists_in(folder)) st = laci_cifar_open(made, options, err);
+  else if (laci_digits_exist_in(folder)) st = laci_digits_open(made, options, err);
+  else if (laci_records_exist_in(folder)) st = laci_records_open(made, options, err);
+  else if (laci_flat_exists_in(folder)) st = laci_flat_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);
   else *set = made;
@@ -85,8 +85,8 @@ static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_
   return st;
 }
 
-lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
-                              lac_error *err) {
+lac_status laci_dataset_read_image(const laci_dataset *set, int64_t at, laci_image *image,
+                                   lac_error *err) {
   assert(at >= 0 && at < set->count);
   return set->kind->image ? set->kind->image(set, at, image, err)
                           : decode_stored(set, at, NULL, image, err);
@@ -100,13 +100,13 @@ static lac_status read_part(const laci_dataset *set, int64_t at, const laci_imag
   return st;
 }
 
-lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_preparer *preparer,
-                               laci_image *image, float *out, lac_error *err) {
+lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at, laci_preparer *preparer,
+                                    laci_image *image, float *out, lac_error *err) {
   char name[512];
-  lac_status st = laci_dataset_image(set, at, image, err);
+  lac_status st = laci_dataset_read_image(set, at, image, err);
   if (st) return st;
   set->kind->name(set, at, name, sizeof name);
-  return laci_prepare(preparer, name, image, out, err);
+  return laci_prepare_image(preparer, name, image, out, err);
 }
 
 /* ---- Samples of training ---- */
@@ -126,24 +126,25 @@ static lac_status resized_sample(const laci_dataset *set, const laci_sample_chan
   if (st) return st;
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
   set->kind->name(set, change->image, name, sizeof name);
-  return laci_prepare_part(preparer, name, image, draw.flipped, out, err);
+  return laci_prepare_image_part(preparer, name, image, draw.flipped, out, err);
 }
 
 static lac_status padded_sample(const laci_dataset *set, const laci_sample_change *change,
                                 laci_preparer *preparer, laci_image *scratch, float *out,
                                 lac_error *err) {
   char name[512];
-  lac_status st = laci_dataset_image(set, change->image, &scratch[0], err);
+  lac_status st = laci_dataset_read_image(set, change->image, &scratch[0], err);
   if (st) return st;
   set->kind->name(set, change->image, name, sizeof name);
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
-  return st ? st : laci_prepare(preparer, name, &scratch[0], out, err);
+  return st ? st : laci_prepare_image(preparer, name, &scratch[0], out, err);
 }
 
-lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sample_change *change,
-                                       laci_preparer *preparer, laci_image *scratch, float *out,
-                                       lac_error *err) {
+lac_status laci_dataset_read_changed_sample(const laci_dataset *set,
+                                            const laci_sample_change *change,
+                                            laci_preparer *preparer, laci_image *scratch,
+                                            float *out, lac_error *err) {
   if (!change->augment.resized) return padded_sample(set, change, preparer, scratch, out, err);
   return resized_sample(set, change, preparer, scratch, out, err);
 }

@@ -110,13 +110,13 @@ laci_augment laci_dataset_augment(const laci_dataset *set);
 
 /** Reads the image at its stored size. Fails as laci_image_decode does, naming the file. Any
  * thread, each with its own *image. */
-LAC_MUST_CHECK lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_dataset_read_image(const laci_dataset *set, int64_t at,
+                                                  laci_image *image, lac_error *err);
 /** Reads the image and prepares it by the preparer's preprocessing, into
- * out[laci_preprocessing_sample]; *image is scratch. */
-LAC_MUST_CHECK lac_status laci_dataset_sample(const laci_dataset *set, int64_t at,
-                                              laci_preparer *preparer, laci_image *image,
-                                              float *out, lac_error *err);
+ * out[laci_preprocessing_sample_size]; *image is scratch. */
+LAC_MUST_CHECK lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at,
+                                                   laci_preparer *preparer, laci_image *image,
+                                                   float *out, lac_error *err);
 
 /** A sample of training: an image changed at random before it is prepared. */
 typedef struct laci_sample_change {
@@ -124,11 +124,12 @@ typedef struct laci_sample_change {
   laci_augment augment;
   uint64_t seed, sample; /* random seed and number of the sample in the training: augment.h */
 } laci_sample_change;
-/** Reads and prepares an image like laci_dataset_sample, but changes it at random before the
+/** Reads and prepares an image like laci_dataset_read_sample, but changes it at random before the
  * preparation. scratch: two images. */
-LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set,
-                                                      const laci_sample_change *change,
-                                                      laci_preparer *preparer, laci_image *scratch,
-                                                      float *out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_dataset_read_changed_sample(const laci_dataset *set,
+                                                           const laci_sample_change *change,
+                                                           laci_preparer *preparer,
+                                                           laci_image *scratch, float *out,
+                                                           lac_error *err);
 
 #endif

@@ -59,13 +59,13 @@ LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_o
 /** Opens TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
 LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *options,
                                             lac_error *err);
-bool laci_records_are_there(const char *folder);
-bool laci_digits_is_there(const char *folder);
+bool laci_records_exist_in(const char *folder);
+bool laci_digits_exist_in(const char *folder);
 /** Does the folder itself contain images, and is there a file of labels for them? */
-bool laci_flat_is_there(const char *folder);
+bool laci_flat_exists_in(const char *folder);
 bool laci_flat_has_images(const char *folder);
 /** Does the folder contain one of CIFAR's files? */
-bool laci_cifar_is_there(const char *folder);
+bool laci_cifar_exists_in(const char *folder);
 
 /** Returns folder/name, in the arena; NULL: no memory. */
 char *laci_path_in(laci_arena *arena, const char *folder, const char *name);

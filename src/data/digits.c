@@ -48,7 +48,7 @@ static void close_images(laci_dataset *set) {
 static const laci_dataset_kind kind = {
     .image = read_image, .name = name_image, .close = close_images};
 
-bool laci_digits_is_there(const char *folder) {
+bool laci_digits_exist_in(const char *folder) {
   laci_arena arena = {0};
   const char *path = laci_path_in(&arena, folder, file_name);
   bool is_there = path && access(path, F_OK) == 0;

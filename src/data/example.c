@@ -109,7 +109,7 @@ static lac_status fail_wire(const walk *w, const char *what) {
 
 /** Returns a view of bytes [at, at + n) of the message, valid until the next call. The range must
  * be inside the message, and n <= WINDOW. */
-static lac_status look(walk *w, size_t at, size_t n, const uint8_t **bytes) {
+static lac_status view_bytes(walk *w, size_t at, size_t n, const uint8_t **bytes) {
   if (n == 0) return LAC_OK;
   if (w->source->bytes) {
     *bytes = w->source->bytes + at;
@@ -133,7 +133,7 @@ static lac_status look(walk *w, size_t at, size_t n, const uint8_t **bytes) {
 static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number) {
   const uint8_t *bytes = NULL;
   size_t most = end - *at < MAX_VARINT ? end - *at : MAX_VARINT;
-  lac_status st = look(w, *at, most, &bytes);
+  lac_status st = view_bytes(w, *at, most, &bytes);
   *number = 0;
   for (size_t k = 0; k < most && !st; k++) {
     *number |= (uint64_t)(bytes[k] & 0x7F) << (7 * k);
@@ -222,7 +222,7 @@ static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *tex
   const uint8_t *bytes = NULL;
   text[0] = '\0';
   if (n >= room) return LAC_OK;
-  lac_status st = look(w, at, n, &bytes);
+  lac_status st = view_bytes(w, at, n, &bytes);
   if (st || (n && memchr(bytes, '\0', n))) return st;
   if (n) memcpy(text, bytes, n);
   text[n] = '\0';
@@ -246,7 +246,7 @@ typedef struct found {
   int images, labels;
 } found;
 
-static lac_status note(walk *w, const feature *f, found *so_far, laci_example_view *view) {
+static lac_status note_feature(walk *w, const feature *f, found *so_far, laci_example_view *view) {
   if (f->n == 1 && !f->is_number && strcmp(f->key, "image/encoded") == 0) {
     view->encoded = f->at;
     view->encoded_bytes = f->n_bytes;
@@ -269,7 +269,7 @@ static lac_status walk_features(walk *w, const field *outer, found *so_far,
     st = take_field(w, &at, outer->end, &entry);
     if (st || entry.number != 1 || entry.type != WIRE_BYTES) continue;
     st = walk_entry(w, &entry, &f);
-    if (!st) st = note(w, &f, so_far, view);
+    if (!st) st = note_feature(w, &f, so_far, view);
   }
   return st;
 }

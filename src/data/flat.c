@@ -23,8 +23,8 @@ enum { MOST_DIGITS = 6 };
 
 /* ---- The file of labels ---- */
 
-static bool is_there(char path[PATH_MAX], const char *folder, int length, const char *between,
-                     const char *name) {
+static bool file_exists(char path[PATH_MAX], const char *folder, int length, const char *between,
+                        const char *name) {
   int n = snprintf(path, PATH_MAX, "%.*s%s%s", length, folder, between, name);
   return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
 }
@@ -33,14 +33,14 @@ static bool is_there(char path[PATH_MAX], const char *folder, int length, const 
 static bool find_labels(const char *folder, char path[PATH_MAX]) {
   int n = (int)strlen(folder);
   while (n > 1 && folder[n - 1] == '/') n--;
-  return is_there(path, folder, n, "/", "labels.txt") ||
-         is_there(path, folder, n, "/", "synset_labels.txt") ||
-         is_there(path, folder, n, "", ".txt") ||
-         is_there(path, folder, n, "/../", "synset_labels.txt");
+  return file_exists(path, folder, n, "/", "labels.txt") ||
+         file_exists(path, folder, n, "/", "synset_labels.txt") ||
+         file_exists(path, folder, n, "", ".txt") ||
+         file_exists(path, folder, n, "/../", "synset_labels.txt");
 }
 
-static lac_status list_here(laci_arena *arena, const char *folder, size_t *n_left_out,
-                            laci_name_list *images, lac_error *err) {
+static lac_status list_images_in(laci_arena *arena, const char *folder, size_t *n_left_out,
+                                 laci_name_list *images, lac_error *err) {
   laci_listing here = {.root = folder, .n_left_out = n_left_out};
   return laci_list_images(arena, &here, "", images, err);
 }
@@ -49,13 +49,13 @@ bool laci_flat_has_images(const char *folder) {
   laci_arena arena = {0};
   laci_name_list images = {0};
   size_t left_out = 0;
-  bool has = !list_here(&arena, folder, &left_out, &images, NULL) && images.n > 0;
+  bool has = !list_images_in(&arena, folder, &left_out, &images, NULL) && images.n > 0;
   laci_free(images.at);
   laci_arena_clear(&arena);
   return has;
 }
 
-bool laci_flat_is_there(const char *folder) {
+bool laci_flat_exists_in(const char *folder) {
   char path[PATH_MAX];
   return find_labels(folder, path) && laci_flat_has_images(folder);
 }
@@ -67,17 +67,17 @@ typedef struct labelled {
   int line;
 } labelled;
 
-static bool is_gap(char c) { return c == ' ' || c == '\t' || c == ','; }
+static bool is_separator(char c) { return c == ' ' || c == '\t' || c == ','; }
 
 /** Splits "NAME LABEL" or "LABEL" in place; false for other lines. */
 static bool split_line(char *line, labelled *row) {
   size_t n = strlen(line);
-  while (n > 0 && is_gap(line[n - 1])) n--;
+  while (n > 0 && is_separator(line[n - 1])) n--;
   line[n] = '\0';
   size_t at = n;
-  while (at > 0 && !is_gap(line[at - 1])) at--;
+  while (at > 0 && !is_separator(line[at - 1])) at--;
   row->label = line + at;
-  while (at > 0 && is_gap(line[at - 1])) at--;
+  while (at > 0 && is_separator(line[at - 1])) at--;
   row->name = at ? line : NULL;
   line[at ? at : n] = '\0';
   return n > 0;
@@ -119,8 +119,8 @@ static lac_status match_names(const laci_name_list *images, const char *path, la
   return LAC_OK;
 }
 
-static lac_status match_order(const laci_dataset *set, const char *path, const labelled *rows,
-                              int n, const char **labels, lac_error *err) {
+static lac_status label_in_order(const laci_dataset *set, const char *path, const labelled *rows,
+                                 int n, const char **labels, lac_error *err) {
   if (n != set->count) {
     return laci_fail(err, LAC_BAD_FILE,
                      "%s: %d lines, wanted one for each of the %lld images of %s", path, n,
@@ -199,7 +199,7 @@ static lac_status label_images(laci_dataset *set, const char *path,
   rows = laci_alloc((size_t)n, sizeof *rows);
   st = rows ? split_lines(path, lines, n, rows, err) : laci_fail_memory(err, path);
   if (!st && n > 0 && rows[0].name) st = match_names(&f->images, path, rows, n, labels, err);
-  else if (!st) st = match_order(set, path, rows, n, labels, err);
+  else if (!st) st = label_in_order(set, path, rows, n, labels, err);
   if (!st && number_of(labels[0]) >= 0) {
     st = number_by_number(set, path, labels, options->classes_path, err);
   } else if (!st) {
@@ -223,7 +223,7 @@ lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options
                    set->folder, folders.at[0]);
   }
   laci_image_files *f = set->own;
-  if (!st) st = list_here(&set->arena, set->folder, &f->n_left_out, &f->images, err);
+  if (!st) st = list_images_in(&set->arena, set->folder, &f->n_left_out, &f->images, err);
   if (!st && !find_labels(set->folder, path)) {
     st = laci_fail(err, LAC_NOT_FOUND, "%s: the file of labels is gone", set->folder);
   }

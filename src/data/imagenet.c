@@ -74,7 +74,7 @@ static uint64_t fingerprint_of(const conversion *c) {
 }
 
 /** Logs classes without images and files that were left out, which could otherwise be missed. */
-static void log_odd(const laci_raw_part *raw, const char *name) {
+static void log_missing(const laci_raw_part *raw, const char *name) {
   bool there[LACI_IMAGENET_CLASSES] = {false};
   int missing = 0;
   for (size_t k = 0; k < raw->n; k++) there[raw->images[k].label] = true;
@@ -126,7 +126,7 @@ static lac_status list_parts(conversion *c, const char *raw, lac_error *err) {
         raw);
   }
   for (int p = 0; p < N_PARTS && !st; p++) {
-    if (c->parts[p].raw.n) log_odd(&c->parts[p].raw, part_names[p]);
+    if (c->parts[p].raw.n) log_missing(&c->parts[p].raw, part_names[p]);
     else laci_log(LAC_LOG_WARNING, "%s: no %s images", raw, part_names[p]);
   }
   return st;

@@ -93,18 +93,18 @@ static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, in
   int64_t image = image_at(loader, place);
   s->labels[at] = laci_dataset_label(loader->set, image);
   if (!loader->options.training || !loader->training.augmented) {
-    return laci_dataset_sample(loader->set, image, b->preparer, &b->images[0], out, err);
+    return laci_dataset_read_sample(loader->set, image, b->preparer, &b->images[0], out, err);
   }
   laci_sample_change change = {.image = image,
                                .augment = loader->training.augment,
                                .seed = loader->training.seed,
                                .sample = (uint64_t)place};
-  return laci_dataset_changed_sample(loader->set, &change, b->preparer, b->images, out, err);
+  return laci_dataset_read_changed_sample(loader->set, &change, b->preparer, b->images, out, err);
 }
 
 /** Assigns the next image of the slot to this thread, and decodes it. The lock is held on entry and
  * on return, but not while decoding. */
-static void work_on(laci_loader *loader, worker_scratch *b, slot *s) {
+static void load_next_image(laci_loader *loader, worker_scratch *b, slot *s) {
   int at = s->n_given++;
   bool useless = at > s->failed_at; /* an earlier image of the batch failed, so this one is not
                                        needed */
@@ -128,14 +128,14 @@ static slot *slot_to_fill(laci_loader *loader) {
   return NULL;
 }
 
-static void *work(void *context) {
+static void *run_worker(void *context) {
   worker *w = context;
   laci_loader *loader = w->loader;
   (void)lac_context_enter(loader->job);
   pthread_mutex_lock(&loader->lock);
   while (!loader->closing) {
     slot *s = slot_to_fill(loader);
-    if (s) work_on(loader, &w->scratch, s);
+    if (s) load_next_image(loader, &w->scratch, s);
     else pthread_cond_wait(&loader->wanted, &loader->lock);
   }
   pthread_mutex_unlock(&loader->lock);
@@ -221,7 +221,7 @@ static void start_workers(laci_loader *loader, int n) {
     worker *w = &loader->workers[loader->n_workers];
     w->loader = loader;
     if (laci_preparer_create(&loader->options.preprocessing, &w->scratch.preparer, NULL)) break;
-    if (pthread_create(&w->thread, NULL, work, w)) {
+    if (pthread_create(&w->thread, NULL, run_worker, w)) {
       laci_preparer_destroy(w->scratch.preparer);
       break;
     }
@@ -252,7 +252,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   bool whole =
       !options->training && !options->order && (options->limit <= 0 || options->limit > count);
   if (whole) made->options.limit = count;
-  made->sample = laci_preprocessing_sample(&options->preprocessing);
+  made->sample = laci_preprocessing_sample_size(&options->preprocessing);
   st = laci_preparer_create(&options->preprocessing, &made->scratch.preparer, err);
   if (st) {
     laci_free(made);
@@ -294,7 +294,7 @@ int64_t laci_loader_count(const laci_loader *loader) {
 
 /* ---- Putting and taking ---- */
 
-lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels, lac_error *err) {
+lac_status laci_loader_queue(laci_loader *loader, float *pixels, int32_t *labels, lac_error *err) {
   const laci_loader_options *o = &loader->options;
   if (loader->n_put - loader->n_taken == (uint64_t)o->depth) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers are out already", o->depth);
@@ -326,7 +326,7 @@ lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *e
   pthread_mutex_lock(&loader->lock);
   slot *s = slot_of(loader, loader->n_taken);
   while (s->n_done < s->n) {
-    if (s->n_given < s->n) work_on(loader, &loader->scratch, s);
+    if (s->n_given < s->n) load_next_image(loader, &loader->scratch, s);
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;

@@ -77,8 +77,8 @@ int64_t laci_loader_count(const laci_loader *loader);
 /** Queues buffers for the next batch: pixels [batch, channels, height, width], labels [batch]. They
  * belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are queued
  * already. */
-LAC_MUST_CHECK lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_loader_queue(laci_loader *loader, float *pixels, int32_t *labels,
+                                            lac_error *err);
 
 /** Waits for the oldest queued buffer, and helps to fill it. If an image in it cannot be read,
  * fails with the error of the first such image in loading order; *batch is set all the same, the

@@ -37,11 +37,11 @@ typedef struct draws {
 } draws;
 
 /** Returns a number in (0, 1], whose logarithm is finite. */
-static double unit(draws *d) { return 1 - laci_rng_unit(d->seed, STREAM_MIXUP, d->at++); }
+static double draw_unit(draws *d) { return 1 - laci_rng_unit(d->seed, STREAM_MIXUP, d->at++); }
 
-static double normal(draws *d) {
-  double radius = sqrt(-2 * log(unit(d)));
-  return radius * cos(6.283185307179586 * unit(d));
+static double draw_normal(draws *d) {
+  double radius = sqrt(-2 * log(draw_unit(d)));
+  return radius * cos(6.283185307179586 * draw_unit(d));
 }
 
 /** Returns the logarithm of a Gamma draw, since for a small alpha the value itself is often too
@@ -49,13 +49,13 @@ static double normal(draws *d) {
 static double log_gamma_draw(draws *d, double alpha) {
   double boost = 0, shape = alpha;
   if (alpha < 1) {
-    boost = log(unit(d)) / alpha;
+    boost = log(draw_unit(d)) / alpha;
     shape = alpha + 1;
   }
   double size = shape - 1.0 / 3, width = 1 / sqrt(9 * size);
   double cube = 1; /* after 64 refusals in a row, which do not happen, the mode is used */
   for (int k = 0; k < MAX_TRIES; k++) {
-    double z = normal(d), u = unit(d), root = 1 + width * z;
+    double z = draw_normal(d), u = draw_unit(d), root = 1 + width * z;
     if (root <= 0) continue;
     double v = root * root * root;
     if (log(u) >= 0.5 * z * z + size * (1 - v + log(v))) continue;

@@ -58,7 +58,7 @@ typedef struct cursor {
   lac_error *err;
 } cursor;
 
-static lac_status wanted(const cursor *c, const char *what) {
+static lac_status fail_wanted(const cursor *c, const char *what) {
   return laci_fail(c->err, LAC_BAD_FILE, "%s: header, character %td: wanted %s", c->name,
                    c->at - c->text + 1, what);
 }
@@ -67,7 +67,7 @@ static void skip_blanks(cursor *c) {
   while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n')) c->at++;
 }
 
-static bool take(cursor *c, char mark) {
+static bool take_mark(cursor *c, char mark) {
   skip_blanks(c);
   if (c->at == c->end || *c->at != mark) return false;
   c->at++;
@@ -85,12 +85,13 @@ static bool take_word(cursor *c, const char *word) {
 /** Reads a Python string, 'text' or "text", without escapes and of fewer than `capacity` bytes. */
 static lac_status read_text(cursor *c, char *out, size_t capacity) {
   char quote = '\'';
-  if (!take(c, quote)) {
+  if (!take_mark(c, quote)) {
     quote = '"';
-    if (!take(c, quote)) return wanted(c, "a text in quotes");
+    if (!take_mark(c, quote)) return fail_wanted(c, "a text in quotes");
   }
   const char *close = memchr(c->at, quote, (size_t)(c->end - c->at));
-  if (!close || (size_t)(close - c->at) >= capacity) return wanted(c, "a short text in quotes");
+  if (!close || (size_t)(close - c->at) >= capacity)
+    return fail_wanted(c, "a short text in quotes");
   memcpy(out, c->at, (size_t)(close - c->at));
   out[close - c->at] = '\0';
   c->at = close + 1;
@@ -126,7 +127,7 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
 static lac_status read_order(cursor *c, laci_npy_header *header) {
   header->fortran_order = take_word(c, "True");
   if (header->fortran_order || take_word(c, "False")) return LAC_OK;
-  return wanted(c, "True or False");
+  return fail_wanted(c, "True or False");
 }
 
 static lac_status read_size(cursor *c, int64_t *size) {
@@ -135,10 +136,10 @@ static lac_status read_size(cursor *c, int64_t *size) {
   for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
     if (__builtin_mul_overflow(*size, 10, size) ||
         __builtin_add_overflow(*size, *c->at - '0', size)) {
-      return wanted(c, "a size that a machine can have");
+      return fail_wanted(c, "a size that a machine can have");
     }
   }
-  if (c->at == begin) return wanted(c, "a size");
+  if (c->at == begin) return fail_wanted(c, "a size");
   if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote long integers so */
   return LAC_OK;
 }
@@ -147,16 +148,16 @@ static lac_status read_size(cursor *c, int64_t *size) {
 static lac_status read_shape(cursor *c, laci_npy_header *header) {
   laci_shape *shape = &header->type.shape;
   shape->rank = 0;
-  if (!take(c, '(')) return wanted(c, "'(' of the shape");
-  while (!take(c, ')')) {
+  if (!take_mark(c, '(')) return fail_wanted(c, "'(' of the shape");
+  while (!take_mark(c, ')')) {
     if (shape->rank == LACI_MAX_RANK) {
       return laci_fail(c->err, LAC_UNSUPPORTED, "%s: more than %d axes", c->name, LACI_MAX_RANK);
     }
     lac_status st = read_size(c, &shape->dims[shape->rank]);
     if (st) return st;
     shape->rank++;
-    if (take(c, ',')) continue;
-    if (shape->rank == 1 || !take(c, ')')) return wanted(c, "',' or ')' in the shape");
+    if (take_mark(c, ',')) continue;
+    if (shape->rank == 1 || !take_mark(c, ')')) return fail_wanted(c, "',' or ')' in the shape");
     break;
   }
   return LAC_OK;
@@ -177,7 +178,7 @@ static lac_status read_pair(cursor *c, laci_npy_header *header, unsigned *seen) 
     if (strcmp(key, keys[at].key) != 0) continue;
     if (*seen & 1U << at) break;
     *seen |= 1U << at;
-    return take(c, ':') ? keys[at].read(c, header) : wanted(c, "':' after the key");
+    return take_mark(c, ':') ? keys[at].read(c, header) : fail_wanted(c, "':' after the key");
   }
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: key '%s', wanted descr, fortran_order and shape, once each",
@@ -186,16 +187,16 @@ static lac_status read_pair(cursor *c, laci_npy_header *header, unsigned *seen) 
 
 static lac_status read_dictionary(cursor *c, laci_npy_header *header) {
   unsigned seen = 0;
-  if (!take(c, '{')) return wanted(c, "'{'");
-  while (!take(c, '}')) {
+  if (!take_mark(c, '{')) return fail_wanted(c, "'{'");
+  while (!take_mark(c, '}')) {
     lac_status st = read_pair(c, header, &seen);
     if (st) return st;
-    if (take(c, ',')) continue;
-    if (!take(c, '}')) return wanted(c, "',' or '}'");
+    if (take_mark(c, ',')) continue;
+    if (!take_mark(c, '}')) return fail_wanted(c, "',' or '}'");
     break;
   }
   skip_blanks(c);
-  if (c->at != c->end) return wanted(c, "nothing but blanks after the dictionary");
+  if (c->at != c->end) return fail_wanted(c, "nothing but blanks after the dictionary");
   if (seen == (1U << N_KEYS) - 1) return LAC_OK;
   return laci_fail(c->err, LAC_BAD_FILE,
                    "%s: header: a key is missing, wanted descr, fortran_order and shape", c->name);

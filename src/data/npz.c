@@ -102,7 +102,7 @@ static lac_status read_whole(const laci_npz *npz, const laci_zip_member *m, cons
   if (!st) st = laci_zip_read(&npz->zip, m, &bytes, err);
   if (!st) st = laci_npy_parse(name, bytes, m->size_bytes, &array, err);
   laci_free(bytes);
-  if (!st) st = laci_rows_in_memory(name, &array, rows, err);
+  if (!st) st = laci_rows_from_array(name, &array, rows, err);
   laci_npy_clear(&array);
   return st;
 }
@@ -121,7 +121,7 @@ lac_status laci_npz_rows(const laci_npz *npz, int at, laci_budget *budget, laci_
       first ? laci_zip_peek(&npz->zip, m, LACI_ROWS_HEADER_BYTES, first, &source.n_first, err)
             : laci_fail_memory(err, name);
   source.first = first;
-  if (!st) st = laci_rows_in_place(&source, &found, err);
+  if (!st) st = laci_rows_open_in_file(&source, &found, err);
   laci_free(first);
   if (st) return st;
   if (found && !m->deflated) {

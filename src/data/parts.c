@@ -36,8 +36,8 @@ static bool has_folders(const char *path) {
 /** Is the folder a part of a data set? A folder of images only is not: it may be a class called
  * "train". */
 static bool is_part(const char *path) {
-  return has_folders(path) || laci_cifar_is_there(path) || laci_digits_is_there(path) ||
-         laci_flat_is_there(path) || laci_records_are_there(path);
+  return has_folders(path) || laci_cifar_exists_in(path) || laci_digits_exist_in(path) ||
+         laci_flat_exists_in(path) || laci_records_exist_in(path);
 }
 
 /** Finds the first of the names for evaluation data of which a folder exists, and writes its path;

@@ -54,7 +54,7 @@ static lac_status take_number(machine *m, size_t n, uint32_t *number) {
 
 /* ---- The stack ---- */
 
-static size_t floor_of(const machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
+static size_t stack_floor(const machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
 
 static lac_status push(machine *m, laci_pickle_value *value) {
   if (!value || !laci_grow((void **)&m->stack, m->n_stack, &m->stack_capacity, sizeof(void *))) {
@@ -72,15 +72,15 @@ static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
 
 /** Removes the top value and returns it; NULL: there is none above the last mark. */
 static laci_pickle_value *pop(machine *m) {
-  return m->n_stack > floor_of(m) ? m->stack[--m->n_stack] : NULL;
+  return m->n_stack > stack_floor(m) ? m->stack[--m->n_stack] : NULL;
 }
 
 /** Returns the top value without removing it; NULL: there is none above the last mark. */
 static laci_pickle_value *top(const machine *m) {
-  return m->n_stack > floor_of(m) ? m->stack[m->n_stack - 1] : NULL;
+  return m->n_stack > stack_floor(m) ? m->stack[m->n_stack - 1] : NULL;
 }
 
-static bool is(const laci_pickle_value *value, laci_pickle_kind kind) {
+static bool is_kind(const laci_pickle_value *value, laci_pickle_kind kind) {
   return value && value->kind == kind;
 }
 
@@ -175,7 +175,7 @@ static lac_status do_tuple(machine *m) {
 }
 
 static lac_status tuple_of(machine *m, size_t n) {
-  if (m->n_stack - floor_of(m) < n) return fail_opcode(m, "too few values for a tuple");
+  if (m->n_stack - stack_floor(m) < n) return fail_opcode(m, "too few values for a tuple");
   m->n_stack -= n;
   return push_tuple(m, m->stack + m->n_stack, n);
 }
@@ -185,7 +185,7 @@ static lac_status do_tuple_3(machine *m) { return tuple_of(m, 3); }
 
 static lac_status do_append(machine *m) {
   laci_pickle_value *item = pop(m);
-  if (!item || !is(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
+  if (!item || !is_kind(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
   return add_items(m, top(m), &item, 1);
 }
 
@@ -194,14 +194,14 @@ static lac_status do_appends(machine *m) {
   size_t n = 0;
   lac_status st = take_marked(m, &items, &n);
   if (st) return st;
-  if (!is(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
+  if (!is_kind(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
   return add_items(m, top(m), items, n);
 }
 
 static lac_status do_set(machine *m) {
-  if (m->n_stack - floor_of(m) < 3) return fail_opcode(m, "too few values for an entry");
+  if (m->n_stack - stack_floor(m) < 3) return fail_opcode(m, "too few values for an entry");
   m->n_stack -= 2;
-  if (!is(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
+  if (!is_kind(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
   return add_items(m, top(m), m->stack + m->n_stack, 2);
 }
 
@@ -210,14 +210,14 @@ static lac_status do_sets(machine *m) {
   size_t n = 0;
   lac_status st = take_marked(m, &items, &n);
   if (st) return st;
-  if (!is(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
+  if (!is_kind(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
   if (n % 2) return fail_opcode(m, "a key without a value");
   return add_items(m, top(m), items, n);
 }
 
 /* ---- Opcodes: the memo ---- */
 
-static lac_status put(machine *m, size_t n_number) {
+static lac_status store_memo(machine *m, size_t n_number) {
   uint32_t number = 0;
   lac_status st = take_number(m, n_number, &number);
   if (st) return st;
@@ -232,18 +232,18 @@ static lac_status put(machine *m, size_t n_number) {
   m->memo[number] = top(m);
   return LAC_OK;
 }
-static lac_status do_put_1(machine *m) { return put(m, 1); }
-static lac_status do_put_4(machine *m) { return put(m, 4); }
+static lac_status do_put_1(machine *m) { return store_memo(m, 1); }
+static lac_status do_put_4(machine *m) { return store_memo(m, 4); }
 
-static lac_status get(machine *m, size_t n_number) {
+static lac_status load_memo(machine *m, size_t n_number) {
   uint32_t number = 0;
   lac_status st = take_number(m, n_number, &number);
   if (st) return st;
   if (number >= m->n_memo || !m->memo[number]) return fail_opcode(m, "nothing kept there");
   return push(m, m->memo[number]);
 }
-static lac_status do_get_1(machine *m) { return get(m, 1); }
-static lac_status do_get_4(machine *m) { return get(m, 4); }
+static lac_status do_get_1(machine *m) { return load_memo(m, 1); }
+static lac_status do_get_4(machine *m) { return load_memo(m, 4); }
 
 /* ---- Opcodes: arrays ---- */
 
@@ -287,7 +287,7 @@ static lac_status do_name(machine *m) {
 }
 
 static bool text_is(const laci_pickle_value *value, const char *text) {
-  return is(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
+  return is_kind(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
          memcmp(value->bytes, text, value->n_bytes) == 0;
 }
 
@@ -295,24 +295,25 @@ static bool text_is(const laci_pickle_value *value, const char *text) {
  * 0, 1), the only ones that are known. */
 static lac_status do_reduce(machine *m) {
   const laci_pickle_value *given = pop(m), *name = pop(m);
-  if (!is(name, LACI_PICKLE_NAME) || !is(given, LACI_PICKLE_LIST) || given->n != 3) {
+  if (!is_kind(name, LACI_PICKLE_NAME) || !is_kind(given, LACI_PICKLE_LIST) || given->n != 3) {
     return fail_opcode(m, "a call that is none of NumPy's");
   }
   if (name->number == DTYPE) {
     return push_new(m, LACI_PICKLE_TYPE, text_is(given->items[0], "u1"));
   }
-  bool array = name->number == RECONSTRUCT && is(given->items[0], LACI_PICKLE_NAME) &&
+  bool array = name->number == RECONSTRUCT && is_kind(given->items[0], LACI_PICKLE_NAME) &&
                given->items[0]->number == NDARRAY;
   return array ? push_new(m, LACI_PICKLE_ARRAY, 0)
                : fail_opcode(m, "a call that is none of NumPy's");
 }
 
 /** Does an array of bytes of this shape have exactly n_bytes elements? */
-static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
+static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
   uint64_t count = 1;
   for (size_t k = 0; k < shape->n; k++) {
     const laci_pickle_value *side = shape->items[k];
-    if (!is(side, LACI_PICKLE_NUMBER) || side->number < 0 || side->number > INT32_MAX) return false;
+    if (!is_kind(side, LACI_PICKLE_NUMBER) || side->number < 0 || side->number > INT32_MAX)
+      return false;
     if (side->number && count > n_bytes / (uint64_t)side->number) return false;
     count *= (uint64_t)side->number;
   }
@@ -324,16 +325,18 @@ static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
 static lac_status do_build(machine *m) {
   const laci_pickle_value *state = pop(m);
   laci_pickle_value *array = top(m);
-  if (is(state, LACI_PICKLE_LIST) && is(array, LACI_PICKLE_TYPE)) return LAC_OK;
-  if (!is(state, LACI_PICKLE_LIST) || state->n != N_STATE || !is(array, LACI_PICKLE_ARRAY)) {
+  if (is_kind(state, LACI_PICKLE_LIST) && is_kind(array, LACI_PICKLE_TYPE)) return LAC_OK;
+  if (!is_kind(state, LACI_PICKLE_LIST) || state->n != N_STATE ||
+      !is_kind(array, LACI_PICKLE_ARRAY)) {
     return fail_opcode(m, "a state that is none of an array");
   }
   laci_pickle_value **parts = state->items;
-  if (!is(parts[1], LACI_PICKLE_LIST) || !is(parts[2], LACI_PICKLE_TYPE) || !parts[2]->number ||
-      !is(parts[3], LACI_PICKLE_BOOL) || parts[3]->number || !is(parts[4], LACI_PICKLE_TEXT)) {
+  if (!is_kind(parts[1], LACI_PICKLE_LIST) || !is_kind(parts[2], LACI_PICKLE_TYPE) ||
+      !parts[2]->number || !is_kind(parts[3], LACI_PICKLE_BOOL) || parts[3]->number ||
+      !is_kind(parts[4], LACI_PICKLE_TEXT)) {
     return fail_opcode(m, "no array of bytes in C order");
   }
-  if (!fits(parts[1], parts[4]->n_bytes)) {
+  if (!has_n_elements(parts[1], parts[4]->n_bytes)) {
     return fail_opcode(m, "an array whose shape has not its bytes");
   }
   array->items = parts[1]->items;
@@ -391,7 +394,7 @@ lac_status laci_pickle_parse(laci_arena *arena, const char *name, const uint8_t 
 }
 
 const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key) {
-  if (!is(dict, LACI_PICKLE_DICT)) return NULL;
+  if (!is_kind(dict, LACI_PICKLE_DICT)) return NULL;
   for (size_t k = 0; k + 1 < dict->n; k += 2) {
     if (text_is(dict->items[k], key)) return dict->items[k + 1];
   }

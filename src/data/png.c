@@ -35,9 +35,9 @@ static void fail_by_message(png_structp png, const char *text) {
   png_longjmp(png, 1);
 }
 
-static void pass_over(png_structp png, const char *text) { (void)png, (void)text; }
+static void ignore_warning(png_structp png, const char *text) { (void)png, (void)text; }
 
-static void give_bytes(png_structp png, png_bytep to, size_t n) {
+static void read_bytes(png_structp png, png_bytep to, size_t n) {
   decoder *d = png_get_io_ptr(png);
   if (n > d->size_bytes - d->at) png_error(png, "it is cut off");
   memcpy(to, d->bytes + d->at, n);
@@ -74,7 +74,7 @@ static int ask_for_rgb(decoder *d) {
 /** Decodes the image into *d->image. After a fatal error, longjmp returns to this function. */
 static void decode(decoder *d) {
   if (setjmp(png_jmpbuf(d->png))) return;
-  png_set_read_fn(d->png, d, give_bytes);
+  png_set_read_fn(d->png, d, read_bytes);
   png_set_user_limits(d->png, LACI_IMAGE_MAX_SIDE + 1, LACI_IMAGE_MAX_SIDE + 1);
   png_set_chunk_malloc_max(d->png, MAX_CHUNK_BYTES);
   png_read_info(d->png, d->info);
@@ -94,7 +94,7 @@ static void decode(decoder *d) {
 lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                            laci_image *image, lac_error *err) {
   decoder d = {.name = name, .bytes = bytes, .size_bytes = size_bytes, .image = image, .err = err};
-  d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail_by_message, pass_over);
+  d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail_by_message, ignore_warning);
   if (d.png) d.info = png_create_info_struct(d.png);
   if (d.info) decode(&d);
   else d.status = laci_fail_memory(err, name);

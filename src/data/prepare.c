@@ -33,7 +33,7 @@ int laci_preprocessing_channels(const laci_preprocessing *preprocessing) {
   return preprocessing->is_grey ? 1 : 3;
 }
 
-size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing) {
+size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing) {
   return (size_t)laci_preprocessing_channels(preprocessing) * (size_t)preprocessing->height *
          (size_t)preprocessing->width;
 }
@@ -92,7 +92,7 @@ void laci_preparer_size(const laci_preparer *preparer, int *width, int *height) 
 }
 
 /** Returns half of the pixels that are cut off, rounded to even. */
-static int64_t margin(int64_t whole, int kept) {
+static int64_t crop_offset(int64_t whole, int kept) {
   int64_t twice = whole - kept, low = twice / 2;
   return twice % 2 && low % 2 ? low + 1 : low;
 }
@@ -116,8 +116,8 @@ static lac_status crop_only(laci_preparer *p, const char *name, const laci_image
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %d x %d pixels, wanted at least %d x %d", name,
                      image->width, image->height, r->width, r->height);
   }
-  size_t left = (size_t)margin(image->width, r->width);
-  size_t top = (size_t)margin(image->height, r->height);
+  size_t left = (size_t)crop_offset(image->width, r->width);
+  size_t top = (size_t)crop_offset(image->height, r->height);
   for (int y = 0; y < r->height; y++) {
     size_t at = (top + (size_t)y) * (size_t)image->width + left;
     scale_row(p, image->rgb + at * 3, false, y, out);
@@ -125,7 +125,7 @@ static lac_status crop_only(laci_preparer *p, const char *name, const laci_image
   return LAC_OK;
 }
 
-static bool make_narrow(laci_preparer *p, size_t wanted) {
+static bool reserve_narrow(laci_preparer *p, size_t wanted) {
   if (wanted <= p->capacity_bytes) return true;
   laci_free(p->narrow);
   p->narrow = laci_alloc(wanted, 1);
@@ -134,15 +134,15 @@ static bool make_narrow(laci_preparer *p, size_t wanted) {
 }
 
 /** Computes the resize weights for the crop's columns and rows in the resized image. */
-static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err) {
+static lac_status plan_resize(laci_preparer *p, const laci_image *image, lac_error *err) {
   const laci_preprocessing *r = &p->preprocessing;
   int64_t width = image->width, height = image->height, side = r->resize;
   int64_t new_width = width <= height ? side : side * width / height;
   int64_t new_height = width <= height ? side * height / width : side;
-  lac_status st = laci_taps_set(&p->across, image->width, new_width, margin(new_width, r->width),
-                                r->width, err);
+  lac_status st = laci_taps_set(&p->across, image->width, new_width,
+                                crop_offset(new_width, r->width), r->width, err);
   if (st) return st;
-  return laci_taps_set(&p->down, image->height, new_height, margin(new_height, r->height),
+  return laci_taps_set(&p->down, image->height, new_height, crop_offset(new_height, r->height),
                        r->height, err);
 }
 
@@ -153,7 +153,7 @@ static lac_status resize(laci_preparer *p, const char *name, const laci_image *i
   const laci_image_resize *kernel = laci_image_resize_variant();
   laci_tap_span last = p->down.spans[p->down.n - 1];
   int first = p->down.spans[0].first, end = last.first + last.count;
-  if (!make_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
+  if (!reserve_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
   const laci_resize_rows rows = {.from = image->rgb + (size_t)first * in_stride,
                                  .to = p->narrow,
                                  .from_stride = in_stride,
@@ -169,16 +169,17 @@ static lac_status resize(laci_preparer *p, const char *name, const laci_image *i
   return LAC_OK;
 }
 
-lac_status laci_prepare(laci_preparer *preparer, const char *name, const laci_image *image,
-                        float *out, lac_error *err) {
+lac_status laci_prepare_image(laci_preparer *preparer, const char *name, const laci_image *image,
+                              float *out, lac_error *err) {
   laci_preparer *p = preparer;
   if (!p->preprocessing.resize) return crop_only(p, name, image, out, err);
-  lac_status st = plan(p, image, err);
+  lac_status st = plan_resize(p, image, err);
   return st ? st : resize(p, name, image, false, out, err);
 }
 
-lac_status laci_prepare_part(laci_preparer *preparer, const char *name, const laci_image *part,
-                             bool mirrored, float *out, lac_error *err) {
+lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
+                                   const laci_image *part, bool mirrored, float *out,
+                                   lac_error *err) {
   laci_preparer *p = preparer;
   const laci_preprocessing *r = &p->preprocessing;
   lac_status st = laci_taps_set(&p->across, part->width, r->width, 0, r->width, err);

@@ -43,7 +43,7 @@ laci_preprocessing laci_preprocessing_default(void);
 /** Return the number of channels (3, or 1 for grey), and the number of floats of a prepared
  * image. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
-size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing);
+size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);
 
 /** Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized
  * side. */
@@ -62,13 +62,13 @@ void laci_preparer_size(const laci_preparer *preparer, int *width, int *height);
 
 /** Prepares an image into out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller
  * than the crop (without resizing), LAC_NO_MEMORY; `name` is used in the text. */
-LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
-                                       const laci_image *image, float *out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_prepare_image(laci_preparer *preparer, const char *name,
+                                             const laci_image *image, float *out, lac_error *err);
 
 /** Prepares a part of an image for training: it is resized to the crop's size, whatever its size
  * and aspect, and mirrored if asked for. `resize` is ignored. */
-LAC_MUST_CHECK lac_status laci_prepare_part(laci_preparer *preparer, const char *name,
-                                            const laci_image *part, bool mirrored, float *out,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
+                                                  const laci_image *part, bool mirrored, float *out,
+                                                  lac_error *err);
 
 #endif

@@ -219,7 +219,7 @@ static int count_shards(const char *folder, const char *part) {
   return found;
 }
 
-bool laci_records_are_there(const char *folder) {
+bool laci_records_exist_in(const char *folder) {
   return count_shards(folder, part_name(LACI_PART_TRAIN)) != 0 ||
          count_shards(folder, part_name(LACI_PART_TEST)) != 0;
 }

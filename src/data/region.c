@@ -14,7 +14,7 @@ enum { STREAM_REGION = 0x5245474E, DRAWS = 10, NUMBERS = 4 };
 static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0 / 3;
 
 /** Returns random number `number` of draw `draw` for a sample, in [0, 1). */
-static double unit(uint64_t seed, uint64_t sample, int draw, int number) {
+static double draw_unit(uint64_t seed, uint64_t sample, int draw, int number) {
   uint64_t counter = sample * (DRAWS * NUMBERS) + (uint64_t)(draw * NUMBERS + number);
   return laci_rng_unit(seed, STREAM_REGION, counter);
 }
@@ -22,13 +22,13 @@ static double unit(uint64_t seed, uint64_t sample, int draw, int number) {
 static bool draw_region(uint64_t seed, uint64_t sample, int draw, int width, int height,
                         laci_region *r) {
   double area = (double)width * height, low = log(least_aspect), high = log(most_aspect);
-  area *= least_area + (1 - least_area) * unit(seed, sample, draw, 0);
-  double aspect = exp(low + (high - low) * unit(seed, sample, draw, 1));
+  area *= least_area + (1 - least_area) * draw_unit(seed, sample, draw, 0);
+  double aspect = exp(low + (high - low) * draw_unit(seed, sample, draw, 1));
   long long w = llrint(sqrt(area * aspect)), h = llrint(sqrt(area / aspect));
   if (w < 1 || h < 1 || w > width || h > height) return false;
   *r = (laci_region){.width = (int)w, .height = (int)h};
-  r->left = (int)(unit(seed, sample, draw, 2) * (double)(width - r->width + 1));
-  r->top = (int)(unit(seed, sample, draw, 3) * (double)(height - r->height + 1));
+  r->left = (int)(draw_unit(seed, sample, draw, 2) * (double)(width - r->width + 1));
+  r->top = (int)(draw_unit(seed, sample, draw, 3) * (double)(height - r->height + 1));
   return true;
 }
 

@@ -57,7 +57,8 @@ static lac_status check_size(const laci_rows_source *source, const laci_npy_head
                    laci_shape_text(&header->type.shape, text, sizeof text));
 }
 
-lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows, lac_error *err) {
+lac_status laci_rows_open_in_file(const laci_rows_source *source, laci_rows **rows,
+                                  lac_error *err) {
   laci_npy_header header;
   *rows = NULL;
   lac_status st = laci_npy_header_parse(source->name, source->first, source->n_first, &header, err);
@@ -71,7 +72,8 @@ lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows, 
   return LAC_OK;
 }
 
-lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **rows, lac_error *err) {
+lac_status laci_rows_from_array(const char *name, laci_npy *take, laci_rows **rows,
+                                lac_error *err) {
   lac_status st = rows_create(name, &take->type, rows, err);
   if (st) return st;
   (*rows)->array = *take;
@@ -89,7 +91,7 @@ static lac_status open_whole(const char *path, const laci_reader *reader, laci_b
     if (st) return st;
   }
   lac_status st = laci_npy_read(path, &array, err);
-  if (!st) st = laci_rows_in_memory(path, &array, rows, err);
+  if (!st) st = laci_rows_from_array(path, &array, rows, err);
   laci_npy_clear(&array);
   return st;
 }
@@ -109,7 +111,7 @@ lac_status laci_rows_open(const char *path, laci_budget *budget, laci_rows **row
   source.first = first;
   st = first ? laci_reader_fetch(reader, 0, source.n_first, first, err)
              : laci_fail_memory(err, path);
-  if (!st) st = laci_rows_in_place(&source, rows, err);
+  if (!st) st = laci_rows_open_in_file(&source, rows, err);
   laci_free(first);
   if (!st && !*rows) st = open_whole(path, reader, budget, rows, err);
   if (!st && (*rows)->reader) (*rows)->own = reader;

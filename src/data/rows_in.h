@@ -23,10 +23,10 @@ typedef struct laci_rows_source {
 /** Opens rows that are read from their places in the file. *rows is NULL, with LAC_OK, if the
  * file's format does not allow that.
  */
-LAC_MUST_CHECK lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_rows_open_in_file(const laci_rows_source *source, laci_rows **rows,
+                                                 lac_error *err);
 /** Opens rows of an array in memory; takes ownership of it on success. */
-LAC_MUST_CHECK lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **rows,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_rows_from_array(const char *name, laci_npy *take, laci_rows **rows,
+                                               lac_error *err);
 
 #endif

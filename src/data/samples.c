@@ -86,15 +86,15 @@ void laci_samples_close(laci_samples *s) {
 }
 
 int64_t laci_samples_count(const laci_samples *s) { return s->count; }
-int64_t laci_samples_held_back(const laci_samples *s) { return s->held_back; }
-int64_t laci_samples_judging(const laci_samples *s) { return s->judging; }
-int64_t laci_samples_available(const laci_samples *s) { return s->available; }
+int64_t laci_samples_count_held_back(const laci_samples *s) { return s->held_back; }
+int64_t laci_samples_count_judging(const laci_samples *s) { return s->judging; }
+int64_t laci_samples_count_available(const laci_samples *s) { return s->available; }
 const laci_type *laci_samples_type(const laci_samples *s, int input) { return &s->types[input]; }
 const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
-const char *laci_samples_text(const laci_samples *s) { return s->text; }
+const char *laci_samples_description(const laci_samples *s) { return s->text; }
 
 const laci_dataset *laci_samples_dataset(const laci_samples *s, laci_preprocessing *preprocessing) {
-  return laci_samples_images(s, preprocessing);
+  return laci_samples_image_set(s, preprocessing);
 }
 
 lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
@@ -105,7 +105,7 @@ lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *c
 /* The first places are k distinct samples to work with and their copies: place p is sample p mod k
  * of the permutation, in copy p / k. Then come the samples that are held back, and last the judging
  * samples. */
-int64_t laci_samples_place(const laci_samples *s, int64_t place, int *copy) {
+int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
   int64_t worked_on = s->count - s->held_back, distinct = s->taken - s->held_back;
   bool held = place >= worked_on;
   *copy = held ? 0 : (int)(place / distinct);

@@ -62,12 +62,12 @@ void laci_samples_close(laci_samples *samples); /* NULL is fine */
 /** Return the number of samples, copies included; and how many of them, the last ones, are held
  * back. */
 int64_t laci_samples_count(const laci_samples *samples);
-int64_t laci_samples_held_back(const laci_samples *samples);
+int64_t laci_samples_count_held_back(const laci_samples *samples);
 /** Returns the number of judging samples, at places [count, count + judging); none is among the
  * first count. */
-int64_t laci_samples_judging(const laci_samples *samples);
+int64_t laci_samples_count_judging(const laci_samples *samples);
 /** Returns the number of samples in the data. */
-int64_t laci_samples_available(const laci_samples *samples);
+int64_t laci_samples_count_available(const laci_samples *samples);
 /** Returns the type of an input's batches: F32 or I64; dims[0] is 1. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */
@@ -76,10 +76,10 @@ const int64_t *laci_samples_labels(const laci_samples *samples);
 const laci_dataset *laci_samples_dataset(const laci_samples *samples,
                                          laci_preprocessing *preprocessing);
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */
-const char *laci_samples_text(const laci_samples *samples);
+const char *laci_samples_description(const laci_samples *samples);
 
 /** Reads samples [first, first + n): to[input] is [n, ...] of the input's type. One call at a time.
- * Fails as laci_dataset_sample, laci_rows_read_f32. */
+ * Fails as laci_dataset_read_sample, laci_rows_read_f32. */
 LAC_MUST_CHECK lac_status laci_samples_batch(laci_samples *samples, int64_t first, int64_t n,
                                              void *const *to, lac_error *err);
 

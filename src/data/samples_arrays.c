@@ -130,7 +130,7 @@ static lac_status fail_fit(const laci_samples *s, int input, const char *why, la
                    laci_shape_text(&wanted->type.shape, there, sizeof there), why);
 }
 
-static lac_status fit_input(laci_samples *s, int input, lac_error *err) {
+static lac_status check_input(laci_samples *s, int input, lac_error *err) {
   const array_samples *own = s->own;
   const laci_type *wanted = &s->options.inputs[input].type;
   if (!own->inputs[input]) {
@@ -185,7 +185,7 @@ static lac_status check_labels(const laci_samples *s, lac_error *err) {
 /* ---- Batches ---- */
 
 /** Are all numbers of the row finite? x * 0 is NaN if x is NaN or infinite, else 0. */
-static bool seems_finite(const float *row, int64_t width) {
+static bool is_finite_row(const float *row, int64_t width) {
   float sum = 0;
   for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
   return sum == 0;
@@ -197,7 +197,7 @@ static lac_status check_finite(const laci_rows *rows, int64_t at, const float *r
                                lac_error *err) {
   const int64_t width = laci_rows_width(rows);
   int64_t e = 0;
-  if (seems_finite(row, width)) return LAC_OK;
+  if (is_finite_row(row, width)) return LAC_OK;
   while (isfinite(row[e])) e++;
   return laci_fail(
       err, LAC_BAD_VALUE, "%s: element %lld of sample %lld is %s; wanted finite numbers",
@@ -223,7 +223,7 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
     const size_t element = floats ? sizeof(float) : sizeof(int64_t);
     for (int64_t k = 0; k < n && !st; k++) {
       int copy;
-      int64_t at = laci_samples_place(s, first + k, &copy);
+      int64_t at = laci_samples_index_at(s, first + k, &copy);
       st = read_row(rows, at, floats, (char *)to[input] + (size_t)(k * width) * element, err);
     }
   }
@@ -246,7 +246,7 @@ static const laci_samples_kind kind = {
 
 /* ---- Opening ---- */
 
-static lac_status check_use(const laci_samples *s, lac_error *err) {
+static lac_status check_image_options(const laci_samples *s, lac_error *err) {
   const laci_samples_options *o = &s->options;
   const char *what = o->copies > 0                  ? "changed copies"
                      : o->resize > 0 || o->crop > 0 ? "resizing and cropping"
@@ -258,7 +258,7 @@ static lac_status check_use(const laci_samples *s, lac_error *err) {
 }
 
 lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
-  lac_status st = check_use(s, err);
+  lac_status st = check_image_options(s, err);
   if (st) return st;
   array_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
@@ -269,7 +269,7 @@ lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
   if (ends_in(s->path, ".npz")) st = open_npz(s, err);
   else if (laci_is_folder(s->path)) st = open_folder(s, err);
   else st = open_single(s, err);
-  for (int k = 0; k < s->options.n_inputs && !st; k++) st = fit_input(s, k, err);
+  for (int k = 0; k < s->options.n_inputs && !st; k++) st = check_input(s, k, err);
   if (st) return st;
   s->available = s->options.n_inputs ? laci_rows_type(own->inputs[0])->shape.dims[0] : 0;
   for (int k = 1; k < s->options.n_inputs && !st; k++) st = check_count(s, own->inputs[k], err);
@@ -283,7 +283,7 @@ lac_status laci_samples_label_arrays(laci_samples *s, lac_error *err) {
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
-    int64_t at = laci_samples_place(s, place, &copy);
+    int64_t at = laci_samples_index_at(s, place, &copy);
     lac_status st = laci_rows_read_i64(own->labels, at, &s->labels[place], err);
     if (!st && s->labels[place] < 0) {
       st = laci_fail(err, LAC_BAD_VALUE, "%s: label %lld of sample %lld, wanted 0 or more",

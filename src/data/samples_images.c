@@ -39,21 +39,21 @@ static lac_status read_image(const laci_samples *s, int64_t place, part_scratch 
                              lac_error *err) {
   const image_samples *own = s->own;
   int copy = 0;
-  int64_t at = laci_samples_place(s, place, &copy);
+  int64_t at = laci_samples_index_at(s, place, &copy);
   if (copy == 0)
-    return laci_dataset_sample(own->set, at, scratch->preparer, &scratch->images[0], to, err);
+    return laci_dataset_read_sample(own->set, at, scratch->preparer, &scratch->images[0], to, err);
   laci_sample_change change = {.image = at,
                                .augment = laci_dataset_augment(own->set),
                                .seed = s->options.seed,
                                .sample = (uint64_t)place};
-  return laci_dataset_changed_sample(own->set, &change, scratch->preparer, scratch->images, to,
-                                     err);
+  return laci_dataset_read_changed_sample(own->set, &change, scratch->preparer, scratch->images, to,
+                                          err);
 }
 
 static void read_part(int64_t begin, int64_t end, void *context) {
   const batch_work *work = context;
   const image_samples *own = work->samples->own;
-  size_t sample = laci_preprocessing_sample(&own->preprocessing);
+  size_t sample = laci_preprocessing_sample_size(&own->preprocessing);
   for (int64_t part = begin; part < end; part++) {
     part_scratch *scratch = &own->parts[part];
     scratch->status = LAC_OK;
@@ -115,7 +115,7 @@ static lac_status open_set(const char *path, const char *known, laci_dataset **s
   return st;
 }
 
-static lac_status prepare(const laci_samples *s, image_samples *own, lac_error *err) {
+static lac_status set_preprocessing(const laci_samples *s, image_samples *own, lac_error *err) {
   const laci_samples_options *o = &s->options;
   laci_preprocessing *p = &own->preprocessing;
   *p = laci_dataset_preprocessing(own->set);
@@ -138,7 +138,7 @@ lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
   s->own = own;
   s->kind = &kind;
   lac_status st = open_set(s->path, s->options.known, &own->set, err);
-  if (!st) st = prepare(s, own, err);
+  if (!st) st = set_preprocessing(s, own, err);
   if (st) return st;
   s->available = laci_dataset_count(own->set);
   for (int k = 0; k < s->options.n_inputs; k++) {
@@ -176,12 +176,13 @@ lac_status laci_samples_label_images(laci_samples *s, lac_error *err) {
   if (!s->labels) return laci_fail_memory(err, s->path);
   for (int64_t place = 0; place < s->count + s->judging; place++) {
     int copy;
-    s->labels[place] = laci_dataset_label(own->set, laci_samples_place(s, place, &copy));
+    s->labels[place] = laci_dataset_label(own->set, laci_samples_index_at(s, place, &copy));
   }
   return LAC_OK;
 }
 
-const laci_dataset *laci_samples_images(const laci_samples *s, laci_preprocessing *preprocessing) {
+const laci_dataset *laci_samples_image_set(const laci_samples *s,
+                                           laci_preprocessing *preprocessing) {
   const image_samples *own = s->own;
   if (s->kind != &kind) return NULL;
   if (preprocessing) *preprocessing = own->preprocessing;

@@ -30,7 +30,7 @@ struct laci_samples {
 
 /** Returns which sample of the data is at a place, 0 <= place < count + judging; *copy: 0
  * unchanged, from 1 on the number of a random change. */
-int64_t laci_samples_place(const laci_samples *samples, int64_t place, int *copy);
+int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *copy);
 
 /** Open samples of one kind each: set kind, own, types and available. The functions for labels are
  * called later, when the number of samples is known. */
@@ -43,7 +43,7 @@ LAC_MUST_CHECK lac_status laci_samples_label_arrays(laci_samples *samples, lac_e
 bool laci_samples_are_arrays(const char *path);
 
 /** Returns the data set of images and their preprocessing; NULL if the samples are arrays. */
-const laci_dataset *laci_samples_images(const laci_samples *samples,
-                                        laci_preprocessing *preprocessing);
+const laci_dataset *laci_samples_image_set(const laci_samples *samples,
+                                           laci_preprocessing *preprocessing);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 6 };
 
-static uint64_t walk(uint64_t seed, uint64_t epoch, int half, uint64_t x) {
+static uint64_t feistel_permute(uint64_t seed, uint64_t epoch, int half, uint64_t x) {
   const uint64_t low = ((uint64_t)1 << half) - 1;
   uint64_t left = x >> half, right = x & low;
   for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -27,7 +27,7 @@ int64_t laci_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t at) {
   int half = 1;
   while ((int64_t)1 << (2 * half) < n) half++;
   uint64_t x = (uint64_t)at;
-  do x = walk(seed, epoch, half, x);
+  do x = feistel_permute(seed, epoch, half, x);
   while (x >= (uint64_t)n);
   return (int64_t)x;
 }

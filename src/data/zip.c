@@ -75,7 +75,7 @@ static lac_status read_end64(archive *a, uint64_t end) {
   return LAC_OK;
 }
 
-static lac_status use_end(archive *a, const uint8_t *record, uint64_t end) {
+static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
   if (u16(record + 4) || u16(record + 6))
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: a zip archive of several volumes", a->name);
   a->n_entries = u16(record + 10);
@@ -104,7 +104,7 @@ static lac_status find_end(archive *a) {
   bool found = false;
   for (size_t at = n - END_BYTES + 1; !st && !found && at-- > 0;) {
     found = u32(tail + at) == MAGIC_END && u16(tail + at + 20) == n - END_BYTES - at;
-    if (found) st = use_end(a, tail + at, size - n + at);
+    if (found) st = read_end(a, tail + at, size - n + at);
   }
   if (!st && !found) st = fail_archive(a, "its end is missing");
   laci_free(tail);
@@ -216,7 +216,7 @@ static int compare_places(const void *a, const void *b) {
 
 /* Fails if two members have the same name or share bytes. Otherwise a small archive could claim any
  * number of large files. */
-static lac_status check_apart(const archive *a, const laci_zip_member *members, size_t n) {
+static lac_status check_no_overlap(const archive *a, const laci_zip_member *members, size_t n) {
   const laci_zip_member **sorted = laci_alloc(n, sizeof *sorted);
   lac_status st = sorted ? LAC_OK : laci_fail_memory(a->err, a->name);
   if (st) return st;
@@ -248,7 +248,7 @@ lac_status laci_zip_list(const laci_zip *zip, laci_arena *arena, laci_zip_member
   if (!st)
     st = laci_reader_fetch(zip->reader, (size_t)a.directory, (size_t)a.directory_bytes, bytes, err);
   if (!st) st = read_directory(&a, bytes, made);
-  if (!st) st = check_apart(&a, made, (size_t)a.n_entries);
+  if (!st) st = check_no_overlap(&a, made, (size_t)a.n_entries);
   laci_free(bytes);
   if (st) {
     laci_free(made);

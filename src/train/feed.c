@@ -42,7 +42,7 @@ static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error 
   o.training = &f->order;
   lac_status st = laci_loader_create(set, &o, &f->loader, err);
   for (int k = 0; k < DEPTH && !st; k++) {
-    st = laci_loader_put(f->loader, f->pixels[k], f->labels[k], err);
+    st = laci_loader_queue(f->loader, f->pixels[k], f->labels[k], err);
   }
   return st;
 }
@@ -59,7 +59,7 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
                                    .shuffle = options->shuffle,
                                    .augmented = options->augmented,
                                    .augment = options->augment};
-  f->sample = laci_preprocessing_sample(&options->preprocessing);
+  f->sample = laci_preprocessing_sample_size(&options->preprocessing);
   lac_status st = take_memory(f, err);
   if (!st) st = start_loader(f, set, err);
   if (st) laci_feed_destroy(f);
@@ -83,7 +83,7 @@ lac_status laci_feed_take(laci_feed *f, const float **images, const float **labe
   const laci_feed_options *o = &f->options;
   const size_t n_classes = (size_t)o->n_classes;
   lac_status st = LAC_OK;
-  if (f->shown.n) st = laci_loader_put(f->loader, f->shown.pixels, f->shown.labels, err);
+  if (f->shown.n) st = laci_loader_queue(f->loader, f->shown.pixels, f->shown.labels, err);
   f->shown = (laci_batch){0};
   if (!st) st = laci_loader_take(f->loader, &f->shown, err);
   if (!st) {

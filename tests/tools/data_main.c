@@ -83,7 +83,8 @@ static lac_status prepare(char **args, lac_error *err) {
   if (!st) st = laci_preparer_create(&preprocessing, &preparer, err);
   if (!st) {
     float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
-    st = out ? laci_prepare(preparer, args[0], &image, out, err) : laci_fail_memory(err, "out");
+    st = out ? laci_prepare_image(preparer, args[0], &image, out, err)
+             : laci_fail_memory(err, "out");
     if (!st) st = laci_npy_write(args[4], &type, out, true, err);
     laci_free(out);
   }
@@ -134,7 +135,7 @@ static lac_status prepare_part(char **args, lac_error *err) {
   float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
   lac_status st = out ? read_drawn(args, &image, err) : laci_fail_memory(err, "out");
   if (!st) st = laci_preparer_create(&grey, &preparer, err);
-  if (!st) st = laci_prepare_part(preparer, args[0], &image, false, out, err);
+  if (!st) st = laci_prepare_image_part(preparer, args[0], &image, false, out, err);
   if (!st) st = laci_npy_write(args[4], &type, out, true, err);
   laci_preparer_destroy(preparer);
   laci_image_clear(&image);
@@ -169,7 +170,7 @@ static lac_status decode_of_set(char **args, lac_error *err) {
   laci_dataset *set = NULL;
   laci_image image = {0};
   lac_status st = open_set(args[0], args[1], "-", &set, err);
-  if (!st) st = laci_dataset_image(set, atoi(args[2]), &image, err);
+  if (!st) st = laci_dataset_read_image(set, atoi(args[2]), &image, err);
   laci_type type = {LAC_DTYPE_U8, {3, {image.height, image.width, 3}}};
   if (!st) st = laci_npy_write(args[3], &type, image.rgb, true, err);
   laci_image_clear(&image);
@@ -184,14 +185,15 @@ static lac_status load_all(laci_loader *loader, int batch, size_t sample, float 
                       laci_alloc((size_t)batch * sample, sizeof(float))};
   int32_t *label_target[2] = {laci_alloc((size_t)batch, 4), laci_alloc((size_t)batch, 4)};
   lac_status st = LAC_OK;
-  for (int k = 0; k < 2 && !st; k++) st = laci_loader_put(loader, target[k], label_target[k], err);
+  for (int k = 0; k < 2 && !st; k++)
+    st = laci_loader_queue(loader, target[k], label_target[k], err);
   while (!st) {
     laci_batch b;
     st = laci_loader_take(loader, &b, err);
     if (st || b.n == 0) break;
     memcpy(pixels + (size_t)b.first * sample, b.pixels, (size_t)b.n * sample * sizeof *pixels);
     memcpy(labels + b.first, b.labels, (size_t)b.n * sizeof *labels);
-    st = laci_loader_put(loader, b.pixels, b.labels, err);
+    st = laci_loader_queue(loader, b.pixels, b.labels, err);
   }
   laci_loader_destroy(loader);
   for (int k = 0; k < 2; k++) {

@@ -52,7 +52,7 @@ static void cifar10_is_its_files_one_after_the_other(void **state) {
   laci_image image = {0};
   for (int k = 0; k < 17; k++) {
     assert_int_equal(laci_dataset_label(train, k), k % 10);
-    assert_int_equal(laci_dataset_image(train, k, &image, NULL), LAC_OK);
+    assert_int_equal(laci_dataset_read_image(train, k, &image, NULL), LAC_OK);
     assert_int_equal(image.width, 32);
     assert_int_equal(image.height, 32);
     for (int at = 0; at < 3072; at++) {
@@ -130,7 +130,7 @@ static void image_folders_are_sorted_by_name(void **state) {
   static const int labels[] = {0, 0, 1, 1};
   for (int k = 0; k < 4; k++) assert_int_equal(laci_dataset_label(set, k), labels[k]);
   laci_image image = {0};
-  assert_int_equal(laci_dataset_image(set, 3, &image, NULL), LAC_OK);
+  assert_int_equal(laci_dataset_read_image(set, 3, &image, NULL), LAC_OK);
   assert_int_equal(image.width, 48);
   laci_image_clear(&image);
   laci_dataset_close(set);
@@ -214,7 +214,7 @@ static void a_broken_image_names_itself(void **state) {
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
   laci_image image = {0};
   lac_error err = {0};
-  assert_int_equal(laci_dataset_image(set, 0, &image, &err), LAC_BAD_FILE);
+  assert_int_equal(laci_dataset_read_image(set, 0, &image, &err), LAC_BAD_FILE);
   path_in(want, &f, "cat/broken.jpg: no whole JPEG: ");
   assert_memory_equal(err.text, want, strlen(want));
   laci_image_clear(&image);
@@ -230,7 +230,7 @@ static bool attempt(const folder *f, const char *classes, long failing) {
   laci_dataset_options options = {.classes_path = classes};
   laci_memory_fail_at(failing);
   lac_status st = laci_dataset_open(f->path, &options, &set, &err);
-  if (!st) st = laci_dataset_image(set, 0, &image, &err);
+  if (!st) st = laci_dataset_read_image(set, 0, &image, &err);
   laci_memory_fail_at(0);
   if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", failing, err.text);
   laci_image_clear(&image);

@@ -53,7 +53,7 @@ static void folders_of_any_depth_belong_to_their_class(void **state) {
   expect_labels(set, 4, (const int[]){0, 1, 1, 1});
   assert_int_equal(laci_dataset_classes(set), 2);
   laci_image image = {0};
-  assert_int_equal(laci_dataset_image(set, 3, &image, NULL), LAC_OK);
+  assert_int_equal(laci_dataset_read_image(set, 3, &image, NULL), LAC_OK);
   laci_image_clear(&image);
   laci_dataset_close(set);
   remove_folder(&f);

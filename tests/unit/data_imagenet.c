@@ -260,7 +260,7 @@ static void every_image_has_its_label(void **state) {
     assert_string_equal(laci_dataset_class_name(set, 207), synsets[1]);
     for (int k = 0; k < parts[p].images; k++) {
       laci_image image = {0};
-      assert_int_equal(laci_dataset_image(set, k, &image, NULL), LAC_OK);
+      assert_int_equal(laci_dataset_read_image(set, k, &image, NULL), LAC_OK);
       assert_int_equal(image.width, 48);
       int label = laci_dataset_label(set, k);
       assert_true(label == 0 || label == 207 || label == 999);

@@ -55,7 +55,7 @@ static void expect_image(const laci_dataset *set, const laci_preprocessing *prep
   laci_image image = {0};
   float want[SAMPLE];
   assert_int_equal(laci_preparer_create(preprocessing, &preparer, NULL), LAC_OK);
-  assert_int_equal(laci_dataset_sample(set, at, preparer, &image, want, NULL), LAC_OK);
+  assert_int_equal(laci_dataset_read_sample(set, at, preparer, &image, want, NULL), LAC_OK);
   assert_memory_equal(pixels, want, sizeof want);
   assert_int_equal(label, laci_dataset_label(set, at));
   laci_preparer_destroy(preparer);
@@ -73,7 +73,7 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
   int64_t seen = left_out < end ? left_out : end;
   assert_int_equal(laci_loader_count(loader), end - seen);
   for (int k = 0; k < options->depth; k++) {
-    assert_int_equal(laci_loader_put(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
   }
   for (;;) {
     laci_batch batch;
@@ -88,7 +88,7 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
     seen += batch.n;
     bool full = batch.n == options->batch || seen == end;
     assert_true(full);
-    assert_int_equal(laci_loader_put(loader, batch.pixels, batch.labels, NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue(loader, batch.pixels, batch.labels, NULL), LAC_OK);
   }
   assert_int_equal(seen, end);
   laci_loader_destroy(loader);
@@ -159,7 +159,7 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
     options.threads = 1 + round % 4;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
     for (int k = 0; k < 2; k++) {
-      assert_int_equal(laci_loader_put(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
     }
     for (int k = 0; k < 4; k++) {
       laci_batch batch;
@@ -169,7 +169,7 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
       if (broken[k]) assert_non_null(strstr(err.text, broken[k]));
       assert_int_equal(batch.n, 3);
       assert_ptr_equal(batch.pixels, r.pixels[k % 2]);
-      assert_int_equal(laci_loader_put(loader, batch.pixels, batch.labels, NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue(loader, batch.pixels, batch.labels, NULL), LAC_OK);
     }
     laci_loader_destroy(loader);
     free_target(&r);
@@ -191,7 +191,7 @@ static void it_stops_at_any_moment(void **state) {
     options.batch = 20;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
     for (int k = 0; k < round % 3; k++) {
-      assert_int_equal(laci_loader_put(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
     }
     if (round % 3 == 2) assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
     laci_loader_destroy(loader);
@@ -229,9 +229,9 @@ static void misuse_is_refused(void **state) {
   assert_int_equal(laci_loader_create(set, &good, &loader, NULL), LAC_OK);
   assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_BAD_ARGUMENT);
   assert_int_equal(batch.n, 0);
-  assert_int_equal(laci_loader_put(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
-  assert_int_equal(laci_loader_put(loader, r.pixels[1], r.labels[1], NULL), LAC_OK);
-  assert_int_equal(laci_loader_put(loader, r.pixels[2], r.labels[2], NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(laci_loader_queue(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
+  assert_int_equal(laci_loader_queue(loader, r.pixels[1], r.labels[1], NULL), LAC_OK);
+  assert_int_equal(laci_loader_queue(loader, r.pixels[2], r.labels[2], NULL), LAC_BAD_ARGUMENT);
   laci_loader_destroy(loader);
   free_target(&r);
   laci_dataset_close(set);
@@ -258,7 +258,7 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
       assert_null(loader);
       n_failed++;
     } else {
-      assert_int_equal(laci_loader_put(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
       assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
       expect_image(set, &options.preprocessing, 3, batch.pixels + (size_t)3 * SAMPLE,
                    batch.labels[3]);

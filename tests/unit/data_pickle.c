@@ -167,7 +167,7 @@ static void expect_images(const laci_dataset *set, int n, int n_classes) {
   assert_string_equal(laci_dataset_class_name(set, 3), "class3");
   for (int k = 0; k < n; k++) {
     assert_int_equal(laci_dataset_label(set, k), k % n_classes);
-    assert_int_equal(laci_dataset_image(set, k, &image, NULL), LAC_OK);
+    assert_int_equal(laci_dataset_read_image(set, k, &image, NULL), LAC_OK);
     for (int at = 0; at < IMAGE; at++) {
       int want = (uint8_t)((at % 3 * 1024 + at / 3) * 7 + k * 31);
       assert_int_equal(image.rgb[at], want);

@@ -36,7 +36,7 @@ static float *prepare(const laci_preprocessing *preprocessing, const laci_image 
       calloc((size_t)preprocessing->height * (size_t)preprocessing->width * 3, sizeof *out);
   assert_non_null(out);
   assert_int_equal(laci_preparer_create(preprocessing, &preparer, NULL), LAC_OK);
-  assert_int_equal(laci_prepare(preparer, "x", image, out, NULL), LAC_OK);
+  assert_int_equal(laci_prepare_image(preparer, "x", image, out, NULL), LAC_OK);
   laci_preparer_destroy(preparer);
   return out;
 }
@@ -164,7 +164,7 @@ static void a_preparer_drops_the_last_image(void **state) {
   for (int k = 0; k < 20; k++) {
     laci_image image = random_image(sizes[k % 5][0], sizes[k % 5][1]);
     float *fresh = prepare(&preprocessing, &image);
-    assert_int_equal(laci_prepare(preparer, "x", &image, again, NULL), LAC_OK);
+    assert_int_equal(laci_prepare_image(preparer, "x", &image, again, NULL), LAC_OK);
     assert_memory_equal(again, fresh, sizeof again);
     free(fresh);
     laci_image_clear(&image);
@@ -180,7 +180,7 @@ static void images_smaller_than_the_crop_are_refused(void **state) {
   lac_error err = {0};
   float out[1];
   assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
-  assert_int_equal(laci_prepare(preparer, "a.jpg", &image, out, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_prepare_image(preparer, "a.jpg", &image, out, &err), LAC_BAD_SHAPE);
   assert_string_equal(err.text, "a.jpg: 32 x 31 pixels, wanted at least 32 x 32");
   laci_preparer_destroy(preparer);
   laci_image_clear(&image);
@@ -217,7 +217,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     laci_preparer *preparer = NULL;
     laci_memory_fail_at(n_failed + 1);
     st = laci_preparer_create(&preprocessing, &preparer, NULL);
-    if (!st) st = laci_prepare(preparer, "x", &image, out, NULL);
+    if (!st) st = laci_prepare_image(preparer, "x", &image, out, NULL);
     laci_memory_fail_at(0);
     if (st) assert_int_equal(st, LAC_NO_MEMORY);
     laci_preparer_destroy(preparer);

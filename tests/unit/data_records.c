@@ -91,7 +91,7 @@ static void both_parts_are_read(void **state) {
   static const int labels[] = {0, 207, 207, 999};
   for (int k = 0; k < 4; k++) {
     assert_int_equal(laci_dataset_label(set, k), labels[k]);
-    assert_int_equal(laci_dataset_image(set, k, &image, NULL), LAC_OK);
+    assert_int_equal(laci_dataset_read_image(set, k, &image, NULL), LAC_OK);
     assert_int_equal(image.width, want.width);
     assert_memory_equal(image.rgb, want.rgb, (size_t)(want.width * want.height * 3));
   }
@@ -179,7 +179,7 @@ static void every_flipped_bit_is_noticed(void **state) {
     damaged[at] ^= (uint8_t)(1 << at % 8);
     add_bytes(&f, "train-00000-of-00001", damaged, whole.size_bytes);
     lac_status st = open_part(&f, LACI_PART_TRAIN, &set, &err);
-    if (!st) st = laci_dataset_image(set, 0, &image, &err);
+    if (!st) st = laci_dataset_read_image(set, 0, &image, &err);
     if (st != LAC_BAD_FILE) fail_msg("byte %zu: status %d", at, st);
     if (!strstr(err.text, "train-00000-of-00001: byte 0: ")) fail_msg("%s", err.text);
     damaged[at] = whole.bytes[at];
@@ -258,7 +258,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     laci_image image = {0};
     laci_memory_fail_at(n);
     lac_status st = open_part(&f, LACI_PART_TRAIN, &set, NULL);
-    if (!st) st = laci_dataset_image(set, 0, &image, NULL);
+    if (!st) st = laci_dataset_read_image(set, 0, &image, NULL);
     bool reached = !laci_memory_fail_pending();
     laci_memory_fail_at(0);
     laci_dataset_close(set);

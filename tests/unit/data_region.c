@@ -153,12 +153,12 @@ static void a_large_part_comes_smaller(void **state) {
   assert_int_equal(laci_image_decode_part("x", file.bytes, file.size_bytes, &wanted, &image, NULL),
                    0);
   assert_int_equal(image.width, 996);
-  assert_int_equal(laci_prepare_part(preparer, "x", &image, false, all, NULL), LAC_OK);
+  assert_int_equal(laci_prepare_image_part(preparer, "x", &image, false, all, NULL), LAC_OK);
   wanted = (laci_image_part){fixed, &r, SIDE, SIDE};
   assert_int_equal(laci_image_decode_part("x", file.bytes, file.size_bytes, &wanted, &image, NULL),
                    0);
   assert_true(image.width == 996 / 4 && image.height == 796 / 4);
-  assert_int_equal(laci_prepare_part(preparer, "x", &image, false, small, NULL), LAC_OK);
+  assert_int_equal(laci_prepare_image_part(preparer, "x", &image, false, small, NULL), LAC_OK);
   for (size_t at = 0; at < sizeof all / sizeof *all; at++) {
     float apart = fabsf(small[at] - all[at]);
     n_apart += apart > 0;
@@ -180,8 +180,8 @@ static void the_mirrored_part_is_the_mirror(void **state) {
   assert_int_equal(laci_preparer_create(&to, &preparer, NULL), LAC_OK);
   assert_int_equal(laci_image_set_size(&image, "x", 13, 9, NULL), LAC_OK);
   for (size_t at = 0; at < 13UL * 9 * 3; at++) image.rgb[at] = (uint8_t)laci_rng(1, 1, at);
-  assert_int_equal(laci_prepare_part(preparer, "x", &image, false, plain, NULL), LAC_OK);
-  assert_int_equal(laci_prepare_part(preparer, "x", &image, true, mirrored, NULL), LAC_OK);
+  assert_int_equal(laci_prepare_image_part(preparer, "x", &image, false, plain, NULL), LAC_OK);
+  assert_int_equal(laci_prepare_image_part(preparer, "x", &image, true, mirrored, NULL), LAC_OK);
   for (int at = 0; at < 3 * H * W; at++) {
     assert_true(mirrored[at] == plain[at / W * W + W - 1 - at % W]);
   }

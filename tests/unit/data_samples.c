@@ -61,7 +61,7 @@ static void expect_image(const laci_samples *samples, int64_t at, const float *g
   float want[SAMPLE];
   assert_non_null(set);
   assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
-  assert_int_equal(laci_dataset_sample(set, at, preparer, &image, want, NULL), LAC_OK);
+  assert_int_equal(laci_dataset_read_sample(set, at, preparer, &image, want, NULL), LAC_OK);
   assert_memory_equal(got, want, sizeof want);
   assert_int_equal(label, at % 10);
   laci_image_clear(&image);
@@ -76,9 +76,9 @@ static void images_are_a_seeded_choice_of_the_training_part(void **state) {
   laci_samples *samples = open_samples(f.path, &o);
   char text[200];
   assert_int_equal(laci_samples_count(samples), 9);
-  assert_int_equal(laci_samples_held_back(samples), 1);
+  assert_int_equal(laci_samples_count_held_back(samples), 1);
   (void)snprintf(text, sizeof text, "9 of %d images of %s, 1 held back", N, f.path);
-  assert_string_equal(laci_samples_text(samples), text);
+  assert_string_equal(laci_samples_description(samples), text);
   const laci_type *type = laci_samples_type(samples, 0);
   assert_int_equal(type->dtype, LAC_DTYPE_F32);
   assert_int_equal(type->shape.rank, 4);
@@ -144,10 +144,10 @@ static void those_that_judge_are_none_of_the_others(void **state) {
                               .inputs = &image_input,
                               .n_inputs = 1};
     laci_samples *samples = open_samples(f.path, &o);
-    const int64_t count = laci_samples_count(samples), held = laci_samples_held_back(samples);
+    const int64_t count = laci_samples_count(samples), held = laci_samples_count_held_back(samples);
     assert_int_equal((count - held) / (1 + o.copies) + held, rows[k].taken);
-    assert_int_equal(laci_samples_judging(samples), rows[k].judging);
-    assert_int_equal(laci_samples_available(samples), N);
+    assert_int_equal(laci_samples_count_judging(samples), rows[k].judging);
+    assert_int_equal(laci_samples_count_available(samples), N);
     float one[SAMPLE];
     for (int64_t j = 0; j < rows[k].judging; j++) {
       assert_int_equal(laci_samples_batch(samples, count + j, 1, (void *[]){one}, NULL), LAC_OK);
@@ -171,7 +171,7 @@ static void copies_are_changed_and_what_is_held_back_is_not(void **state) {
                             .n_inputs = 1};
   laci_samples *samples = open_samples(f.path, &o);
   assert_int_equal(laci_samples_count(samples), COUNT);
-  assert_int_equal(laci_samples_held_back(samples), HELD);
+  assert_int_equal(laci_samples_count_held_back(samples), HELD);
   float *got = calloc(COUNT, SAMPLE * sizeof *got), *again = calloc(COUNT, SAMPLE * sizeof *again);
   assert_true(got && again);
   assert_int_equal(laci_samples_batch(samples, 0, COUNT, (void *[]){got}, NULL), LAC_OK);
@@ -210,7 +210,7 @@ static void scales_of_images_can_be_given(void **state) {
   laci_samples_options o = {
       .n = 1, .mean = mean, .std = std, .crop = 8, .inputs = &image_input, .n_inputs = 1};
   laci_samples *samples = open_samples(f.path, &o);
-  assert_int_equal(laci_samples_held_back(samples), 0);
+  assert_int_equal(laci_samples_count_held_back(samples), 0);
   assert_int_equal(laci_samples_type(samples, 0)->shape.dims[2], 8);
   float got[3 * 8 * 8];
   assert_int_equal(laci_samples_batch(samples, 0, 1, (void *[]){got}, NULL), LAC_OK);

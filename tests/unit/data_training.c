@@ -173,9 +173,9 @@ static void digits_come_in_two_parts(void **state) {
     laci_preparer *preparer = NULL;
     laci_image image = {0};
     float out[64];
-    assert_int_equal(laci_preprocessing_sample(&preprocessing), 64);
+    assert_int_equal(laci_preprocessing_sample_size(&preprocessing), 64);
     assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
-    assert_int_equal(laci_dataset_sample(set, 0, preparer, &image, out, NULL), LAC_OK);
+    assert_int_equal(laci_dataset_read_sample(set, 0, preparer, &image, out, NULL), LAC_OK);
     for (int k = 0; k < 64; k++) assert_true(out[k] * 16 == (float)image.rgb[k * 3]);
     if (part == LACI_PART_TRAIN) { /* the file's first line: 0,0,5,13,9,1,0,0 ... 0 */
       assert_int_equal(laci_dataset_label(set, 0), 0);
@@ -235,7 +235,7 @@ static void read_batches(const laci_dataset *set, laci_training_order order, int
   for (int k = 0; k < 8; k++) {
     laci_batch batch;
     for (; n_put < 8 && n_put < k + depth; n_put++) {
-      assert_int_equal(laci_loader_put(loader, t->pixels[n_put], t->labels[n_put], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue(loader, t->pixels[n_put], t->labels[n_put], NULL), LAC_OK);
     }
     assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
     assert_int_equal(batch.n, 8);
@@ -313,7 +313,7 @@ static void an_epoch_has_every_image_at_most_once(void **state) {
   assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
   for (int k = 0; k < laci_training_steps(set, 64); k++) {
     laci_batch batch;
-    assert_int_equal(laci_loader_put(loader, pixels, labels, NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue(loader, pixels, labels, NULL), LAC_OK);
     assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
     for (int i = 0; i < 64; i++) count[labels[i]]++;
   }

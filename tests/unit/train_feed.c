@@ -76,7 +76,7 @@ typedef struct batches {
 
 /** Batches that a feed gives from `first` on, `at`, at + stride ... of those. */
 static void read(const laci_dataset *set, laci_feed_options o, int64_t first, int at, batches *to) {
-  const size_t sample = laci_preprocessing_sample(&o.preprocessing);
+  const size_t sample = laci_preprocessing_sample_size(&o.preprocessing);
   const int stride = o.stride ? o.stride : 1;
   lac_error err = {0};
   laci_feed *feed;

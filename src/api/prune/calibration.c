@@ -91,7 +91,7 @@ static lac_status check_judging(const laci_graph *graph, const lac_calibration *
   if (c->max_drop < 0) return LAC_OK;
   const char *unit = has_answers(graph) ? "points" : "percent";
   const int64_t least = laci_drop_least_samples(c->max_drop, has_answers(graph));
-  const int64_t judging = laci_samples_judging(samples);
+  const int64_t judging = laci_samples_count_judging(samples);
   if (judging >= least) return LAC_OK;
   if (least == INT64_MAX) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -102,9 +102,9 @@ static lac_status check_judging(const laci_graph *graph, const lac_calibration *
   return laci_fail(err, LAC_BAD_VALUE,
                    "%s: %lld samples, too few to say with %g %% confidence that at most %g %s are "
                    "lost: wanted %lld or more, of which %lld judge",
-                   c->data, (long long)laci_samples_available(samples), 100 * LACI_DROP_CONFIDENCE,
-                   c->max_drop, unit, (long long)(least + laci_min(least, c->samples)),
-                   (long long)least);
+                   c->data, (long long)laci_samples_count_available(samples),
+                   100 * LACI_DROP_CONFIDENCE, c->max_drop, unit,
+                   (long long)(least + laci_min(least, c->samples)), (long long)least);
 }
 
 lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
@@ -132,8 +132,8 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
     source->shapes[k] = laci_samples_type(source->samples, k)->shape;
   source->list =
       (laci_calibration_samples){.count = laci_samples_count(source->samples),
-                                 .held_back = laci_samples_held_back(source->samples),
-                                 .judging = laci_samples_judging(source->samples),
+                                 .held_back = laci_samples_count_held_back(source->samples),
+                                 .judging = laci_samples_count_judging(source->samples),
                                  .shapes = source->shapes,
                                  .labels = classes ? laci_samples_labels(source->samples) : NULL,
                                  .fetch = laci_calibration_fetch_samples,
@@ -144,7 +144,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                                  .keep_dense = c->keep_dense,
                                                  .max_drop = c->max_drop,
                                                  .curve = c->curve};
-  laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_text(source->samples),
+  laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_description(source->samples),
            laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
   return LAC_OK;
 }

@@ -36,7 +36,7 @@ lac_status laci_calibration_open_distill(const lac_model *model, const lac_optio
   lac_status st =
       laci_calibration_samples_open(model->graph, options, job, copies, &d->samples, err);
   if (st) return st;
-  const int64_t held_back = laci_samples_held_back(d->samples);
+  const int64_t held_back = laci_samples_count_held_back(d->samples);
   const int64_t distinct = (laci_samples_count(d->samples) - held_back) / (copies + 1);
   d->list = (laci_calibration_samples){.count = laci_samples_count(d->samples),
                                        .held_back = held_back,

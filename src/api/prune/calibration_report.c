@@ -57,7 +57,7 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
   lac_calibration_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
   if (!to) return laci_fail_memory(err, "the report");
   *to = (lac_calibration_result){
-      .data = laci_arena_text(&report->arena, laci_samples_text(source->samples)),
+      .data = laci_arena_text(&report->arena, laci_samples_description(source->samples)),
       .score = from->score,
       .solved = source->calibration.solve,
       .samples = from->n_fitted,

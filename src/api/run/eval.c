@@ -173,7 +173,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   o.timings = options->timings;
   o.shapes = &shape;
   o.n_shapes = 1;
-  size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);
+  size_t sample = laci_preprocessing_sample_size(&e->preprocessing) * sizeof(float);
   laci_budget budget = laci_budget_with_limit(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
@@ -189,7 +189,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
 static lac_status alloc_buffers(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   bool whole = true;
-  e->sample = laci_preprocessing_sample(&e->preprocessing);
+  e->sample = laci_preprocessing_sample_size(&e->preprocessing);
   e->outputs = laci_alloc((size_t)e->n_outputs, sizeof *e->outputs);
   (void)lac_engine_outputs(e->engine, &ports);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) {
@@ -214,7 +214,7 @@ static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
   o.limit = e->end;
   lac_status st = laci_loader_create(e->set, &o, &e->loader, err);
   for (int k = 0; k < DEPTH && !st; k++) {
-    st = laci_loader_put(e->loader, e->pixels[k], e->labels[k], err);
+    st = laci_loader_queue(e->loader, e->pixels[k], e->labels[k], err);
   }
   return st;
 }
@@ -264,7 +264,7 @@ static lac_status run_all(evaluation *e, lac_error *err) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     lac_status st = laci_loader_take(e->loader, &batch, err);
     if (!st) st = run_batch(e, &batch, err);
-    if (!st) st = laci_loader_put(e->loader, batch.pixels, batch.labels, err);
+    if (!st) st = laci_loader_queue(e->loader, batch.pixels, batch.labels, err);
     if (st) return st;
     done += batch.n;
     laci_progress("evaluate", done, n);

@@ -70,7 +70,7 @@ static void budget_around(const laci_training *t, laci_budget *budget) {
   int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
   laci_model_budget_stored(t->model, budget);
   laci_model_budget_stored(t->model, budget);
-  laci_budget_add(budget, laci_bytes_of(images, laci_preprocessing_sample(p) * sizeof(float)),
+  laci_budget_add(budget, laci_bytes_of(images, laci_preprocessing_sample_size(p) * sizeof(float)),
                   "batches of %d images", t->plan->batch);
 }
 
