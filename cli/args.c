@@ -65,7 +65,7 @@ const example_row example_table[] = {
 };
 const int n_examples = sizeof example_table / sizeof example_table[0];
 
-bool option_shown(const option_row *option, verb_id verb) {
+bool option_is_shown(const option_row *option, verb_id verb) {
   return (option->verbs >> verb & 1) && option->help[0];
 }
 
@@ -74,7 +74,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
     if (option->kind == OPTION_HEAD) group = option->name;
-    if (!option_shown(option, verb)) continue;
+    if (!option_is_shown(option, verb)) continue;
     if (group) fprintf(out, title, group);
     group = NULL;
     print(out, option, verb);
@@ -82,7 +82,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
 }
 
 /* Returns the index in words_table for this option and verb, or -1. */
-static int words_of(const option_row *option, verb_id verb) {
+static int find_words(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {
     bool same = strcmp(words_table[i].name, option->name) == 0;
     if (same && (words_table[i].verbs >> verb & 1)) return i;
@@ -91,12 +91,12 @@ static int words_of(const option_row *option, verb_id verb) {
 }
 
 const char *option_help(const option_row *option, verb_id verb) {
-  int words = words_of(option, verb);
+  int words = find_words(option, verb);
   return words < 0 ? option->help : words_table[words].help;
 }
 
 const char *option_argument(const option_row *option, verb_id verb) {
-  int words = words_of(option, verb);
+  int words = find_words(option, verb);
   return words < 0 ? option->argument : words_table[words].argument;
 }
 
@@ -110,7 +110,7 @@ const char *text_dashed(const char *name) {
   return text;
 }
 
-size_t option_mark(const char *word) {
+size_t option_prefix_length(const char *word) {
   size_t n = strspn(word, "-");
   return strncmp(word + n, "no-", 3) == 0 ? n + 3 : n;
 }
@@ -211,8 +211,8 @@ static lac_status list_add(text_list *list, const char *value, lac_error *err) {
 
 /* Parses a value into the option's field of args. Values of switches and counters are "yes" and
  * "no". */
-static lac_status store(arguments *args, const option_row *option, const char *value,
-                        lac_error *err) {
+static lac_status store_value(arguments *args, const option_row *option, const char *value,
+                              lac_error *err) {
   void *field = (char *)args + option->offset;
   bool yes = strcmp(value, "yes") == 0;
   uint64_t number = 0;
@@ -252,14 +252,14 @@ static lac_status store(arguments *args, const option_row *option, const char *v
 }
 
 /* Stores a value from the command line, and marks the option as given. */
-static lac_status give(arguments *args, const option_row *option, const char *value,
-                       lac_error *err) {
+static lac_status set_given(arguments *args, const option_row *option, const char *value,
+                            lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
-  return store(args, option, value, err);
+  return store_value(args, option, value, err);
 }
 
 /* Extracts the option's name from a word: "--effort" from "--effort=best", "-x" from "-xVALUE". */
-static void name_of(const char *word, char name[LONGEST_NAME]) {
+static void copy_name(const char *word, char name[LONGEST_NAME]) {
   snprintf(name, LONGEST_NAME, "%.*s", (int)strcspn(word, "="), word);
 }
 
@@ -273,19 +273,19 @@ static const option_row *option_by_word(verb_id verb, const char *name) {
   return option && option->kind == OPTION_SWITCH ? option : NULL;
 }
 
-const option_row *option_of_word(verb_id verb, const char *word) {
+const option_row *option_find(verb_id verb, const char *word) {
   char name[LONGEST_NAME];
-  name_of(word, name);
+  copy_name(word, name);
   return option_by_word(verb, name);
 }
 
 /* Lists the verbs that have an option of this name: "train, finetune"; empty: none. */
-static void verbs_with(const char *name, char text[256]) {
+static void list_verbs_with(const char *name, char text[256]) {
   size_t used = 0;
   text[0] = 0;
   for (int verb = 0; verb < VERB_COUNT && used < 200; verb++) {
     const option_row *option = option_by_word(verb, name);
-    if (!option || !option_shown(option, verb)) continue;
+    if (!option || !option_is_shown(option, verb)) continue;
     used +=
         (size_t)snprintf(text + used, 256 - used, "%s%s", used ? ", " : "", verb_table[verb].name);
   }
@@ -299,7 +299,7 @@ static const char *nearest_option(verb_id verb, const char *name) {
   int n = 0;
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
-    if (!option_shown(option, verb) || strcmp(option->name, "force") == 0) continue;
+    if (!option_is_shown(option, verb) || strcmp(option->name, "force") == 0) continue;
     const char *const forms[] = {"--", "--no-"};
     for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
       snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_dashed(option->name));
@@ -308,14 +308,14 @@ static const char *nearest_option(verb_id verb, const char *name) {
     }
   }
   const char *dashed = text_dashed(name);
-  return laci_nearest_text(dashed, option_mark(dashed), candidates, n);
+  return laci_nearest_text(dashed, option_prefix_length(dashed), candidates, n);
 }
 
 static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
   char name[LONGEST_NAME], others[256];
   const char *of = verb_table[verb].name;
-  name_of(word, name);
-  verbs_with(name, others);
+  copy_name(word, name);
+  list_verbs_with(name, others);
   const option_row *valued = strlen(name) > 5 && same_name("__no_", name, 5)
                                  ? option_by_name(verb, name + 5, strlen(name + 5))
                                  : NULL;
@@ -375,10 +375,10 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   if (!option) return fail_unknown_option(args->verb, word, err);
   if (!option_takes_value(option)) {
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
-    return give(args, option, plain, err);
+    return set_given(args, option, plain, err);
   }
   lac_status st = value ? LAC_OK : take_value(at, option, args->verb, &value, err);
-  return st ? st : give(args, option, value, err);
+  return st ? st : set_given(args, option, value, err);
 }
 
 /* Refuses "-output", which would mean -o with the value "utput": a dash was forgotten. */
@@ -400,14 +400,14 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
       return fail_unknown_option(args->verb, is_ascii ? one : word, err);
     }
     if (!option_takes_value(option)) {
-      st = give(args, option, "yes", err);
+      st = set_given(args, option, "yes", err);
       continue;
     }
     const char *value = letter + 1;
     const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
     if (is_set) value++;
     if (!*value && !is_set) st = take_value(at, option, args->verb, &value, err);
-    return st ? st : give(args, option, value, err);
+    return st ? st : set_given(args, option, value, err);
   }
   return st;
 }
@@ -478,7 +478,7 @@ lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
   const char *names[VERB_COUNT];
   if (is_verb(word, verb)) return LAC_OK;
   for (int i = 0; i < VERB_COUNT; i++) names[i] = verb_table[i].name;
-  const char *nearest = laci_nearest_text(word, option_mark(word), names, VERB_COUNT);
+  const char *nearest = laci_nearest_text(word, option_prefix_length(word), names, VERB_COUNT);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb, did you mean %s?", word, nearest);
   }
@@ -501,7 +501,7 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
                      verb_table[later].name, verb_table[later].operands);
   }
   static const char *const switches[] = {"--version", "--help"};
-  const char *nearest = laci_nearest_text(word, option_mark(word), switches, 2);
+  const char *nearest = laci_nearest_text(word, option_prefix_length(word), switches, 2);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a verb is wanted, or did you mean %s?", word,
                      nearest);
@@ -518,7 +518,7 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
 static lac_status set_initial_values(arguments *args, lac_error *err) {
   for (int i = 0; i < n_options; i++) {
     if (!option_table[i].initial) continue;
-    lac_status st = store(args, &option_table[i], option_table[i].initial, err);
+    lac_status st = store_value(args, &option_table[i], option_table[i].initial, err);
     if (st) return st;
   }
   return LAC_OK;

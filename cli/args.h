@@ -109,7 +109,7 @@ void arguments_clear(arguments *args);
 LAC_MUST_CHECK lac_status verb_find(const char *word, verb_id *verb, lac_error *err);
 
 /** Do help, manual and completions show this option under this verb? */
-bool option_shown(const option_row *option, verb_id verb);
+bool option_is_shown(const option_row *option, verb_id verb);
 typedef void option_printer(FILE *out, const option_row *option, verb_id verb);
 /** Prints the options that the verb shows: the title of each group with the printf format `title`,
  * and each option by calling `print`. */
@@ -117,7 +117,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
 
 /** Returns the verb's option for a word "--name", "--name=value", "--no-name" or "-n"; NULL: the
  * verb has no such option. */
-const option_row *option_of_word(verb_id verb, const char *word);
+const option_row *option_find(verb_id verb, const char *word);
 bool option_takes_value(const option_row *option);
 
 /** Returns the option's help text under this verb, and in *value the placeholder for its value
@@ -130,6 +130,6 @@ const char *option_argument(const option_row *option, verb_id verb);
 const char *text_dashed(const char *name);
 /** Returns the length of the prefix of a typed word that is not part of the option's name: dashes,
  * and "no-". */
-size_t option_mark(const char *word);
+size_t option_prefix_length(const char *word);
 
 #endif

@@ -46,9 +46,9 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
                      args->runs, MOST_RUNS);
   }
   lac_status st = args->batch ? parse_batch(args->batch, &options->batch, err) : LAC_OK;
-  if (!st) st = input_pattern(args->pattern, &options->n, &options->m, err);
+  if (!st) st = input_parse_pattern(args->pattern, &options->n, &options->m, err);
   for (int at = 0; at < shapes->n && !st; at++) {
-    st = input_shape(shapes->items[at], arena, &made[at], err);
+    st = input_parse_shape(shapes->items[at], arena, &made[at], err);
   }
   options->shapes = made;
   options->n_shapes = shapes->n;
@@ -99,7 +99,7 @@ static void rate_cells(text_table *table, const lac_bench_result *r, const lac_b
   table_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
 }
 
-static void rest_row(text_table *table, const lac_bench_result *r) {
+static void dense_only_row(text_table *table, const lac_bench_result *r) {
   enum { BEFORE = 3 }; /* columns before the time */
   table_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
@@ -120,7 +120,7 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
     table_cell(&table, "%s", layer->kernel);
     rate_cells(&table, r, layer);
   }
-  if (r->dense_rest_seconds > 0) rest_row(&table, r);
+  if (r->dense_rest_seconds > 0) dense_only_row(&table, r);
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
   return st;
@@ -151,8 +151,9 @@ static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
 static void print_time(const lac_bench_result *r, const char *plan, const lac_bench_time *time,
                        const char *more) {
   double images = ratio((double)r->batch, time->median);
-  terminal_say(stdout, "%s: fastest %.3f ms, median %.3f ms, %.*f images a second%s", plan,
-               1e3 * time->min, 1e3 * time->median, images < 100 ? 2 : 0, images, more);
+  terminal_print_sentence(stdout, "%s: fastest %.3f ms, median %.3f ms, %.*f images a second%s",
+                          plan, 1e3 * time->min, 1e3 * time->median, images < 100 ? 2 : 0, images,
+                          more);
 }
 
 static void print_sparse(const lac_bench_result *r) {
@@ -162,10 +163,11 @@ static void print_sparse(const lac_bench_result *r) {
              ratio(r->dense.median, r->sparse.median), r->n_sparse, laci_plural(r->n_sparse));
     print_time(r, "sparse", &r->sparse, more);
   } else if (r->n_holding > 0) {
-    terminal_say(stdout, "sparse: %d layer%s %d:%d, and dense kernels run them all", r->n_holding,
-                 r->n_holding == 1 ? " holds" : "s hold", r->pattern_n, r->pattern_m);
+    terminal_print_sentence(stdout, "sparse: %d layer%s %d:%d, and dense kernels run them all",
+                            r->n_holding, r->n_holding == 1 ? " holds" : "s hold", r->pattern_n,
+                            r->pattern_m);
   } else {
-    terminal_say(stdout, "sparse: no layer holds %d:%d", r->pattern_n, r->pattern_m);
+    terminal_print_sentence(stdout, "sparse: no layer holds %d:%d", r->pattern_n, r->pattern_m);
   }
 }
 
@@ -176,16 +178,16 @@ static void print_plain(const lac_bench_result *r) {
     n_plain += r->layers[at].plain;
     if (r->layers[at].plain) seconds += r->layers[at].seconds;
   }
-  terminal_say(stdout, "plain: %d of %d step%s no fast form, %.1f%% of the time", n_plain,
-               r->n_layers, r->n_layers == 1 ? " has" : "s have",
-               PERCENT * ratio(seconds, r->step_seconds));
+  terminal_print_sentence(stdout, "plain: %d of %d step%s no fast form, %.1f%% of the time",
+                          n_plain, r->n_layers, r->n_layers == 1 ? " has" : "s have",
+                          PERCENT * ratio(seconds, r->step_seconds));
 }
 
 static void print_exact(const lac_bench_result *r) {
   if (r->n_exact == 0) return;
-  terminal_say(stdout, "exact: %d of %d node%s, %.1f%% of the time; %s", r->n_exact, r->n_nodes,
-               laci_plural(r->n_nodes), PERCENT * ratio(r->exact_seconds, r->step_seconds),
-               r->exact_reason);
+  terminal_print_sentence(stdout, "exact: %d of %d node%s, %.1f%% of the time; %s", r->n_exact,
+                          r->n_nodes, laci_plural(r->n_nodes),
+                          PERCENT * ratio(r->exact_seconds, r->step_seconds), r->exact_reason);
 }
 
 /* Prints which layers run in micro-batches: on a part of the batch at a time, so that its values
@@ -199,9 +201,9 @@ static void print_micro_batches(const lac_bench_result *r) {
       if (strcmp(r->layers[end].op, "reorder") != 0) last = r->layers[end].name;
     }
     if (micro_batches < 2) continue;
-    terminal_say(stdout,
-                 "micro-batches: all up to %s run %" PRId64 " times, for %" PRId64 " image%s each",
-                 last, micro_batches, images, laci_plural(images));
+    terminal_print_sentence(
+        stdout, "micro-batches: all up to %s run %" PRId64 " times, for %" PRId64 " image%s each",
+        last, micro_batches, images, laci_plural(images));
   }
 }
 
@@ -213,11 +215,12 @@ static void print_plan(const lac_bench_result *r) {
     snprintf(memory, sizeof memory, " (the dense plan: %.1f and %.1f)",
              1e-6 * (double)r->dense_weight_bytes, 1e-6 * (double)r->dense_arena_bytes);
   }
-  terminal_say(stdout, "first answer: %.1f ms, of which %.1f to load, %.1f to plan%s, %.1f to run",
-               1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
-               1e3 * r->plan_seconds, seconds, 1e3 * r->first_seconds);
-  terminal_say(stdout, "memory: %.1f MB weights, %.1f MB arena%s", 1e-6 * (double)r->weight_bytes,
-               1e-6 * (double)r->arena_bytes, memory);
+  terminal_print_sentence(
+      stdout, "first answer: %.1f ms, of which %.1f to load, %.1f to plan%s, %.1f to run",
+      1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
+      1e3 * r->plan_seconds, seconds, 1e3 * r->first_seconds);
+  terminal_print_sentence(stdout, "memory: %.1f MB weights, %.1f MB arena%s",
+                          1e-6 * (double)r->weight_bytes, 1e-6 * (double)r->arena_bytes, memory);
 }
 
 static void print_summary(const lac_bench_result *r) {
@@ -225,14 +228,15 @@ static void print_summary(const lac_bench_result *r) {
   snprintf(batch, sizeof batch, "batch %" PRId64, r->batch);
   if (r->fixed_batch > 0)
     snprintf(fixed, sizeof fixed, " (the file's is %" PRId64 ")", r->fixed_batch);
-  terminal_say(stdout, "%s%s, %s, %d thread%s, %d run%s", batch, fixed, lac_dtype_name(r->dtype),
-               r->threads, laci_plural(r->threads), r->runs, laci_plural(r->runs));
+  terminal_print_sentence(stdout, "%s%s, %s, %d thread%s, %d run%s", batch, fixed,
+                          lac_dtype_name(r->dtype), r->threads, laci_plural(r->threads), r->runs,
+                          laci_plural(r->runs));
   print_time(r, "dense", &r->dense, "");
   print_sparse(r);
   print_plain(r);
   print_exact(r);
   print_micro_batches(r);
-  terminal_say(
+  terminal_print_sentence(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
       1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,
       1e-9 * r->read_bytes);
@@ -289,7 +293,7 @@ static void warn_of_unknown(const arguments *args, const lac_bench_result *r) {
 
 /* ---- --measure-costs: a table of costs, without a network ---- */
 
-static lac_status check_alone(const arguments *args, lac_error *err) {
+static lac_status check_no_other_options(const arguments *args, lac_error *err) {
   const char *path = args->measure_costs;
   if (args->operand) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -308,7 +312,7 @@ static lac_status check_alone(const arguments *args, lac_error *err) {
 static exit_code measure_costs(const arguments *args, lac_error *err) {
   outputs plan = {0};
   char *text = NULL;
-  lac_status st = check_alone(args, err);
+  lac_status st = check_no_other_options(args, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) {
     log_line(
@@ -342,7 +346,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   lac_status st = read_options(args, &arena, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   double begin = laci_clock_seconds();
-  if (!st) st = input_model(args, args->operand, &model, err);
+  if (!st) st = input_load_model(args, args->operand, &model, err);
   options.load_seconds = laci_clock_seconds() - begin;
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);

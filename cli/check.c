@@ -15,7 +15,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
                                const lac_report *report, lac_error *err) {
   lac_status st = layers_print_sparsity(report, stdout, err);
   for (int i = 0; !st && args->show && i < report->n_layers; i++) {
-    st = mask_draw(model, report, &report->layers[i], args->show, stdout, err);
+    st = mask_print(model, report, &report->layers[i], args->show, stdout, err);
   }
   if (st) return st;
   layers_print_folded(args, report, stdout);
@@ -65,9 +65,9 @@ static exit_code judge_folded(const arguments *args, lac_model *model, const lac
 
 /* Returns the result of the check: EXIT_DONE if every eligible layer holds the pattern, and every
  * target runs every pruned layer as sparse. Changes the model by folding weights. */
-static exit_code judge(const arguments *args, lac_model *model, const lac_options *options,
-                       const lac_report *report, lac_error *err) {
-  if (!targets_take_all(args->operand, report, err)) return EXIT_FAILED;
+static exit_code judge_report(const arguments *args, lac_model *model, const lac_options *options,
+                              const lac_report *report, lac_error *err) {
+  if (!targets_accept_all(args->operand, report, err)) return EXIT_FAILED;
   if (args->fold && any_dense_is_storable(report)) return judge_folded(args, model, options, err);
   return judge_pattern(args, report, err);
 }
@@ -78,12 +78,12 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   lac_options options;
   outputs plan = {0};
   exit_code code = EXIT_DONE;
-  lac_status st = input_options(args, &options, err);
+  lac_status st = input_read_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
+  if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st && args->against) {
-    st = input_model(args, args->against, &original, err);
+    st = input_load_model(args, args->against, &original, err);
     if (!st) st = outputs_guard(&plan, original, args->against, err);
     if (!st && args->fold) st = lac_model_fold_like(original, model, args->max_memory, err);
   }
@@ -96,7 +96,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
-  if (!st) code = judge(args, model, &options, report, err);
+  if (!st) code = judge_report(args, model, &options, report, err);
   lac_report_destroy(report);
   lac_model_destroy(original);
   lac_model_destroy(model);

@@ -74,7 +74,7 @@ static void print_bash(FILE *out) {
     if (verb == VERB_help) continue;
     fprintf(out, "    %s) options=\"", verb_table[verb].name);
     for (int i = 0; i < n_options; i++) {
-      if (option_shown(&option_table[i], verb)) print_forms(out, &option_table[i]);
+      if (option_is_shown(&option_table[i], verb)) print_forms(out, &option_table[i]);
     }
     fprintf(out, "\" ;;\n");
   }
@@ -135,7 +135,7 @@ static void print_zsh(FILE *out) {
     if (verb == VERB_help) continue;
     fprintf(out, "    %s)\n      _arguments", verb_table[verb].name);
     for (int i = 0; i < n_options; i++) {
-      if (option_shown(&option_table[i], verb)) print_zsh_option(out, &option_table[i], verb);
+      if (option_is_shown(&option_table[i], verb)) print_zsh_option(out, &option_table[i], verb);
     }
     if (verb_table[verb].most) fprintf(out, " \\\n        '1:file:_files'");
     fprintf(out, " ;;\n");
@@ -153,7 +153,7 @@ static void print_fish(FILE *out) {
             verb_table[verb].name);
     for (int i = 0; i < n_options; i++) {
       const option_row *option = &option_table[i];
-      if (!option_shown(option, verb)) continue;
+      if (!option_is_shown(option, verb)) continue;
       for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
         fprintf(out, "complete -c lacuna -n '__fish_seen_subcommand_from %s' -l %s%s",
                 verb_table[verb].name, form ? "no-" : "", text_dashed(option->name));

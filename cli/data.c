@@ -40,8 +40,9 @@ static void print_part(const char *name, const lac_imagenet_part *part) {
   if (part->broken) {
     (void)snprintf(broken, sizeof broken, ", %" PRId64 " broken left out", part->broken);
   }
-  terminal_say(stdout, "%s: %" PRId64 " image%s in %d shard%s%s", name, part->images,
-               laci_plural(part->images), part->shards, laci_plural(part->shards), broken);
+  terminal_print_sentence(stdout, "%s: %" PRId64 " image%s in %d shard%s%s", name, part->images,
+                          laci_plural(part->images), part->shards, laci_plural(part->shards),
+                          broken);
 }
 
 exit_code verb_data(const arguments *args, lac_error *err) {
@@ -53,7 +54,7 @@ exit_code verb_data(const arguments *args, lac_error *err) {
   print_part("train", &result.train);
   print_part("validation", &result.validation);
   if (result.train.broken + result.validation.broken > 0) {
-    terminal_say(stdout, "%s/broken.txt: which were left out, and why", args->output);
+    terminal_print_sentence(stdout, "%s/broken.txt: which were left out, and why", args->output);
   }
   return EXIT_DONE;
 }

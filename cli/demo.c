@@ -96,7 +96,7 @@ static lac_train_options training_options(const demo *d, const char *folder) {
 }
 
 /* Moves the curves that a training drew in its folder to the output `name`. */
-static lac_status keep_curves(const demo *d, const char *folder, const char *name, lac_error *err) {
+static lac_status save_curves(const demo *d, const char *folder, const char *name, lac_error *err) {
   char from[PATH_MAX], to[PATH_MAX];
   int n = snprintf(from, sizeof from, "%s/curves.svg", folder);
   if (n < 0 || (size_t)n >= sizeof from)
@@ -132,7 +132,7 @@ static lac_status train(demo *d, lac_error *err) {
   if (!st) st = lac_train(model, d->out.work, NULL, &o, &result, err);
   if (!st) st = evaluate(d, model, &d->dense, err);
   if (!st) st = save(d, model, DENSE, err);
-  if (!st) st = keep_curves(d, folder, CURVES, err);
+  if (!st) st = save_curves(d, folder, CURVES, err);
   lac_model_destroy(model);
   return st;
 }
@@ -155,7 +155,7 @@ static void on_event(const lac_train_event *event, void *context) {
 }
 
 /* Fine-tunes the pruned network, in which zeros stay zero. */
-static lac_status tune(const demo *d, attempt *a, const char *name, lac_error *err) {
+static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_error *err) {
   char folder[PATH_MAX];
   lac_mask *mask = NULL;
   lac_train_result result;
@@ -215,7 +215,7 @@ static lac_status prune_by_magnitude(demo *d, lac_error *err) {
         "  top-1 %.2f%%, with its statistics estimated again %.2f%%; now trained on, its zeros "
         "held",
         d->magnitude.pruned.top1, d->again.top1);
-  return st ? st : tune(d, &d->magnitude, "magnitude", err);
+  return st ? st : fine_tune(d, &d->magnitude, "magnitude", err);
 }
 
 /* Prunes with masks and weights fitted to samples, once per seed on different samples. */
@@ -238,11 +238,11 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
     else attempt_clear(&permuted);
   }
   if (!st) log_line("  top-1 %.2f%%; now trained on, its zeros held", d->calibrated.pruned.top1);
-  return st ? st : tune(d, &d->calibrated, "calibrated", err);
+  return st ? st : fine_tune(d, &d->calibrated, "calibrated", err);
 }
 
 /* Computes the confidence interval of top-1, in percent, for images like those of the test part. */
-static void interval_of(const lac_eval_result *r, double ends[2]) {
+static void confidence_interval(const lac_eval_result *r, double ends[2]) {
   int64_t right = (int64_t)llround(r->top1 * (double)r->images / 100);
   ends[0] = 100 * laci_binomial_lower(right, r->images, DOUBT);
   ends[1] = 100 * laci_binomial_upper(right, r->images, DOUBT);
@@ -253,7 +253,7 @@ static void interval_of(const lac_eval_result *r, double ends[2]) {
 static lac_status draw_recovery(const demo *d, lac_error *err) {
   char path[PATH_MAX], data[160];
   double ends[2];
-  interval_of(&d->dense, ends);
+  confidence_interval(&d->dense, ends);
   (void)snprintf(
       data, sizeof data,
       "top-1 of 360 digits that were not learned; 95 %% interval of the dense network's: "
@@ -272,7 +272,7 @@ static lac_status draw_recovery(const demo *d, lac_error *err) {
   return st ? st : lac_recovery_plot(&recovery, path, false, err);
 }
 
-static lac_status walk(demo *d, lac_error *err) {
+static lac_status run_steps(demo *d, lac_error *err) {
   char drawing[PATH_MAX];
   lac_status st = output_folder_path(&d->out, DRAWING, drawing, err);
   if (!st) st = write_images(d, err);
@@ -323,7 +323,7 @@ static lac_status print_check(const demo *d, lac_error *err) {
 
 static void print_row(const char *name, const lac_eval_result *r) {
   double ends[2];
-  interval_of(r, ends);
+  confidence_interval(r, ends);
   printf("%-42s%6.2f%%  %6.2f-%.2f%%  %7.4f\n", name, r->top1, ends[0], ends[1], r->loss);
 }
 
@@ -338,7 +338,7 @@ static void loss_range(const lac_eval_result of[SEEDS], double *least, double *m
 /* Prints top-1 of the first seed, and the range of the loss over all seeds. */
 static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
   double ends[2], least, most;
-  interval_of(&of[0], ends);
+  confidence_interval(&of[0], ends);
   loss_range(of, &least, &most);
   printf("%-42s%6.2f%%  %6.2f-%.2f%%  %7.4f (%.4f-%.4f)\n", name, of[0].top1, ends[0], ends[1],
          of[0].loss, least, most);
@@ -347,8 +347,8 @@ static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
 /* Is the confidence interval of a's top-1 completely below that of b? */
 static bool is_below(const lac_eval_result *a, const lac_eval_result *b) {
   double of_a[2], of_b[2];
-  interval_of(a, of_a);
-  interval_of(b, of_b);
+  confidence_interval(a, of_a);
+  confidence_interval(b, of_b);
   return of_a[1] < of_b[0];
 }
 
@@ -413,7 +413,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   d.pruning.seed = args->seed;
   lac_status st = output_folder_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
                                      (int)(sizeof files / sizeof files[0]), args->force, err);
-  if (!st) st = walk(&d, err);
+  if (!st) st = run_steps(&d, err);
   if (!st) st = finish(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) log_line("%.1f s", laci_clock_seconds() - begin);

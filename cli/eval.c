@@ -24,8 +24,8 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   if (!st) st = input_check_number("crop", args->crop, 0, MOST_PIXELS, err);
   if (!st) st = input_check_number("batch-size", batch_size, 1, 65536, err);
   if (!st) st = input_check_number("limit", args->limit, 0, INT64_MAX, err);
-  if (!st && args->mean) st = input_colour("mean", args->mean, options->mean, err);
-  if (!st && args->std) st = input_colour("std", args->std, options->std, err);
+  if (!st && args->mean) st = input_parse_colour("mean", args->mean, options->mean, err);
+  if (!st && args->std) st = input_parse_colour("std", args->std, options->std, err);
   options->engine = args->engine;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
@@ -65,9 +65,9 @@ static lac_status report(outputs *plan, const lac_model *model, const lac_eval_r
   if (!st && text) st = outputs_write_json(plan, text, err);
   lac_text_free(text);
   if (!st && !plan->uses_stdout) {
-    terminal_say(stdout, "%" PRId64 " image%s: top-1 %.2f%%, top-5 %.2f%%, loss %.4f",
-                 result->images, laci_plural(result->images), result->top1, result->top5,
-                 result->loss);
+    terminal_print_sentence(stdout, "%" PRId64 " image%s: top-1 %.2f%%, top-5 %.2f%%, loss %.4f",
+                            result->images, laci_plural(result->images), result->top1, result->top5,
+                            result->loss);
   }
   return st;
 }
@@ -80,7 +80,7 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
   lac_status st = read_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
+  if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) {
     outputs_begin(&plan);

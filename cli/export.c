@@ -12,7 +12,7 @@
 #include "base/plural.h"
 #include "table.h"
 
-bool export_is_read(const arguments *args) {
+bool export_reads_model(const arguments *args) {
   return args->verb == VERB_train && args->sparse && args->export_dir;
 }
 
@@ -24,11 +24,11 @@ static lac_status path_in(const char *dir, const char *inside, char path[PATH_MA
   return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", dir);
 }
 
-lac_status export_target(const arguments *args, char path[PATH_MAX], lac_error *err) {
-  return path_in(args->export_dir, export_is_read(args) ? "sparse/" : "", path, err);
+lac_status export_target_path(const arguments *args, char path[PATH_MAX], lac_error *err) {
+  return path_in(args->export_dir, export_reads_model(args) ? "sparse/" : "", path, err);
 }
 
-lac_status export_source(const arguments *args, char path[PATH_MAX], lac_error *err) {
+lac_status export_source_path(const arguments *args, char path[PATH_MAX], lac_error *err) {
   lac_status st = path_in(args->export_dir, "", path, err);
   if (st || access(path, F_OK) == 0) return st;
   return laci_fail(err, LAC_NOT_FOUND,

@@ -12,16 +12,18 @@
 #include "lacuna/report.h"
 
 /** Does this command read DIR/model.onnx, that is, is it `train` with --sparse and --export-dir? */
-bool export_is_read(const arguments *args);
+bool export_reads_model(const arguments *args);
 
 /** Fills path with the name of the network to read, DIR/model.onnx. Fails LAC_NOT_FOUND if the file
  * does not exist, LAC_IO if the name is too long. */
-LAC_MUST_CHECK lac_status export_source(const arguments *args, char path[PATH_MAX], lac_error *err);
+LAC_MUST_CHECK lac_status export_source_path(const arguments *args, char path[PATH_MAX],
+                                             lac_error *err);
 
 /** Fills path with the name of the file that --export-dir writes: DIR/model.onnx, or
  * DIR/sparse/model.onnx if the command reads DIR/model.onnx. Fails LAC_IO if the name is too long.
  */
-LAC_MUST_CHECK lac_status export_target(const arguments *args, char path[PATH_MAX], lac_error *err);
+LAC_MUST_CHECK lac_status export_target_path(const arguments *args, char path[PATH_MAX],
+                                             lac_error *err);
 
 /** Loads the network at path and compares names, types and shapes of its stored tensors with those
  * of `fresh`, a fresh network of the architecture `arch`. Fails LAC_BAD_SHAPE if they differ. */

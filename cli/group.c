@@ -14,7 +14,7 @@
 enum { HEAD_START_S = 2 };
 
 /* Do all processes run this verb together? The other verbs are short, or measure this machine. */
-static bool is_shared(const arguments *args) {
+static bool is_run_by_all(const arguments *args) {
   switch (args->verb) {
     case VERB_prune: return !args->help;
     case VERB_permute: return !args->help && !args->apply && !args->invert;
@@ -25,15 +25,15 @@ static bool is_shared(const arguments *args) {
 }
 
 bool group_is_idle(const arguments *args) {
-  return !is_shared(args) && lac_process_group_launched_rank() > 0;
+  return !is_run_by_all(args) && lac_process_group_launched_rank() > 0;
 }
 
-bool group_speaks(const arguments *args) { return lac_process_group_rank(args->group) == 0; }
+bool group_is_first(const arguments *args) { return lac_process_group_rank(args->group) == 0; }
 
 int group_size(const arguments *args) { return lac_process_group_size(args->group); }
 
 /* Redirects this process's standard output to /dev/null, since process 0 prints the same. */
-static lac_status hush(lac_error *err) {
+static lac_status silence_stdout(lac_error *err) {
   int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   bool done = nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0;
   if (nowhere >= 0) (void)close(nowhere);
@@ -43,14 +43,14 @@ static lac_status hush(lac_error *err) {
 lac_status group_open(arguments *args, lac_status st, lac_error *err) {
   lac_process_group_options options = lac_process_group_options_default();
   lac_error other = {0};
-  if (!is_shared(args)) return st;
+  if (!is_run_by_all(args)) return st;
   if (!st && !(args->timeout > 0))
     st =
         laci_fail(err, LAC_BAD_ARGUMENT, "--timeout %g: wanted more than 0 seconds", args->timeout);
   if (!st) options.timeout_seconds = args->timeout;
   lac_status opened = lac_process_group_open(&options, &args->group, st ? &other : err);
   if (opened) return st ? st : opened;
-  if (!st && !group_speaks(args)) st = hush(err);
+  if (!st && !group_is_first(args)) st = silence_stdout(err);
   return group_agree(args, st, err);
 }
 
@@ -68,8 +68,8 @@ lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err
   return st ? st : set;
 }
 
-bool group_says(const arguments *args, lac_error *err) {
-  int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
+bool group_prints_failure(const arguments *args, lac_error *err) {
+  int rank = is_run_by_all(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
   /* a failure to join usually happens in all processes */

@@ -15,7 +15,7 @@ bool group_is_idle(const arguments *args);
 LAC_MUST_CHECK lac_status group_open(arguments *args, lac_status st, lac_error *err);
 
 /** Is this process 0, the one that prints, logs and writes files? */
-bool group_speaks(const arguments *args);
+bool group_is_first(const arguments *args);
 
 /** Returns the number of processes; 1: this process works alone. */
 int group_size(const arguments *args);
@@ -34,7 +34,7 @@ LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st,
  * process whose failure the others do not know prints it; "process N" is then put before the text.
  * If a process was lost, or the group could not be joined, other processes wait first, so that
  * process 0 can report it and end them. */
-bool group_says(const arguments *args, lac_error *err);
+bool group_prints_failure(const arguments *args, lac_error *err);
 
 /** Leaves the group, as the last step, after all messages were printed. May end the process instead
  * of returning. */

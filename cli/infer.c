@@ -51,7 +51,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
     st = parse_input(r, inputs->items[at], &r->inputs[at], err);
   }
   for (int at = 0; at < shapes->n && !st; at++) {
-    st = input_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
+    st = input_parse_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
   }
   r->options = lac_infer_options_default();
   r->options.engine = args->engine;
@@ -125,7 +125,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   request r = {0};
   outputs plan = {0}; /* the library names the files */
   lac_status st = parse_request(args, &r, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
+  if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) {
     outputs_begin(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);

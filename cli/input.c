@@ -36,7 +36,7 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
  * since launchers connect standard input to process 0 only. */
 static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size_t *size_bytes,
                                     lac_error *err) {
-  bool reads = group_speaks(args);
+  bool reads = group_is_first(args);
   *bytes = NULL;
   lac_status st = reads ? read_stdin(bytes, size_bytes, err) : LAC_OK;
   if (!args->group) return st;
@@ -77,7 +77,8 @@ static lac_status read_model(const arguments *args, const char *path, lac_model 
   return st;
 }
 
-lac_status input_model(const arguments *args, const char *path, lac_model **model, lac_error *err) {
+lac_status input_load_model(const arguments *args, const char *path, lac_model **model,
+                            lac_error *err) {
   lac_status st = read_model(args, path, model, err);
   if (!st) st = fold(args, *model, err);
   if (!st) return LAC_OK;
@@ -86,8 +87,8 @@ lac_status input_model(const arguments *args, const char *path, lac_model **mode
   return st;
 }
 
-lac_status input_shape(const char *text, laci_arena *arena, lac_engine_shape *shape,
-                       lac_error *err) {
+lac_status input_parse_shape(const char *text, laci_arena *arena, lac_engine_shape *shape,
+                             lac_error *err) {
   const char *equals = strrchr(text, '=');
   bool good = equals && equals != text && equals[1];
   for (const char *at = good ? equals + 1 : ""; good && *at;) {
@@ -109,7 +110,7 @@ lac_status input_shape(const char *text, laci_arena *arena, lac_engine_shape *sh
   return shape->name ? LAC_OK : laci_fail_memory(err, "the command line");
 }
 
-lac_status input_pattern(const char *text, int *n, int *m, lac_error *err) {
+lac_status input_parse_pattern(const char *text, int *n, int *m, lac_error *err) {
   int used = 0;
   if (strspn(text, "0123456789:") != strlen(text) || sscanf(text, "%2d:%2d%n", n, m, &used) != 2 ||
       text[used] || *n < 1 || *n >= *m || *m > 64) {
@@ -129,7 +130,8 @@ static bool needs_inputs(const char *score) {
 static lac_status read_rule(const arguments *args, lac_options *options, lac_error *err) {
   const char *text = args->pattern, *colon = strchr(text, ':');
   int used = 0;
-  if (!colon || !strchr(colon + 1, ':')) return input_pattern(text, &options->n, &options->m, err);
+  if (!colon || !strchr(colon + 1, ':'))
+    return input_parse_pattern(text, &options->n, &options->m, err);
   bool good = strspn(text, "0123456789:") == strlen(text) &&
               sscanf(text, "%4d:%2d:%2d%n", &options->v, &options->n, &options->m, &used) == 3 &&
               !text[used] && options->v >= 1 && options->v <= 4096 && options->n >= 1 &&
@@ -150,7 +152,7 @@ static lac_status read_rule(const arguments *args, lac_options *options, lac_err
   return LAC_OK;
 }
 
-lac_status input_options(const arguments *args, lac_options *options, lac_error *err) {
+lac_status input_read_options(const arguments *args, lac_options *options, lac_error *err) {
   *options = lac_options_default();
   options->permute = args->permute;
   options->padding = args->padding;
@@ -184,7 +186,7 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   return read_rule(args, options, err);
 }
 
-lac_status input_colour(const char *name, const char *text, float colour[3], lac_error *err) {
+lac_status input_parse_colour(const char *name, const char *text, float colour[3], lac_error *err) {
   const char *at = text;
   for (int c = 0; c < 3; c++) {
     char *end;

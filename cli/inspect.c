@@ -63,11 +63,12 @@ static lac_status print_result(const arguments *args, const lac_report *report, 
   const lac_summary *summary = &report->summary;
   fputc('\n', stdout);
   layers_print_folded(args, report, stdout);
-  terminal_say(stdout,
-               "%d layer%s (Conv or Dense), %d eligible for %s, %d of these in %d group%s that "
-               "can be searched",
-               summary->layers, laci_plural(summary->layers), summary->eligible, report->pattern,
-               summary->permuted, summary->groups, laci_plural(summary->groups));
+  terminal_print_sentence(
+      stdout,
+      "%d layer%s (Conv or Dense), %d eligible for %s, %d of these in %d group%s that "
+      "can be searched",
+      summary->layers, laci_plural(summary->layers), summary->eligible, report->pattern,
+      summary->permuted, summary->groups, laci_plural(summary->groups));
   return st;
 }
 

@@ -101,9 +101,9 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
 }
 
 void layers_print_pruned(const lac_report *report, FILE *out) {
-  terminal_say(out, "%d/%d layer%s (Conv or Dense) %s pruned", report->summary.pruned,
-               report->summary.layers, laci_plural(report->summary.layers),
-               report->summary.layers == 1 ? "is" : "are");
+  terminal_print_sentence(out, "%d/%d layer%s (Conv or Dense) %s pruned", report->summary.pruned,
+                          report->summary.layers, laci_plural(report->summary.layers),
+                          report->summary.layers == 1 ? "is" : "are");
 }
 
 void layers_print_permuted(const lac_report *report, FILE *out) {
@@ -111,18 +111,18 @@ void layers_print_permuted(const lac_report *report, FILE *out) {
   char rest[48] = "";
   if (summary->permuted > summary->reordered)
     (void)snprintf(rest, sizeof rest, ", %d may be", summary->permuted);
-  terminal_say(out, "%d/%d layer%s permuted%s", summary->reordered, summary->eligible,
-               summary->eligible == 1 ? " is" : "s are", rest);
+  terminal_print_sentence(out, "%d/%d layer%s permuted%s", summary->reordered, summary->eligible,
+                          summary->eligible == 1 ? " is" : "s are", rest);
 }
 
 void layers_print_permutable(const lac_report *report, FILE *out) {
-  terminal_say(out, "%d/%d layer%s may be permuted (--against ORIGINAL shows which were)",
-               report->summary.permuted, report->summary.eligible,
-               report->summary.eligible == 1 ? "" : "s");
+  terminal_print_sentence(
+      out, "%d/%d layer%s may be permuted (--against ORIGINAL shows which were)",
+      report->summary.permuted, report->summary.eligible, report->summary.eligible == 1 ? "" : "s");
 }
 
 void layers_print_verification(const lac_summary *summary, FILE *out) {
-  if (summary->verification_text) terminal_say(out, "%s", summary->verification_text);
+  if (summary->verification_text) terminal_print_sentence(out, "%s", summary->verification_text);
 }
 
 static const char *score_text(const lac_calibration_result *c, char text[40]) {
@@ -133,14 +133,15 @@ static const char *score_text(const lac_calibration_result *c, char text[40]) {
 /* Prints the results of recalibration and refinement, which follow the fits of layers. */
 static void print_refinement(const lac_calibration_result *c, FILE *out) {
   if (c->error_recalibrated > 0)
-    terminal_say(out, "statistics of batch normalization again: outputs differ by %.3f%%, %s",
-                 100 * c->error_recalibrated,
-                 c->recalibrated ? "kept" : "more than before: left as they were");
+    terminal_print_sentence(out,
+                            "statistics of batch normalization again: outputs differ by %.3f%%, %s",
+                            100 * c->error_recalibrated,
+                            c->recalibrated ? "kept" : "more than before: left as they were");
   if (c->refine_steps > 0)
-    terminal_say(out, "refined by %" PRId64 " step%s: outputs differ by %.3f%%, %s",
-                 c->refine_steps, laci_plural(c->refine_steps), 100 * c->error_refined,
-                 c->refined ? "kept" : "more than before: left as they were");
-  if (c->refine_reason) terminal_say(out, "%s", c->refine_reason);
+    terminal_print_sentence(out, "refined by %" PRId64 " step%s: outputs differ by %.3f%%, %s",
+                            c->refine_steps, laci_plural(c->refine_steps), 100 * c->error_refined,
+                            c->refined ? "kept" : "more than before: left as they were");
+  if (c->refine_reason) terminal_print_sentence(out, "%s", c->refine_reason);
 }
 
 /* Prints the limit of the loss (max_drop), and the loss that was measured. */
@@ -150,12 +151,13 @@ static void print_drop(const lac_calibration_result *c, FILE *out) {
   const char *what = is_top1                                   ? "top-1 falls by"
                      : strcmp(c->drop_measure, "answers") == 0 ? "answers that change:"
                                                                : "outputs differ by";
-  terminal_say(out,
-               "%s %.3g%s on %" PRId64
-               " further sample%s: at most %.3g with %g %% confidence, of "
-               "%g allowed",
-               what, c->drop, is_top1 ? " points" : "%", c->drop_samples,
-               laci_plural(c->drop_samples), c->drop_most, 100 * c->drop_confidence, c->drop_limit);
+  terminal_print_sentence(out,
+                          "%s %.3g%s on %" PRId64
+                          " further sample%s: at most %.3g with %g %% confidence, of "
+                          "%g allowed",
+                          what, c->drop, is_top1 ? " points" : "%", c->drop_samples,
+                          laci_plural(c->drop_samples), c->drop_most, 100 * c->drop_confidence,
+                          c->drop_limit);
 }
 
 typedef struct agreement {
@@ -186,16 +188,17 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   char text[64], agree[128];
   if (!c) return;
   if (c->kept_dense > 0)
-    terminal_say(out, "%d layer%s left dense", c->kept_dense, c->kept_dense == 1 ? " is" : "s are");
+    terminal_print_sentence(out, "%d layer%s left dense", c->kept_dense,
+                            c->kept_dense == 1 ? " is" : "s are");
   if (c->outputs_reason) {
-    terminal_say(out, "calibrated (%s); outputs were not compared: %s", score_text(c, text),
-                 c->outputs_reason);
+    terminal_print_sentence(out, "calibrated (%s); outputs were not compared: %s",
+                            score_text(c, text), c->outputs_reason);
     return;
   }
   agreement_text(&(agreement){c->answers, c->held_back, c->agreement, c->agreement_least}, agree);
   if (c->error_fitted > 0) {
-    terminal_say(out, "calibrated (%s): outputs differ by %.3f%%", score_text(c, text),
-                 100 * c->error_fitted);
+    terminal_print_sentence(out, "calibrated (%s): outputs differ by %.3f%%", score_text(c, text),
+                            100 * c->error_fitted);
     print_refinement(c, out);
     (void)snprintf(text, sizeof text, "as written");
   } else {
@@ -203,11 +206,12 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
     (void)snprintf(text, sizeof text, "calibrated (%s)", score_text(c, score));
   }
   const int64_t n = c->held_back > 0 ? c->held_back : c->samples;
-  terminal_say(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
-               100 * c->outputs_error, agree, n, laci_plural(n),
-               c->held_back > 0 ? "held back" : "(those of the fit)");
+  terminal_print_sentence(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
+                          100 * c->outputs_error, agree, n, laci_plural(n),
+                          c->held_back > 0 ? "held back" : "(those of the fit)");
   if (c->labelled > 0)
-    terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
+    terminal_print_sentence(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned,
+                            c->top1_dense);
   print_drop(c, out);
 }
 
@@ -217,28 +221,32 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   if (!q) return;
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
   agreement_text(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
-  terminal_say(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s", q->format,
-               q->activations, q->range, q->n_quantized, q->n_layers, laci_plural(q->n_layers),
-               q->n_values, laci_plural(q->n_values));
+  terminal_print_sentence(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s",
+                          q->format, q->activations, q->range, q->n_quantized, q->n_layers,
+                          laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values));
   if (q->outputs_reason)
-    terminal_say(out, "outputs in integers were not compared: %s", q->outputs_reason);
+    terminal_print_sentence(out, "outputs in integers were not compared: %s", q->outputs_reason);
   else
-    terminal_say(out,
-                 "outputs in integers differ from those in floats by %.3f%%%s, on %" PRId64
-                 " sample%s %s",
-                 100 * q->outputs_error, agree, n, laci_plural(n),
-                 q->held_back > 0 ? "held back" : "(those of the ranges)");
+    terminal_print_sentence(
+        out,
+        "outputs in integers differ from those in floats by %.3f%%%s, on %" PRId64 " sample%s %s",
+        100 * q->outputs_error, agree, n, laci_plural(n),
+        q->held_back > 0 ? "held back" : "(those of the ranges)");
   if (q->labelled > 0)
-    terminal_say(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers, q->top1_floats);
+    terminal_print_sentence(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers,
+                            q->top1_floats);
   for (int l = 0; l < q->n_layers; l++) {
     if (q->layers[l].reason)
-      terminal_say(out, "%s stays in floats: %s", q->layers[l].name, q->layers[l].reason);
+      terminal_print_sentence(out, "%s stays in floats: %s", q->layers[l].name,
+                              q->layers[l].reason);
   }
 }
 
 /* Would prune fold this weight into a stored tensor, and prune it? False if it is pruned already,
  * or has values that prune refuses. */
-static bool is_promised(const lac_layer *layer) { return layer->measured && !layer->pruned; }
+static bool is_prunable_if_folded(const lac_layer *layer) {
+  return layer->measured && !layer->pruned;
+}
 
 /* Prints which option would fold the weights that are still computed. If none would, the layers'
  * reasons explain why. */
@@ -246,21 +254,23 @@ static void print_storable(const arguments *args, const lac_report *report, FILE
   const bool left = args->given.fold && !args->fold, checks = args->verb == VERB_check;
   int n = 0;
   for (int i = 0; i < report->n_layers; i++)
-    n += report->layers[i].storable && (!checks || is_promised(&report->layers[i]));
+    n += report->layers[i].storable && (!checks || is_prunable_if_folded(&report->layers[i]));
   if (n == 0 || (args->given.fold && args->fold)) return;
-  terminal_say(out, "%d layer%s a computed weight, which %s", n, n == 1 ? " has" : "s have",
-               checks ? "prune --fold stores as one tensor, and prunes"
-               : left ? "--no-fold leaves as it is"
-                      : "--fold stores as one tensor");
+  terminal_print_sentence(out, "%d layer%s a computed weight, which %s", n,
+                          n == 1 ? " has" : "s have",
+                          checks ? "prune --fold stores as one tensor, and prunes"
+                          : left ? "--no-fold leaves as it is"
+                                 : "--fold stores as one tensor");
 }
 
 void layers_print_folded(const arguments *args, const lac_report *report, FILE *out) {
   const int n = report->summary.folded;
   if (n > 0)
-    terminal_say(out, "folded: %d weight%s computed from constants, %s (--no-fold leaves %s)", n,
-                 n == 1 ? " is" : "s are",
-                 n == 1 ? "and becomes one stored tensor" : "and each becomes one stored tensor",
-                 n == 1 ? "it" : "them");
+    terminal_print_sentence(
+        out, "folded: %d weight%s computed from constants, %s (--no-fold leaves %s)", n,
+        n == 1 ? " is" : "s are",
+        n == 1 ? "and becomes one stored tensor" : "and each becomes one stored tensor",
+        n == 1 ? "it" : "them");
   print_storable(args, report, out);
 }
 
@@ -285,12 +295,12 @@ void layers_print_figures(const lac_report *report, FILE *out) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
   if (total > 0 && report->calibration) { /* with calibration masks are not chosen by magnitude */
-    terminal_say(out,
-                 "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %s",
-                 report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
-                 100 * summary->kept_after / total, report->calibration->score, groups);
+    terminal_print_sentence(
+        out, "%s%s%s keeps %.3f%% of the weight magnitude, which masks by %s do not go by; %s",
+        report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
+        100 * summary->kept_after / total, report->calibration->score, groups);
   } else if (total > 0) {
-    terminal_say(
+    terminal_print_sentence(
         out, "%s%s%s keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %s",
         report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
         100 * summary->kept_after / total, 100 * summary->kept_before / total, groups);

@@ -29,7 +29,7 @@ enum { N_ROWS = sizeof rows / sizeof rows[0], LONGEST = 64 };
 
 /* ---- Finding ---- */
 
-static bool same(const char *a, const char *b, size_t n) {
+static bool is_same_option(const char *a, const char *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
     char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
     if (x != y) return false;
@@ -38,12 +38,12 @@ static bool same(const char *a, const char *b, size_t n) {
 }
 
 /* Returns the script's row that has this word of n bytes among its words; NULL: none. */
-static const row *find(const char *script, const char *word, size_t n) {
+static const row *find_row(const char *script, const char *word, size_t n) {
   for (int k = 0; k < N_ROWS; k++) {
     if (strcmp(rows[k].script, script) != 0) continue;
     for (const char *at = rows[k].words; *at;
          at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
-      if (strcspn(at, "|") == n && same(at, word, n)) return &rows[k];
+      if (strcspn(at, "|") == n && is_same_option(at, word, n)) return &rows[k];
     }
   }
   return NULL;
@@ -64,11 +64,11 @@ static const char *nearest(const like *l, const char *word) {
   }
   for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
     bool destroys = strcmp(option_table[k].name, "force") == 0; /* it should not be suggested */
-    if (!option_shown(&option_table[k], l->verb) || destroys) continue;
+    if (!option_is_shown(&option_table[k], l->verb) || destroys) continue;
     (void)snprintf(names[n++], LONGEST, "--%s", text_dashed(option_table[k].name));
   }
   for (int k = 0; k < n; k++) candidates[k] = names[k];
-  return laci_nearest_text(word, option_mark(word), candidates, n);
+  return laci_nearest_text(word, option_prefix_length(word), candidates, n);
 }
 
 /* ---- Walking ---- */
@@ -113,8 +113,8 @@ static lac_status use_row(like *l, const row *r, const char *typed, const char *
 }
 
 /* Copies an option of this command, with its value, to the result. */
-static lac_status use_ours(like *l, const option_row *option, char *word, cursor *at,
-                           lac_error *err) {
+static lac_status use_own_option(like *l, const option_row *option, char *word, cursor *at,
+                                 lac_error *err) {
   if (l->n_others + 2 > LIKE_MOST_WORDS)
     return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
   l->others[l->n_others++] = word;
@@ -133,20 +133,20 @@ static lac_status use_word(like *l, cursor *at, lac_error *err) {
   char *word = at->argv[at->next++];
   size_t n = strcspn(word, "=");
   if (!is_option(word)) return use_operand(l, word, err);
-  const row *r = find(l->script, word, n);
+  const row *r = find_row(l->script, word, n);
   if (r) {
     const char *typed;
     lac_status st = like_text(l, &typed, err, "%.*s", (int)n, word);
     return st ? st : use_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
-  r = word[1] != '-' ? find(l->script, word, 2) : NULL; /* -b256 */
+  r = word[1] != '-' ? find_row(l->script, word, 2) : NULL; /* -b256 */
   if (r && r->kind == VALUE) {
     const char *typed;
     lac_status st = like_text(l, &typed, err, "%.2s", word);
     return st ? st : use_row(l, r, typed, word + 2, at, err);
   }
-  const option_row *ours = option_of_word(l->verb, word);
-  if (ours) return use_ours(l, ours, word, at, err);
+  const option_row *ours = option_find(l->verb, word);
+  if (ours) return use_own_option(l, ours, word, at, err);
   const char *near = nearest(l, word);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%.*s: unknown option of --like %s%s%s%s", (int)n, word,
                    l->script, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
@@ -167,16 +167,16 @@ static const char *find_script(int argc, char **argv, int *first, int *n_words) 
   return NULL;
 }
 
-static void add(like *l, char *word) { l->argv[l->argc++] = word; }
+static void add_word(like *l, char *word) { l->argv[l->argc++] = word; }
 
 static lac_status add_item(like *l, const like_item *item, lac_error *err) {
   const char *made;
   lac_status st = like_text(l, &made, err, "--%s", item->name);
   if (st) return st;
-  add(l, l->texts[l->n_texts - 1]);
+  add_word(l, l->texts[l->n_texts - 1]);
   if (!item->value) return LAC_OK;
   st = like_text(l, &made, err, "%s", item->value);
-  if (!st) add(l, l->texts[l->n_texts - 1]);
+  if (!st) add_word(l, l->texts[l->n_texts - 1]);
   return st;
 }
 
@@ -187,9 +187,9 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
   enum { N_FIRST = sizeof order / sizeof order[0] };
   bool written[LIKE_MOST] = {false};
   lac_status st = LAC_OK;
-  add(l, argv[0]);
-  add(l, argv[1]);
-  for (int k = 0; k < l->n_operands; k++) add(l, l->operands[k]);
+  add_word(l, argv[0]);
+  add_word(l, argv[1]);
+  for (int k = 0; k < l->n_operands; k++) add_word(l, l->operands[k]);
   for (int pass = 0; pass <= N_FIRST; pass++) {
     for (int k = 0; k < l->n_items && !st; k++) {
       if (written[k] || l->items[k].name[0] == '*') continue;
@@ -198,7 +198,7 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
       st = add_item(l, &l->items[k], err);
     }
   }
-  for (int k = 0; k < l->n_others; k++) add(l, l->others[k]);
+  for (int k = 0; k < l->n_others; k++) add_word(l, l->others[k]);
   return st;
 }
 
@@ -208,7 +208,8 @@ static bool is_translated(int argc, char **argv, verb_id *verb) {
   return *verb == VERB_finetune || strcmp(argv[1], "train") == 0;
 }
 
-static lac_status walk(like *l, int argc, char **argv, int first, int n_words, lac_error *err) {
+static lac_status translate_words(like *l, int argc, char **argv, int first, int n_words,
+                                  lac_error *err) {
   cursor at = {.argc = argc, .next = 2, .argv = argv};
   lac_status st = LAC_OK;
   while (!st && at.next < argc) {
@@ -227,8 +228,8 @@ lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
   lac_status st = like_check_script(l->script, err);
   if (st) l->script = NULL;
   if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
-  if (!st) st = walk(l, argc, argv, first, n_words, err);
-  if (!st && !like_has(l, "help")) st = like_complete(l, err);
+  if (!st) st = translate_words(l, argc, argv, first, n_words, err);
+  if (!st && !like_has_own_option(l, "help")) st = like_complete(l, err);
   return st ? st : write_words(l, argv, err);
 }
 
@@ -286,7 +287,7 @@ static size_t write_quoted(const char *word, char *text, size_t capacity) {
 void like_log(const like *l) {
   char text[4096];
   size_t n = 0;
-  if (!l->script || like_has(l, "help")) return;
+  if (!l->script || like_has_own_option(l, "help")) return;
   for (int k = 1; k < l->argc && n + 64 < sizeof text; k++) {
     text[n++] = ' ';
     n += write_quoted(l->argv[k], text + n, sizeof text - n);

@@ -33,7 +33,7 @@ lac_status like_text(like *l, const char **text, lac_error *err, const char *for
   return LAC_OK;
 }
 
-static like_item *find(like *l, const char *name) {
+static like_item *find_item(like *l, const char *name) {
   for (int k = 0; k < l->n_items; k++) {
     if (strcmp(l->items[k].name, name) == 0) return &l->items[k];
   }
@@ -41,13 +41,13 @@ static like_item *find(like *l, const char *name) {
 }
 
 static const char *value_of(like *l, const char *name, const char *usual) {
-  const like_item *item = find(l, name);
+  const like_item *item = find_item(l, name);
   return item && item->value ? item->value : usual;
 }
 
 lac_status like_set(like *l, const char *name, const char *value, const char *typed,
                     lac_error *err) {
-  like_item *item = find(l, name);
+  like_item *item = find_item(l, name);
   if (!item && l->n_items == LIKE_MOST) return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
   if (!item) item = &l->items[l->n_items++];
   *item = (like_item){.name = name, .value = value, .typed = typed};
@@ -64,30 +64,34 @@ lac_status like_note(like *l, const char *typed, const char *text, lac_error *er
   return LAC_OK;
 }
 
-static void drop(like *l, const char *name) {
-  like_item *item = find(l, name);
+static void drop_item(like *l, const char *name) {
+  like_item *item = find_item(l, name);
   if (item) *item = l->items[--l->n_items];
 }
 
-bool like_has(const like *l, const char *name) {
+bool like_has_own_option(const like *l, const char *name) {
   for (int k = 0; k < l->n_others; k++) {
-    const option_row *option = option_of_word(l->verb, l->others[k]);
+    const option_row *option = option_find(l->verb, l->others[k]);
     if (option && strcmp(text_dashed(option->name), name) == 0) return true;
   }
   return false;
 }
 
-static bool is_known(like *l, const char *name) { return find(l, name) || like_has(l, name); }
+static bool is_known(like *l, const char *name) {
+  return find_item(l, name) || like_has_own_option(l, name);
+}
 
 static lac_status set_default(like *l, const char *name, const char *value, lac_error *err) {
   return is_known(l, name) ? LAC_OK : like_set(l, name, value, NULL, err);
 }
 
 /* Is the translation only shown (--help, --print), so that required words may be missing? */
-static bool is_only_shown(const like *l) { return like_has(l, "print") || like_has(l, "help"); }
+static bool is_only_shown(const like *l) {
+  return like_has_own_option(l, "print") || like_has_own_option(l, "help");
+}
 
 static lac_status fail_value(like *l, const char *name, const char *wanted, lac_error *err) {
-  const like_item *item = find(l, name);
+  const like_item *item = find_item(l, name);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", item->typed, item->value, wanted);
 }
 
@@ -115,7 +119,7 @@ static lac_status set_network(like *l, bool resnext, lac_error *err) {
   static const char *const sizes[] = {"18", "34", "50", "101", "152", NULL};
   static const char *const resnext_sizes[] = {"50", "101", NULL};
   const char *size = value_of(l, "*size", resnext ? "101" : "50"), *name;
-  const like_item *given = find(l, resnext ? "*resnext" : "*size");
+  const like_item *given = find_item(l, resnext ? "*resnext" : "*size");
   if (l->verb == VERB_finetune) {
     if (!given) return LAC_OK;
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: MODEL says which network is trained",
@@ -133,7 +137,7 @@ static lac_status set_network(like *l, bool resnext, lac_error *err) {
 /* Translates -l N: the evaluation uses N batches. */
 static lac_status set_eval_limit(like *l, lac_error *err) {
   uint64_t batch, batches;
-  const like_item *item = find(l, "*eval-batches");
+  const like_item *item = find_item(l, "*eval-batches");
   if (!item) return LAC_OK;
   const char *typed = item->typed, *images;
   lac_status st = read_count(l, "*eval-batches", &batches, err);
@@ -155,18 +159,18 @@ static lac_status set_demo_type(like *l, lac_error *err) {
 
 /* Sets the length of the training: the steps of -s, or else the epochs of -e, by default one. */
 static lac_status set_length(like *l, lac_error *err) {
-  const like_item *epochs = find(l, "epochs");
+  const like_item *epochs = find_item(l, "epochs");
   if (!is_known(l, "steps")) return set_default(l, "epochs", "1", err);
   if (!epochs) return LAC_OK;
   lac_status st = like_note(l, epochs->typed, "the number of steps counts", err);
-  drop(l, "epochs");
+  drop_item(l, "epochs");
   return st;
 }
 
 /* Sets one folder for checkpoints and network; by default the current folder. */
 static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
   const char *usual = value_of(l, "arch", "run"), *note;
-  const like_item *given = find(l, "model-dir");
+  const like_item *given = find_item(l, "model-dir");
   like_item folder = given ? *given : (like_item){.value = usual};
   lac_status st = LAC_OK;
   if (!is_known(l, "output") && !is_known(l, "export-dir")) {
@@ -174,13 +178,13 @@ static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
     if (!st) st = like_text(l, &note, err, "the network will be %s/model.onnx", folder.value);
     if (!st) st = like_note(l, folder.typed ? folder.typed : "no -m", note, err);
   }
-  if (!keeps) drop(l, "model-dir");
+  if (!keeps) drop_item(l, "model-dir");
   else if (!st) st = like_set(l, "model-dir", folder.value, folder.typed, err);
   return st;
 }
 
 static lac_status complete_demo(like *l, bool keeps, lac_error *err) {
-  bool resnext = find(l, "*resnext"), lars = find(l, "*lars");
+  bool resnext = find_item(l, "*resnext"), lars = find_item(l, "*lars");
   lac_status st = set_demo_type(l, err);
   if (!st) st = set_network(l, resnext, err);
   if (!st && (lars || l->verb == VERB_train)) {
@@ -197,7 +201,7 @@ static lac_status complete_demo_resnet(like *l, lac_error *err) {
 }
 
 static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
-  return complete_demo(l, find(l, "*checkpoint") || is_known(l, "recover"), err);
+  return complete_demo(l, find_item(l, "*checkpoint") || is_known(l, "recover"), err);
 }
 
 /* ---- resnet_ctl ---- */
@@ -207,7 +211,7 @@ static lac_status set_precision(like *l, lac_error *err) {
   static const char *const full[] = {"fp32", "tf32", NULL}, *const half[] = {"fp16", "amp", NULL};
   const char *precision = value_of(l, "*precision", NULL);
   if (!precision) return LAC_OK;
-  const char *typed = find(l, "*precision")->typed;
+  const char *typed = find_item(l, "*precision")->typed;
   if (is_one_of(precision, full)) return like_set(l, "dtype", "fp32", typed, err);
   if (strcmp(precision, "bf16") == 0) return like_set(l, "dtype", "bf16", typed, err);
   if (!is_one_of(precision, half))
@@ -219,7 +223,7 @@ static lac_status set_precision(like *l, lac_error *err) {
 
 static lac_status set_iterations(like *l, lac_error *err) {
   const char *unit = value_of(l, "*unit", "epoch"), *n = value_of(l, "*iterations", "90");
-  const like_item *given = find(l, "*iterations");
+  const like_item *given = find_item(l, "*iterations");
   const char *typed = given ? given->typed : NULL;
   if (strcmp(unit, "batch") == 0) return like_set(l, "steps", n, typed, err);
   if (strcmp(unit, "epoch") != 0) return fail_value(l, "*unit", "epoch or batch", err);
@@ -259,7 +263,7 @@ static lac_status set_stages(like *l, lac_error *err) {
 
 /* Translates --pretrained. The script also accepts "true" here, which is not a file. */
 static lac_status set_pretrained(like *l, lac_error *err) {
-  const like_item *item = find(l, "*pretrained");
+  const like_item *item = find_item(l, "*pretrained");
   if (!item || (item->value && strcmp(item->value, "false") == 0)) return LAC_OK;
   if (item->value && strchr(item->value, '.')) {
     return like_set(l, "pretrained", item->value, item->typed, err);
@@ -271,7 +275,7 @@ static lac_status set_pretrained(like *l, lac_error *err) {
 
 /* Translates --ONNX: the output is the file given, or else is named after the network. */
 static lac_status set_onnx(like *l, lac_error *err) {
-  const like_item *item = find(l, "*onnx");
+  const like_item *item = find_item(l, "*onnx");
   const char *name = item ? item->value : NULL, *typed = item ? item->typed : NULL;
   if (is_known(l, "output") || is_known(l, "export-dir")) return LAC_OK;
   if (name) return like_set(l, "output", name, typed, err);
@@ -280,7 +284,7 @@ static lac_status set_onnx(like *l, lac_error *err) {
 }
 
 static lac_status set_resumed(like *l, lac_error *err) {
-  const like_item *resume = find(l, "*resume"), *evaluate;
+  const like_item *resume = find_item(l, "*resume"), *evaluate;
   lac_status st = LAC_OK;
   if (resume) {
     const char *folder = resume->value, *typed = resume->typed;
@@ -294,16 +298,16 @@ static lac_status set_resumed(like *l, lac_error *err) {
     st = like_set(l, "model-dir", folder, typed, err);
     if (!st) st = like_set(l, "recover", NULL, typed, err);
   }
-  evaluate = find(l, "*evaluate");
+  evaluate = find_item(l, "*evaluate");
   if (st || !evaluate) return st;
-  if (!find(l, "*resume") && !find(l, "pretrained")) {
+  if (!find_item(l, "*resume") && !find_item(l, "pretrained")) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s without --resume DIR or --pretrained FILE: fresh weights; lacuna eval "
                      "MODEL --data DIR evaluates "
                      "a file",
                      evaluate->typed);
   }
-  drop(l, "output");
+  drop_item(l, "output");
   return like_set(l, "eval-only", NULL, evaluate->typed, err);
 }
 

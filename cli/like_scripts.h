@@ -15,7 +15,7 @@ LAC_MUST_CHECK lac_status like_text(like *l, const char **text, lac_error *err, 
 LAC_MUST_CHECK lac_status like_set(like *l, const char *name, const char *value, const char *typed,
                                    lac_error *err);
 /** Was this option given as an option of this command, not of the script? */
-bool like_has(const like *l, const char *name);
+bool like_has_own_option(const like *l, const char *name);
 /** Notes once that the word `typed` is accepted without effect; `text` says why. */
 LAC_MUST_CHECK lac_status like_note(like *l, const char *typed, const char *text, lac_error *err);
 

@@ -97,7 +97,7 @@ void log_begin(const arguments *args) {
   static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
                                          LAC_LOG_TRACE};
   int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its own steps */
-  display.quiet = args->quiet || !group_speaks(args);
+  display.quiet = args->quiet || !group_is_first(args);
   const char *terminal = getenv("TERM");
   display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
   if (display.quiet) return;

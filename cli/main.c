@@ -38,7 +38,7 @@ static struct timespec first_interrupt;
 
 /* Is this signal a repetition of one that was just received? One event may send two signals: a
  * closing terminal and its shell, or timeout(1), which signals the process and its group. */
-static bool is_echo(int signal) {
+static bool is_repeated_signal(int signal) {
   struct timespec now;
   if (!ends_by_itself || n_interrupts == 0 || signal == SIGINT) return false;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -46,7 +46,7 @@ static bool is_echo(int signal) {
 }
 
 static void on_interrupt(int signal) {
-  if (is_echo(signal)) return;
+  if (is_repeated_signal(signal)) return;
   if (n_interrupts == 0) (void)clock_gettime(CLOCK_MONOTONIC, &first_interrupt);
   n_interrupts = n_interrupts + 1;
   if (n_interrupts == 1 && (signal == SIGINT || ends_by_itself)) {
@@ -62,7 +62,7 @@ static void on_interrupt(int signal) {
 /* Opens descriptors 0 to 2 if they are closed. Otherwise the first file that the program opens
  * would get such a descriptor, and the result would be printed into that file. The replacements
  * cannot be read or written, so that their use is an error. */
-static void fill_descriptors(void) {
+static void open_standard_descriptors(void) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -77,7 +77,7 @@ static void on_broken_pipe(int signal) {
 
 /* Ends the program silently by SIGPIPE, as other programs end if the reader of their standard
  * output has closed the pipe. */
-static void end_as_pipes_do(void) {
+static void end_by_sigpipe(void) {
   (void)signal(SIGPIPE, SIG_DFL);
   (void)raise(SIGPIPE);
 }
@@ -120,8 +120,8 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
 
 /* Prints a failure as one line. Control characters and invalid UTF-8 in names are replaced, so that
  * a terminal does not interpret them. */
-static void say_failure(lac_error *err) {
-  text_tame(err->text);
+static void print_failure(lac_error *err) {
+  text_make_printable(err->text);
   fprintf(stderr, "lacuna: %s", err->text);
   hint_print(err, stderr);
   fputc('\n', stderr);
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
   static like words; /* static because it is large */
-  fill_descriptors();
+  open_standard_descriptors();
   spin_count_set(argv);
   set_signal_handlers();
   lac_status st = parse(argc, argv, &words, &args, &err);
@@ -162,12 +162,12 @@ int main(int argc, char **argv) {
   }
   if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
   bool lost_reader = code != EXIT_DONE && n_broken_pipes && ferror(stdout);
-  if (code != EXIT_DONE && !lost_reader && group_says(&args, &err)) {
+  if (code != EXIT_DONE && !lost_reader && group_prints_failure(&args, &err)) {
     like_rename_error(&words, &err);
-    say_failure(&err);
+    print_failure(&err);
   }
   group_close(&args, code == EXIT_DONE ? LAC_OK : err.status);
-  if (lost_reader) end_as_pipes_do();
+  if (lost_reader) end_by_sigpipe();
   arguments_clear(&args);
   like_clear(&words);
   return (int)code;

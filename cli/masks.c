@@ -64,8 +64,8 @@ static int print_name(const char *name, int columns, FILE *out) {
   return is_long ? INDENT - 1 : cells + 1;
 }
 
-lac_status mask_draw(const lac_model *model, const lac_report *report, const lac_layer *layer,
-                     int n_groups, FILE *out, lac_error *err) {
+lac_status mask_print(const lac_model *model, const lac_report *report, const lac_layer *layer,
+                      int n_groups, FILE *out, lac_error *err) {
   lac_tensor tensor;
   if (layer->computed) return LAC_OK;
   lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);

@@ -46,7 +46,7 @@ static lac_status fail_errno(lac_error *err, const char *path) {
 }
 
 /* Fills file->real: the resolved folder of the path, followed by the path's last part. */
-static lac_status resolve(output_file *file, lac_error *err) {
+static lac_status resolve_path(output_file *file, lac_error *err) {
   char folder[PATH_MAX], last[PATH_MAX], resolved[PATH_MAX];
   struct stat found;
   if (strlen(file->path) >= sizeof folder)
@@ -77,8 +77,8 @@ static lac_status resolve_export(outputs *plan, lac_error *err) {
   struct stat link;
   strcpy(path, file->path);
   folder.path = dirname(path);
-  if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve(file, err);
-  lac_status st = resolve(&folder, err);
+  if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve_path(file, err);
+  lac_status st = resolve_path(&folder, err);
   if (st) return st;
   if (lstat(folder.real, &link) == 0)
     return laci_fail(err, LAC_IO, "%s: its folder is a link that leads nowhere", file->path);
@@ -143,7 +143,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     lac_status st = check_drawing(file->path, role, err);
     if (st) return st;
   }
-  lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve(file, err);
+  lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve_path(file, err);
   if (!st) st = check_free(file, args, err);
   for (int other = 0; !st && other < (int)role; other++) {
     if (strcmp(plan->files[other].real, file->real) == 0) {
@@ -168,7 +168,7 @@ static lac_status check_folder(const outputs *plan, const char *folder, const ch
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
-  if (!group_speaks(args)) return LAC_OK; /* this process writes nothing */
+  if (!group_is_first(args)) return LAC_OK; /* this process writes nothing */
   if (args->verb == VERB_plot) {
     plan->files[OUTPUT_PLOT].path = args->output;
   } else {
@@ -190,7 +190,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
                        args->verb == VERB_train || args->verb == VERB_finetune;
   lac_status st = LAC_OK;
   if (args->export_dir && !args->eval_only) {
-    st = export_target(args, plan->export_path, err);
+    st = export_target_path(args, plan->export_path, err);
     plan->files[OUTPUT_EXPORT].path = plan->export_path;
   }
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
@@ -316,7 +316,7 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
   /* a folder that does not exist contains no outputs, except for the exported network, whose name
    * differs from the run's files; other problems are reported when the folder is created */
   if (!realpath(model_dir, folder))
-    return resolve(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
+    return resolve_path(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     bool taken = file->real[0] && laci_run_folder_writes(folder, file->real);
@@ -422,9 +422,9 @@ void outputs_log(const outputs *plan) {
 
 lac_status outputs_plan_and_load(const arguments *args, lac_options *options, outputs *plan,
                                  lac_model **model, lac_error *err) {
-  lac_status st = input_options(args, options, err);
+  lac_status st = input_read_options(args, options, err);
   if (!st) st = outputs_plan(args, plan, err);
-  if (!st) st = input_model(args, args->operand, model, err);
+  if (!st) st = input_load_model(args, args->operand, model, err);
   if (!st && args->calibration) st = outputs_guard_data(plan, args, err);
   return st ? st : outputs_guard(plan, *model, args->operand, err);
 }

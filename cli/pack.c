@@ -53,15 +53,16 @@ static lac_status print_result(const arguments *args, const lac_pack_report *rep
   if (st) return st;
   double share =
       report->dense_bytes ? (double)report->packed_bytes / (double)report->dense_bytes : 1;
-  terminal_say(stdout, "%d weight%s packed %d:%d", report->n_packed, laci_plural(report->n_packed),
-               report->pattern_n, report->pattern_m);
-  terminal_say(stdout, "%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " it takes unpacked",
-               args->output, report->packed_bytes, 100 * share, report->dense_bytes);
+  terminal_print_sentence(stdout, "%d weight%s packed %d:%d", report->n_packed,
+                          laci_plural(report->n_packed), report->pattern_n, report->pattern_m);
+  terminal_print_sentence(stdout,
+                          "%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " it takes unpacked",
+                          args->output, report->packed_bytes, 100 * share, report->dense_bytes);
   return LAC_OK;
 }
 
-static lac_status report_it(const arguments *args, outputs *plan, const lac_pack_report *report,
-                            lac_error *err) {
+static lac_status report_pack(const arguments *args, outputs *plan, const lac_pack_report *report,
+                              lac_error *err) {
   char *text = NULL;
   lac_status st = plan->files[OUTPUT_JSON].path ? lac_pack_report_json(report, &text, err) : LAC_OK;
   if (!st && text) st = outputs_write_json(plan, text, err);
@@ -75,15 +76,15 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   lac_pack_report *report = NULL;
   lac_options options;
   outputs plan = {0};
-  lac_status st = input_options(args, &options, err);
+  lac_status st = input_read_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
+  if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) {
     outputs_begin(&plan);
     st = lac_pack_save(model, args->output, &options, plan.force, &report, err);
   }
-  if (!st) st = report_it(args, &plan, report, err);
+  if (!st) st = report_pack(args, &plan, report, err);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_pack_report_destroy(report);

@@ -49,8 +49,8 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   if (!st) st = input_check_number("crop", args->crop, 0, MOST_PIXELS, err);
   if (!st) st = input_check_number("keep-dense", args->keep_dense, 0, INT32_MAX, err);
   if (!st) st = input_check_number("refine-steps", args->refine_steps, 0, INT32_MAX, err);
-  if (!st && args->mean) st = input_colour("mean", args->mean, c->mean, err);
-  if (!st && args->std) st = input_colour("std", args->std, c->std, err);
+  if (!st && args->mean) st = input_parse_colour("mean", args->mean, c->mean, err);
+  if (!st && args->std) st = input_parse_colour("std", args->std, c->std, err);
   c->data = args->calibration;
   c->samples = (int64_t)args->calibration_samples;
   c->copies = (int)args->calibration_copies;

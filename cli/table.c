@@ -33,7 +33,7 @@ static void add_cell(text_table *table, char *text) {
     table->out_of_memory = true;
     return;
   }
-  text_tame(text);
+  text_make_printable(text);
   table->cells[table->n_cells++] = text;
 }
 
@@ -114,7 +114,7 @@ static bool shrink(const text_table *table, layout *l, int begin, int end, int a
 }
 
 /* Moves columns that do not fit, even with the shortest names, to further lines. */
-static void fold(const text_table *table, layout *l) {
+static void wrap_columns(const text_table *table, layout *l) {
   for (int begin = 0, line = 0; begin < l->n_neighbours; line++) {
     int available = l->columns - (line ? INDENT : 0), end = begin + 1;
     while (end < l->n_neighbours) {
@@ -135,7 +135,7 @@ static layout lay_out(const text_table *table, int columns) {
   if (columns == TERMINAL_NO_LIMIT) return l;
   if (shrink(table, &l, 0, l.n_neighbours, columns, SHORT_NAME)) return l;
   if (table->kinds[l.n_neighbours - 1] == COLUMN_REMARK) l.n_neighbours--;
-  if (!shrink(table, &l, 0, l.n_neighbours, columns, SHORTEST_NAME)) fold(table, &l);
+  if (!shrink(table, &l, 0, l.n_neighbours, columns, SHORTEST_NAME)) wrap_columns(table, &l);
   return l;
 }
 

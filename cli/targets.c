@@ -38,16 +38,16 @@ static void print_sum(const lac_target_report *target, FILE *out) {
   if (target->n_dense)
     (void)snprintf(more + used, sizeof more - used, ", %d %s dense", target->n_dense,
                    target->n_dense == 1 ? "is" : "are");
-  terminal_say(out, "%s takes %d of %d pruned layer%s%s", target->name, target->n_taken, n,
-               laci_plural(n), more);
+  terminal_print_sentence(out, "%s takes %d of %d pruned layer%s%s", target->name, target->n_taken,
+                          n, laci_plural(n), more);
 }
 
 static lac_status print_target(const lac_report *report, const lac_target_report *target, FILE *out,
                                lac_error *err) {
   text_table table = {0};
-  terminal_say(out, "%s", "");
-  terminal_say(out, "%s: %s%s%s", target->name, target->title, target->needs ? "; needs " : "",
-               target->needs ? target->needs : "");
+  terminal_print_sentence(out, "%s", "");
+  terminal_print_sentence(out, "%s: %s%s%s", target->name, target->title,
+                          target->needs ? "; needs " : "", target->needs ? target->needs : "");
   table_begin(&table, "~layer|type|shape|sparse|>gain|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
@@ -82,7 +82,7 @@ static int first_refused(const lac_report *report, const lac_target_report *targ
   return -1;
 }
 
-bool targets_take_all(const char *model, const lac_report *report, lac_error *err) {
+bool targets_accept_all(const char *model, const lac_report *report, lac_error *err) {
   for (int t = 0; t < report->n_targets; t++) {
     const lac_target_report *target = &report->targets[t];
     const int first = first_refused(report, target), n = target->n_refused;

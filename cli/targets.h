@@ -16,6 +16,6 @@ void targets_print_sums(const lac_report *report, FILE *out);
 
 /** Do all targets run all pruned layers as sparse? If not, err says how many layers a target
  * refuses, and names the first. */
-bool targets_take_all(const char *model, const lac_report *report, lac_error *err);
+bool targets_accept_all(const char *model, const lac_report *report, lac_error *err);
 
 #endif

@@ -74,7 +74,7 @@ int text_cells(const char *text) {
   return sum;
 }
 
-void text_tame(char *text) {
+void text_make_printable(char *text) {
   for (char *c = text; *c;) {
     uint32_t code = 0;
     size_t n = laci_utf8_next(c, &code);
@@ -155,7 +155,7 @@ void text_wrap(FILE *out, const char *text, int columns, int column, int indent)
   fputc('\n', out);
 }
 
-void terminal_say(FILE *out, const char *format, ...) {
+void terminal_print_sentence(FILE *out, const char *format, ...) {
   enum { INDENT = 2 };
   char *text = NULL;
   int columns = terminal_columns(out);

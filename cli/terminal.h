@@ -31,7 +31,7 @@ int text_cells(const char *text);
 
 /** Makes the text safe to print, in place: control characters and bytes that are not UTF-8 become
  * ?. */
-void text_tame(char *text);
+void text_make_printable(char *text);
 
 /** Writes the text to `to`; if it takes more than `cells` cells, its beginning and its end with ...
  * in between (one character in a UTF-8 locale). `to` has strlen(text) + 4 bytes. Returns to. */
@@ -43,6 +43,6 @@ char *text_shorten(const char *text, int cells, char *to);
 void text_wrap(FILE *out, const char *text, int columns, int column, int indent);
 
 /** Prints a sentence, wrapped at the terminal's width, and a newline. */
-void terminal_say(FILE *out, const char *format, ...) LAC_PRINTF(2, 3);
+void terminal_print_sentence(FILE *out, const char *format, ...) LAC_PRINTF(2, 3);
 
 #endif

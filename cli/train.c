@@ -158,7 +158,7 @@ static lac_status make_network(run *r, lac_error *err) {
                            .conv_shortcut = strcmp(r->args->shortcut, "conv") == 0,
                            .seed = r->args->seed};
   st = lac_network_create(&o, &fresh, err);
-  if (!st && export_is_read(r->args)) {
+  if (!st && export_reads_model(r->args)) {
     st = export_load(r->source, arch, fresh, &r->model, err);
     lac_model_destroy(fresh);
     return st;
@@ -170,7 +170,7 @@ static lac_status make_network(run *r, lac_error *err) {
 /* Finds the file that the network is read from, if any, which the outputs must not replace. */
 static lac_status find_source(run *r, lac_error *err) {
   const arguments *args = r->args;
-  if (export_is_read(args)) return export_source(args, r->source, err);
+  if (export_reads_model(args)) return export_source_path(args, r->source, err);
   const char *source = args->operand ? args->operand : args->pretrained;
   int n = snprintf(r->source, sizeof r->source, "%s", source ? source : "");
   if (n >= 0 && (size_t)n < sizeof r->source) return LAC_OK;
@@ -178,7 +178,7 @@ static lac_status find_source(run *r, lac_error *err) {
 }
 
 /* Adds the options that help to the library's error about layers. */
-static lac_status name_options(const run *r, lac_status st, lac_error *err) {
+static lac_status add_option_hints(const run *r, lac_status st, lac_error *err) {
   const lac_finetune_options *o = &r->options.library;
   const lac_finetune_result *result = &r->result;
   if (st != LAC_BAD_VALUE || !result->found) return st;
@@ -201,12 +201,12 @@ static lac_status finetune(run *r, lac_error *err) {
   r->options.library.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
   if (!st || r->result.training.interrupted) report_summary(r);
-  return name_options(r, st, err);
+  return add_option_hints(r, st, err);
 }
 
 static lac_status make_model(run *r, lac_error *err) {
   return r->args->verb == VERB_train ? make_network(r, err)
-                                     : input_model(r->args, r->args->operand, &r->model, err);
+                                     : input_load_model(r->args, r->args->operand, &r->model, err);
 }
 
 static lac_status fail_folder(const char *folder, const char *text, lac_error *err) {
@@ -342,7 +342,7 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
     st = lac_inspect(r->model, &r->options.library.pruning, &r->drawn, err);
     report = r->drawn;
   }
-  if (!st && export_is_read(args) && !args->eval_only) {
+  if (!st && export_reads_model(args) && !args->eval_only) {
     st = export_check(r->model, r->result.mask, &r->options.library.pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
@@ -366,7 +366,7 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = find_source(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
-  if (!st && group_speaks(args)) st = check_outputs(&r, &plan, err);
+  if (!st && group_is_first(args)) st = check_outputs(&r, &plan, err);
   if (!st) st = lac_train_data_find(args->data, &r.options.library.training, &r.data, err);
   if (!st) st = make_model(&r, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);

@@ -99,7 +99,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
   else if (!args->output && !args->export_dir && !args->eval_only)
     text = "-o FILE or --export-dir DIR is missing: where the result goes";
   else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
-  else if (args->eval_only && args->export_dir && !export_is_read(args))
+  else if (args->eval_only && args->export_dir && !export_reads_model(args))
     text = "--eval-only with --export-dir: nothing is written";
   else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
   else if (args->eval_only && args->trace) text = "--eval-only with --trace: no step is taken";
@@ -111,7 +111,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
     text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
   else if (args->given.keep_checkpoints && !args->model_dir)
     text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
-  else if (args->pretrained && export_is_read(args))
+  else if (args->pretrained && export_reads_model(args))
     text =
         "--pretrained with --sparse and --export-dir, which begin with DIR/model.onnx: one of them";
   else if (args->verb == VERB_train && args->eval_only && !args->recover && !args->pretrained)
@@ -238,8 +238,8 @@ static lac_status copy_pruning(const arguments *args, lac_finetune_options *o, l
   o->sparse = is_sparse(args);
   o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
   o->replay = !args->plot; /* the drawing shows the search's results, so the search is done again */
-  o->must_mask = export_is_read(args);
-  return input_options(args, &o->pruning, err);
+  o->must_mask = export_reads_model(args);
+  return input_read_options(args, &o->pruning, err);
 }
 
 static lac_status copy_images(const arguments *args, lac_train_options *o, lac_error *err) {
@@ -247,8 +247,8 @@ static lac_status copy_images(const arguments *args, lac_train_options *o, lac_e
   o->resize = (int)args->resize;
   o->crop = (int)args->crop;
   o->classes = args->classes;
-  lac_status st = args->mean ? input_colour("mean", args->mean, o->mean, err) : LAC_OK;
-  if (!st && args->std) st = input_colour("std", args->std, o->std, err);
+  lac_status st = args->mean ? input_parse_colour("mean", args->mean, o->mean, err) : LAC_OK;
+  if (!st && args->std) st = input_parse_colour("std", args->std, o->std, err);
   return st;
 }
 
