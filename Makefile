@@ -5,7 +5,7 @@
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make check-long what is too long for every change: all of that, PyTorch and make torture; an hour or two
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
-#   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
+#   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/explain/robustness.md
 #   make bench      kernels, search and the whole pipeline, against the last time; QUICK=1, RECORD=1: bench/README.md
 #   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 75 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make docs       the C API as pages in build/docs/html, from the headers' comments
@@ -101,7 +101,7 @@ bench: build-release
 	@bench/search.py $(if $(QUICK),--quick) $(if $(RECORD),--record)
 	@bench/pipeline.py $(if $(QUICK),--runs 1 resnet50_ts) $(if $(RECORD),--record)
 
-# Goes on where an interrupted run was; `rm build/compare.json` or ARGS=--again for a new one. docs/speed.md.
+# Goes on where an interrupted run was; `rm build/compare.json` or ARGS=--again for a new one. docs/explain/speed.md.
 compare: build-release
 	@tools/setup interop
 	@bench/environment

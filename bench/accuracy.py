@@ -9,7 +9,7 @@ Every row is a method of pruning all eligible layers of a trained network, 2:4 u
 exact solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check`
 says along which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched
 orders of channels with the file's, for three patterns; --parts measures other networks instead (accuracy_networks.py). --docs
-writes the tables and the chart of docs/without-training.md; --from takes what an earlier run kept with --json, and measures
+writes the tables and the chart of docs/explain/without-training.md; --from takes what an earlier run kept with --json, and measures
 only what is missing there.
 """
 import argparse
@@ -28,8 +28,8 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
-PAGE = TOP / "docs/without-training.md"
-CHART = TOP / "docs/accuracy.svg"
+PAGE = TOP / "docs/explain/without-training.md"
+CHART = TOP / "docs/explain/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
 COPIES = "4"  # of each image, flipped and shifted: what training saw. Steps make seven by themselves

@@ -10,7 +10,7 @@ latter Lacuna runs the pruned file with and without sparse kernels, and every ot
 engines run in processes of their own, in short time slices in random order until each has used its time, so that a slow moment
 of the machine affects all alike. Answers are compared with ONNX Runtime's. With --json FILE a run that ended early goes on
 where it was. The dense table takes about 25 minutes on two cores, that of pruned networks twice as long. Prints the change
-against bench/ledger.json; --record adds an entry to it. docs/speed.md explains.
+against bench/ledger.json; --record adds an entry to it. docs/explain/speed.md explains.
 """
 import argparse
 import json
@@ -274,7 +274,7 @@ def parse():
     parser.add_argument("--json", type=pathlib.Path, help="keep all results there, and go on from what it holds")
     parser.add_argument("--again", action="store_true", help="measure cells that --json holds already once more")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, draw or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the tables and charts of docs/speed.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables and charts of docs/explain/speed.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     arguments.only = arguments.only or networks

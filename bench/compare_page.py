@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/speed.md), charts, and the figures
+"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/explain/speed.md), charts, and the figures
 that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
 import pathlib
 
@@ -10,7 +10,7 @@ from compare_worker import ENGINES, LABELS, SPARSE_SETTINGS
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, CHARTS = TOP / "docs/speed.md", TOP / "docs/speed"
+PAGE, CHARTS = TOP / "docs/explain/speed.md", TOP / "docs/explain/speed"
 SLOW_BELOW = 0.95  # of the fastest peer's speed: below it a row says what costs
 NOTE = "Speed as a multiple of the fastest other engine's; longer is faster"
 COLOURS = {"lacuna": "a", "onnxruntime": "b", "openvino": "c", "deepsparse": "d"}

@@ -10,7 +10,7 @@ the skeletons of tests/fixtures/zoo that Keras, tf2onnx and Paddle wrote. For ea
 `check` of the result, against the original, which must count what prune counted; `permute`, and the outputs of ONNX Runtime
 before and after it (bench/networks_agree.py). --json keeps what was found after every network, --from takes what an earlier
 run kept and measures what is missing there (--again: all that --only names). --causes prints what stays in place, by cause;
---docs writes the tables of docs/networks.md.
+--docs writes the tables of docs/reference/networks.md.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ import time
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/networks.md"
+PAGE = TOP / "docs/reference/networks.md"
 ZOO = ("densenet121_tf", "efficientnet_b0_keras", "efficientnet_b0_tf", "mobilenet_v2_keras", "mobilenet_v2_paddle",
        "mobilenet_v2_tf", "resnet50_keras", "resnet50_paddle", "resnet50_tf", "resnet20_qdq")
 TOLERANCE = 1e-3  # of ONNX Runtime's outputs, relative to the largest: float32 sums in another order, layer after layer

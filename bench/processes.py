@@ -8,7 +8,7 @@
 scaling: images a second of one process, of two under mpirun and of two runs at the same time, alternating. busy: two processes
 of Lacuna and of PyTorch (DistributedDataParallel, gloo), alternating, while another program keeps the first core busy. hidden:
 what share of its sums a training overlaps with backward, on two hosts with 1 Gbit/s between them (tests/hosts; needs root).
-Steps are those of log.jsonl, without the first ones. --docs writes the table of docs/scaling.md. It needs a quiet machine of
+Steps are those of log.jsonl, without the first ones. --docs writes the table of docs/explain/scaling.md. It needs a quiet machine of
 two cores or more; --quick only shows that all works.
 """
 import argparse
@@ -33,7 +33,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/hosts"))
 import link  # noqa: E402  the hosts of the tests
 
-PAGE = TOP / "docs/scaling.md"
+PAGE = TOP / "docs/explain/scaling.md"
 SHARED = TOP.parent / "shared/data"
 NAMES = {"cifar-resnet56": "CIFAR ResNet-56", "resnet50": "ResNet-50"}
 BATCH = {"cifar-resnet56": 128, "resnet50": 16}
@@ -274,7 +274,7 @@ def parse():
     parser.add_argument("--quick", action="store_true", help="small batches, few steps: does all of it work?")
     parser.add_argument("--json", type=pathlib.Path, help="keep the results there")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, write or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the table of docs/scaling.md")
+    parser.add_argument("--docs", action="store_true", help="write the table of docs/explain/scaling.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     if arguments.tables and not (arguments.json and arguments.json.exists()):

@@ -8,7 +8,7 @@
 Every network is pruned once, `prune --calibration` with 512 images, and then quantized for each kind, ACTIVATIONS-RANGE: pruned
 again by magnitude, which leaves its weights as they are. `eval` counts (not with --no-own), and, where this Python has onnxruntime,
 ONNX Runtime on the same file: without graph optimizations, which is what the file
-says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/quantized.md; --from takes what an earlier run kept
+says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/how-to/quantize.md; --from takes what an earlier run kept
 with --json, and measures only what is missing there.
 """
 import argparse
@@ -22,7 +22,7 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
-PAGE = TOP / "docs/quantized.md"
+PAGE = TOP / "docs/how-to/quantize.md"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 KINDS = [f"{activations}-{rule}" for activations in ("uint8", "int8") for rule in ("mse", "percentile", "minmax")]
 AGAIN = ["--score", "magnitude", "--no-solve", "--no-permute"]  # what is 2:4 stays as it is

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How training on many nodes scales, by the model of scaling_model.py: tables, charts and the published figures.
 
-    bench/scaling.py [--docs]                             the tables; --docs writes docs/scaling.md and its charts
+    bench/scaling.py [--docs]                             the tables; --docs writes docs/explain/scaling.md and its charts
     bench/scaling.py --measure BUILD [--threads N]        measures ResNet-50's step here, into bench/scaling.json
     bench/scaling.py --nodes 64 --link 25 [--images 300] [--batch 32] [--per-node 1] [--algorithm direct] [--bucket 4]
                      [--wire f32|bf16] [--latency US] [--jitter SHARE]           one case
 
-The step of one process is the measured one; other speeds are that step, faster. See docs/scaling.md.
+The step of one process is the measured one; other speeds are that step, faster. See docs/explain/scaling.md.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ from page import fill
 from scaling_model import MIB, Cluster, gigabits, simulate
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, CHARTS, MEASURED = TOP / "docs/scaling.md", TOP / "docs/scaling", TOP / "bench/scaling.json"
+PAGE, CHARTS, MEASURED = TOP / "docs/explain/scaling.md", TOP / "docs/explain/scaling", TOP / "bench/scaling.json"
 LINKS = {10: "a", 25: "b", 100: "c", 200: "d"}  # Gbit/s of a node, and colours
 COLOURS = {"direct": "a", "ring": "b", "tree": "c", "halving": "d", "hierarchical": "e"}
 SHORT = {"hierarchical": "inside first"}  # what fits next to a chart
@@ -242,7 +242,7 @@ def one_case(arguments):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write docs/scaling.md and its charts")
+    parser.add_argument("--docs", action="store_true", help="write docs/explain/scaling.md and its charts")
     parser.add_argument("--measure", type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of --measure")
     parser.add_argument("--nodes", type=int)

@@ -4,7 +4,7 @@
 A process computes forward, then backward layer by layer, the last one first; gradients fill buckets, and a bucket is
 summed over all processes as soon as backward has written it, one bucket after the other, while backward goes on. After the
 last one comes the update. What a sum takes follows from the rounds of its algorithm (`rounds_of`): each waits for a
-latency, for the messages that a process posts, and for the bytes through the busiest link. docs/scaling.md explains it;
+latency, for the messages that a process posts, and for the bytes through the busiest link. docs/explain/scaling.md explains it;
 tests/bench/scaling_test.py holds `rounds_of` to the algorithms themselves, which it executes. Seconds and bytes throughout.
 """
 import dataclasses

@@ -5,7 +5,7 @@
     bench/search.py [--build build/release] [--quick] [--only ROW]... [--json FILE] [--docs] [--record]
 
 Runs search_bench on matrices and `lacuna prune` on trained networks, then prints every wanted line with what was
-measured. --docs draws docs/search/efficacy-over-time.svg and fills the tables of docs/search.md; --record keeps the
+measured. --docs draws docs/explain/search/efficacy-over-time.svg and fills the tables of docs/explain/search.md; --record keeps the
 figures in bench/ledger.json; --from FILE does both from an earlier --json instead of running anything.
 """
 import argparse
@@ -20,8 +20,8 @@ import ledger
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-CHART = TOP / "docs/search/efficacy-over-time.svg"
-PAGE = TOP / "docs/search.md"
+CHART = TOP / "docs/explain/search/efficacy-over-time.svg"
+PAGE = TOP / "docs/explain/search.md"
 DRAWN = (("reference", "128 × 64, the reference's matrix"), ("2304x256", "2304 × 256, heterogeneous"),
          ("512x1024", "512 × 1024, gaussian"))
 LINES = (("assign", "a"), ("swap, restarted", "b"), ("stripes", "c"))
@@ -265,7 +265,7 @@ def main():
     parser.add_argument("--only", action="append", default=[], metavar="ROW", help="search_bench --list names them")
     parser.add_argument("--from", type=pathlib.Path, dest="earlier", metavar="FILE", help="results of an earlier --json")
     parser.add_argument("--json", type=pathlib.Path, help="keep all results")
-    parser.add_argument("--docs", action="store_true", help="write the tables and the chart of docs/search.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables and the chart of docs/explain/search.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     results = json.loads(arguments.earlier.read_text()) if arguments.earlier else measure(arguments)

@@ -8,7 +8,7 @@
 A cell is a network with its batch and an element type; Lacuna, Lacuna with --remat and each of PyTorch's layouts run in
 processes of their own, in short time slices until each has used its time. PyTorch's best layout counts. --cpu-time compares
 processor time (with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and torchvision.
---docs writes the tables of docs/train-speed.md; --record adds an entry to bench/ledger.json.
+--docs writes the tables of docs/explain/train-speed.md; --record adds an entry to bench/ledger.json.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ from compare_worker import HABITS, Failed, Process
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/train-speed.md"
+PAGE = TOP / "docs/explain/train-speed.md"
 NETWORKS = {"cifar-resnet56": 128, "resnet50": 32}  # and their batches
 NAMES = {"cifar-resnet56": "CIFAR ResNet-56", "resnet50": "ResNet-50"}
 LAYOUTS = {"f32": ("channels_last", "contiguous"), "bf16": ("channels_last",)}
@@ -169,7 +169,7 @@ def parse():
     parser.add_argument("--profile", action="store_true", help="show where Lacuna's time goes")
     parser.add_argument("--json", type=pathlib.Path, help="keep the results there")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, write or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the tables of docs/train-speed.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/explain/train-speed.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     if arguments.tables and not (arguments.json and arguments.json.exists()):

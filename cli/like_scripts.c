@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One function for each script; demo_resnet and demo_keras_resnet share one. A script's default is
  * used only if neither the script's option nor the equivalent option of this command was given.
- * docs/from-reference-scripts.md documents this for users. */
+ * docs/how-to/from-reference-scripts.md documents this for users. */
 #include "like_scripts.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GNU's OpenMP run time, on whose threads oneDNN works, lets a waiting thread spin for some
  * milliseconds before it sleeps. If other programs use the cores, too, a network then takes several
- * times as long; otherwise a short spin costs almost nothing (docs/speed.md). The run time reads
- * its setting before main begins, so a program has to be executed again to change it. */
+ * times as long; otherwise a short spin costs almost nothing (docs/explain/speed.md). The run time
+ * reads its setting before main begins, so a program has to be executed again to change it. */
 #include "spin_count.h"
 
 #include <limits.h>

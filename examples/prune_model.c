@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * prune_model IN.onnx OUT.onnx: the library in forty lines. What each call does: docs/c-api.md. */
+ * prune_model IN.onnx OUT.onnx: the library in forty lines. What each call does:
+ * docs/reference/c-api.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,8 @@
  * Every run is timed as a whole and step by step, on random inputs. If the plan uses sparse
  * kernels, a second plan of dense kernels only is timed, alternately with it. The processor's peak
  * rates (multiply-adds in registers, reading from memory) are measured between the runs, so that
- * percentages of the peak are valid on a busy machine, too. docs/bench.md describes the method.
+ * percentages of the peak are valid on a busy machine, too. docs/reference/bench.md describes the
+ * method.
  *
  * Threads. No other thread may use the model during the call, which may change its batch size
  * temporarily. Any number of threads may read a result. */
@@ -156,8 +157,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(char **text, lac_error
 /** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_bench_result_destroy(lac_bench_result *result);
 
-/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with
- * lac_text_free. */
+/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
+ * free with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result, char **text,
                                                  lac_error *err);
 

@@ -2,7 +2,8 @@
  * Preparation of data: converts ImageNet from its original files to TFRecords, which lac_eval and
  * lac_train read.
  *
- * docs/data.md lists the files. Threads. Calls for different folders may run at the same time. */
+ * docs/reference/data.md lists the files. Threads. Calls for different folders may run at the same
+ * time. */
 #ifndef LACUNA_DATA_H
 #define LACUNA_DATA_H
 

@@ -3,7 +3,8 @@
  * (engine.h).
  *
  * The format of the data is detected from the folder: CIFAR-10 or CIFAR-100 in binary form, or
- * images as CLASS/NAME.jpg. docs/data.md says how classes are numbered and how images are prepared.
+ * images as CLASS/NAME.jpg. docs/reference/data.md says how classes are numbered and how images are
+ * prepared.
  *
  * Threads. Several threads may evaluate one model at the same time (model.h). */
 #ifndef LACUNA_EVAL_H
@@ -74,8 +75,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *d
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);
 
-/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with
- * lac_text_free. */
+/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
+ * free with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval_json(const lac_model *model,
                                                 const lac_eval_result *result, char **text,
                                                 lac_error *err);

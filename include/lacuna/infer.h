@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a network on arrays in NumPy's .npy files; outputs are written as .npy files to a folder.
  *
- * For arrays in memory see engine.h (fast) and run.h (plain). docs/data.md says which .npy files
- * are read and how they are written.
+ * For arrays in memory see engine.h (fast) and run.h (plain). docs/reference/data.md says which
+ * .npy files are read and how they are written.
  *
  * Threads. Several threads may run one model at the same time (model.h) if each writes to a
  * different folder. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packs: files that hold a network without the zeros of its N:M layers, and from which the ONNX
- * file can be restored byte for byte. docs/pack.md describes the format.
+ * file can be restored byte for byte. docs/reference/pack.md describes the format.
  *
  * Threads. Any number of threads may share a report of packing or an open pack, which are only read
  * until they are destroyed. No other thread may use a model while it is saved. */

@@ -141,8 +141,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const 
 LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
                                            const char *path, bool force, lac_error *err);
 
-/** Returns the names of all targets, *n of them; static strings. docs/targets.md describes the
- * targets. */
+/** Returns the names of all targets, *n of them; static strings. docs/reference/targets.md
+ * describes the targets. */
 LAC_API const char *const *lac_target_names(int *n);
 
 /** Returns the library's version, such as "0.1.0". */

@@ -2,7 +2,7 @@
  * What a command found and did, as plain data: the layers, the groups of channels, and a summary.
  *
  * A report owns all that it points to, until lac_report_destroy. It never changes, so any number of
- * threads may read it. Its JSON form is described in docs/json.md. */
+ * threads may read it. Its JSON form is described in docs/reference/json.md. */
 #ifndef LACUNA_REPORT_H
 #define LACUNA_REPORT_H
 

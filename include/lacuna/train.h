@@ -271,8 +271,8 @@ typedef struct lac_train_about {
                                before: which layers are pruned; NULL: nothing is masked */
 } lac_train_about;
 
-/** Returns a run as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with
- * lac_text_free. */
+/** Returns a run as JSON text (UTF-8, two-space indent, final newline), see docs/reference/json.md;
+ * free with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
                                                  const lac_train_result *result, char **text,
                                                  lac_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of the pack format, version 1. docs/pack.md describes the format.
+ * The records of the pack format, version 1. docs/reference/pack.md describes the format.
  *
  *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
  *

@@ -5,7 +5,7 @@
  * This folder knows nothing of ONNX. A file is a sequence of parts, plain bytes or packed weights;
  * the unpacked parts in order are the file, byte for byte. A pack is read through base/reader.h,
  * which detects whether the file has changed since its checksums were computed. The format is
- * described in docs/pack.md; next: format_in.h, write.c, open.c, restore.c. */
+ * described in docs/reference/pack.md; next: format_in.h, write.c, open.c, restore.c. */
 #ifndef LACI_PACK_PACKFILE_H
 #define LACI_PACK_PACKFILE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reports and results as JSON, for scripts; docs/json.md describes the fields. Everything is
- * written with base/json.h.
+ * Reports and results as JSON, for scripts; docs/reference/json.md describes the fields. Everything
+ * is written with base/json.h.
  *
  * *text is UTF-8, indented by two spaces, with a final newline; the caller frees it with laci_free.
  * The same values give the same bytes. Numbers that are not finite become null; invalid UTF-8 in

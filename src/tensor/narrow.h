@@ -3,7 +3,7 @@
  * two of f8e8m0. Each is a row of a table in narrow.c; all rounding to these types is done here.
  *
  * The fast engine stores values of such a type as float between nodes, and only Cast, CastLike and
- * QuantizeLinear round; the plain engine rounds every result. See docs/robustness.md. */
+ * QuantizeLinear round; the plain engine rounds every result. See docs/explain/robustness.md. */
 #ifndef LACI_TENSOR_NARROW_H
 #define LACI_TENSOR_NARROW_H
 

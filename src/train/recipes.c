@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of recipes, with the source of each figure. docs/recipes.md shows it, and a test checks
- * that both agree. */
+ * The table of recipes, with the source of each figure. docs/reference/recipes.md shows it, and a
+ * test checks that both agree. */
 #include <string.h>
 
 #include "train/recipe.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs each line of ours in docs/from-*.md, in the document's order, on the digits: DATA is their folder, net.onnx the
+"""Runs each line of ours in docs/how-to/from-*.md, in the document's order, on the digits: DATA is their folder, net.onnx the
 network trained on them. What would be long or need another network is changed first: the network is --arch digits, one
 epoch or two steps, one thread. And the documents name what there is: all words of cli/like.def, functions of the
 library's list.
@@ -85,10 +85,10 @@ def main():
     os.environ.update(TERM="dumb", LC_ALL="C.UTF-8")
     passed = failed = 0
     for page in PAGES:
-        assert commands(TOP / "docs" / page), page
-        good, bad = run(TOP / "docs" / page, lacuna)
+        assert commands(TOP / "docs/how-to" / page), page
+        good, bad = run(TOP / "docs/how-to" / page, lacuna)
         passed, failed = passed + good, failed + bad
-    wrong = check_names(TOP / "docs")
+    wrong = check_names(TOP / "docs/how-to")
     for text in wrong:
         print(text)
     print(f"{passed + (not wrong)} passed, {failed + bool(wrong)} failed")

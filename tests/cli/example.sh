@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# example.sh PRUNE_MODEL: the example program of docs/c-api.md does what the page says.
+# example.sh PRUNE_MODEL: the example program of docs/reference/c-api.md does what the page says.
 set -u
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -20,7 +20,7 @@ expect "the result holds the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $fol
 expect "fails with status 1 on a file that is not there" sh -c "$1 $folder/none.onnx $folder/x.onnx 2> /dev/null; test \$? = 1"
 expect "ends with status 2 without arguments" sh -c "$1 2> /dev/null; test \$? = 2"
 # The page shows the program as it is.
-expect "docs/c-api.md names every function of the list" sh -c "! sed 's/.*/\`&/' $LAC_SOURCE_DIR/src/lacuna.symbols |
-  while read -r name; do grep -qF \"\$name\" $LAC_SOURCE_DIR/docs/c-api.md || echo \"\$name\"; done | grep ."
+expect "docs/reference/c-api.md names every function of the list" sh -c "! sed 's/.*/\`&/' $LAC_SOURCE_DIR/src/lacuna.symbols |
+  while read -r name; do grep -qF \"\$name\" $LAC_SOURCE_DIR/docs/reference/c-api.md || echo \"\$name\"; done | grep ."
 echo "$passed passed, $failed failed"
 exit $((failed > 0))

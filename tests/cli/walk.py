@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/resnet50.md, on a small stand-in: few photographs, small crops, two steps.
+"""The commands of docs/how-to/resnet50.md, on a small stand-in: few photographs, small crops, two steps.
 
 The lines are taken from the document, so that they are what a reader types; only sizes are added. The photographs are those of
 an ImageNet sample next to the repository where there is one, else the little images of tests/fixtures.
@@ -55,7 +55,7 @@ def make_raw(raw):
 
 
 def commands():
-    lines = (TOP / "docs/resnet50.md").read_text().splitlines()
+    lines = (TOP / "docs/how-to/resnet50.md").read_text().splitlines()
     return [line.split() for line in lines if line.startswith("    lacuna ")]
 
 

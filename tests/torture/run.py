@@ -10,7 +10,7 @@ Parts: sweep (every operator at ranks, sizes and attributes that nobody would wr
 (damaged networks through every verb, under sanitizers), faults (calls to the system fail one by one),
 kills (at each of these calls, and at random moments of a training), full (disks and pipes), limits (memory, processes,
 file sizes, descriptors), cuts (files that shrink while they are read). --scale 1 takes minutes. The last line counts.
---docs writes the table into docs/robustness.md.
+--docs writes the table into docs/explain/robustness.md.
 """
 import argparse
 import collections
@@ -221,7 +221,7 @@ class Torture:
 
 
 def write_docs(parts):
-    path = TOP / "docs" / "robustness.md"
+    path = TOP / "docs/explain/robustness.md"
     text = path.read_text()
     begin, end = "<!-- counts: make torture -->\n", "<!-- end -->"
     head, rest = text.split(begin)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * docs/targets.md between its two marks is what the data of targets says. With --update as its
- * argument this program writes that part; review the diff. */
+ * docs/reference/targets.md between its two marks is what the data of targets says. With --update
+ * as its argument this program writes that part; review the diff. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "target/target.h"
 
-#define PAGE LAC_SOURCE_DIR "/docs/targets.md"
+#define PAGE LAC_SOURCE_DIR "/docs/reference/targets.md"
 #define BEGIN "<!-- targets: written by tests/unit/target_docs.c (--update) -->\n"
 #define END "<!-- end of targets -->\n"
 
@@ -177,7 +177,8 @@ static void the_page_says_what_the_data_says(void **state) {
   while (at < n && wanted[at] && wanted[at] == begin[at]) at++;
   if (at != n || wanted[at])
     fail_msg(
-        "docs/targets.md differs from the data (target_docs --update writes it): \"%.60s\", "
+        "docs/reference/targets.md differs from the data (target_docs --update writes it): "
+        "\"%.60s\", "
         "wanted \"%.60s\"",
         begin + at, wanted + at);
   free(wanted);

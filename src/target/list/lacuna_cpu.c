@@ -9,8 +9,8 @@
 
 static const laci_target_source sources[] = {
     {"layers", "this library", "src/engine/cpu/native/choose/find.c, algorithms/vector.c"},
-    {"measured", "docs/sparse-kernels.md", "Measured"},
-    {"networks", "docs/speed.md", "Pruned 2:4"},
+    {"measured", "docs/explain/sparse-kernels.md", "Measured"},
+    {"networks", "docs/explain/speed.md", "Pruned 2:4"},
 };
 
 static const laci_target_rule rules[] = {

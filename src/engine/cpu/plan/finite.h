@@ -15,7 +15,7 @@
  *
  *     |y| <= max over rows of sum |w| * max |x| + max |bias|              of a product
  *
- * docs/robustness.md says what that means for users. */
+ * docs/explain/robustness.md says what that means for users. */
 #ifndef LACI_ENGINE_CPU_PLAN_FINITE_H
 #define LACI_ENGINE_CPU_PLAN_FINITE_H
 

@@ -131,7 +131,8 @@ static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
-/* Returns the bytes of code and weights: so many for each kept weight (docs/sparse-kernels.md). */
+/* Returns the bytes of code and weights: so many for each kept weight
+ * (docs/explain/sparse-kernels.md). */
 static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
   const laci_jit_isa isa = laci_native_isa_of(net, layer);
   const double avx2 = 27, others = 12.3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The list of tables, and the list of figures. A table is a file NAME.def, which a command writes
- * (docs/bench.md); it needs a block and a name here. */
+ * (docs/reference/bench.md); it needs a block and a name here. */
 #include <string.h>
 
 #include "engine/cpu/native/costs/costs.h"
