@@ -133,7 +133,7 @@ static void show(bench *b, run *kernel, const shape *s, double seconds) {
   double elements = (double)s->rows * s->nx * (kernel == run_table ? s->nt : 1);
   printf("%-8s %-30s", s->family, s->text);
   for (int i = 0; i < N_LEVELS; i++) {
-    if (laci_cpu_cap(levels[i]) != levels[i]) continue;
+    if (laci_cpu_limit_level(levels[i]) != levels[i]) continue;
     double each = measure(kernel, b, s, seconds);
     printf(" %10.0f ns %7.1f G/s", 1e9 * each, 1e-9 * elements / each);
   }
@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
   }
   printf("%-39s", "kernel");
   for (int i = 0; i < N_LEVELS; i++) {
-    if (laci_cpu_cap(levels[i]) == levels[i]) printf(" %25s", laci_cpu_name(levels[i]));
+    if (laci_cpu_limit_level(levels[i]) == levels[i]) printf(" %25s", laci_cpu_name(levels[i]));
   }
   printf("\n");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

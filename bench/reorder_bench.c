@@ -205,8 +205,10 @@ static settings settings_of(int argc, char **argv) {
     const char *word = argv[at], *value = argv[at + 1];
     if (!strcmp(word, "--rounds")) set.rounds = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
-    else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) (void)laci_cpu_cap(LACI_CPU_AVX2);
-    else if (!strcmp(word, "--isa") && !strcmp(value, "scalar")) (void)laci_cpu_cap(LACI_CPU_ANY);
+    else if (!strcmp(word, "--isa") && !strcmp(value, "avx2"))
+      (void)laci_cpu_limit_level(LACI_CPU_AVX2);
+    else if (!strcmp(word, "--isa") && !strcmp(value, "scalar"))
+      (void)laci_cpu_limit_level(LACI_CPU_ANY);
     else must(dnnl_invalid_arguments, "usage: see the head of bench/reorder_bench.c");
   }
   return set;

@@ -450,7 +450,7 @@ static settings settings_of(int argc, char **argv) {
     else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);
     else if (!strcmp(word, "--x-ahead")) set.x_ahead = atoi(value);
     else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) {
-      (void)laci_cpu_cap(LACI_CPU_AVX2);
+      (void)laci_cpu_limit_level(LACI_CPU_AVX2);
       (void)setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
       set.isa = laci_jit_isa_in_force();
     } else {

@@ -288,7 +288,7 @@ static lac_status set_resumed(like *l, lac_error *err) {
   lac_status st = LAC_OK;
   if (resume) {
     const char *folder = resume->value, *typed = resume->typed;
-    if (!is_only_shown(l) && !laci_folder_has(folder, LACI_RUN_CHECKPOINTS)) {
+    if (!is_only_shown(l) && !laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) {
       return laci_fail(
           err, LAC_NOT_FOUND,
           "%s %s: no checkpoint to go on from; wanted the folder of an earlier run, its "

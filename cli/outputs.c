@@ -319,9 +319,9 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
     return resolve_path(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
-    bool taken = file->real[0] && laci_run_folder_writes(folder, file->real);
+    bool taken = file->real[0] && laci_run_may_write_file(folder, file->real);
     taken |=
-        plan->folder[0] && role == OUTPUT_EXPORT && laci_run_folder_writes(folder, plan->folder);
+        plan->folder[0] && role == OUTPUT_EXPORT && laci_run_may_write_file(folder, plan->folder);
     if (!taken) continue;
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);

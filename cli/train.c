@@ -230,7 +230,7 @@ static lac_status check_parent(const char *folder, lac_error *err) {
 static lac_status guard_input(const run *r, const char *path, lac_error *err) {
   const lac_train_options *o = &r->options.library.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
-  if (!laci_run_folder_writes(o->model_dir, path)) return LAC_OK;
+  if (!laci_run_may_write_file(o->model_dir, path)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
                    "%s: it is an input, and the run in --model-dir %s writes a file of that name",
                    path, o->model_dir);
@@ -264,7 +264,7 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
   if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
-  bool taken = laci_folder_has(o->model_dir, LACI_RUN_CHECKPOINTS);
+  bool taken = laci_folder_has_match(o->model_dir, LACI_RUN_CHECKPOINTS);
   if (files) (void)closedir(files);
   if (o->eval_only && o->recover && !taken) {
     return laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint in it", o->model_dir);

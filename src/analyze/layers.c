@@ -196,7 +196,7 @@ static laci_weight_view view_of(const laci_layer *layer, const laci_shape *shape
 bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
                               lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
   const laci_value *value = &analysis->graph->values[layer->weight];
-  if (layer->stored >= 0 || !laci_shape_known(&value->type.shape)) return false;
+  if (layer->stored >= 0 || !laci_shape_is_known(&value->type.shape)) return false;
   *view = view_of(layer, &value->type.shape);
   view->name = value->name;
   view->dtype = dtype;
@@ -268,7 +268,7 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
   if (value < 0 || graph->values[value].stored >= 0) return false;
   if (!constants[value] && !facts->unknown[value]) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
-  if (laci_shape_known(shape) && (shape->rank < 2 || laci_shape_count(shape) <= 0)) return false;
+  if (laci_shape_is_known(shape) && (shape->rank < 2 || laci_shape_count(shape) <= 0)) return false;
   *layer = (laci_layer){
       .node = node_id,
       .stored = -1,
@@ -281,7 +281,7 @@ static bool describe_computed(const laci_graph *graph, int node_id, const laci_w
       .gain = -1,
       .group_c = -1,
       .group_k = -1};
-  if (laci_shape_known(shape))
+  if (laci_shape_is_known(shape))
     set_channels(axes, shape->dims[axes->k_axis], shape->dims[axes->c_axis], layer);
   return true;
 }

@@ -143,7 +143,7 @@ static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
 static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
-  if (!laci_shape_known(in) || !laci_shape_known(out) || s->scale_value >= 0 ||
+  if (!laci_shape_is_known(in) || !laci_shape_is_known(out) || s->scale_value >= 0 ||
       s->factor_value >= 0)
     return false;
   for (int a = 0; a < LACI_MAX_RANK; a++) {

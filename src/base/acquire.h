@@ -42,6 +42,6 @@ LAC_MUST_CHECK lac_status laci_bytes_acquire(const laci_byte_source *from, const
 void laci_bytes_release(laci_acquired_bytes *held);
 
 /** Would laci_bytes_acquire copy the bytes? */
-bool laci_must_be_fetched(const laci_byte_source *from, const uint8_t *bytes, size_t n);
+bool laci_bytes_need_copy(const laci_byte_source *from, const uint8_t *bytes, size_t n);
 
 #endif

@@ -15,7 +15,7 @@ static double log_choose(int64_t n, int64_t k) {
 
 /* Returns the probability of k or fewer events. Terms are summed from that of k downward, each
  * computed by its ratio to the one before; in a small tail they decrease. */
-static double at_most(int64_t k, int64_t n, double p, double log_choose_k) {
+static double probability_of_at_most(int64_t k, int64_t n, double p, double log_choose_k) {
   if (p <= 0 || k >= n) return 1;
   if (p >= 1) return 0;
   double term = log_choose_k + (double)k * log(p) + (double)(n - k) * log1p(-p), ratio = 1, sum = 1;
@@ -34,7 +34,7 @@ double laci_binomial_upper(int64_t k, int64_t n, double doubt) {
   double low = (double)k / (double)n, high = 1;
   for (int i = 0; i < HALVINGS; i++) {
     double p = low + (high - low) / 2;
-    if (at_most(k, n, p, choose) > doubt) low = p;
+    if (probability_of_at_most(k, n, p, choose) > doubt) low = p;
     else high = p;
   }
   return high;
@@ -47,7 +47,7 @@ double laci_binomial_lower(int64_t k, int64_t n, double doubt) {
   double low = 0, high = (double)k / (double)n;
   for (int i = 0; i < HALVINGS; i++) {
     double p = low + (high - low) / 2;
-    if (1 - at_most(k - 1, n, p, choose) > doubt) high = p;
+    if (1 - probability_of_at_most(k - 1, n, p, choose) > doubt) high = p;
     else low = p;
   }
   return low;

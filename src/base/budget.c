@@ -32,7 +32,7 @@ uint64_t laci_bytes_of(int64_t count, size_t size) {
 
 /* ---- What the machine, the control group and the shell allow ---- */
 
-static FILE *open_at(const char *root, const char *folder, const char *name) {
+static FILE *open_group_file(const char *root, const char *folder, const char *name) {
   char path[LINE];
   int n = snprintf(path, sizeof path, "%s%s%s", root, folder, name);
   return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
@@ -43,7 +43,7 @@ static uint64_t machine_memory(const char *root) {
   static const char key[] = "MemTotal:";
   char line[LINE];
   uint64_t kib = 0;
-  FILE *file = open_at(root, "/proc/meminfo", "");
+  FILE *file = open_group_file(root, "/proc/meminfo", "");
   while (file && !kib && fgets(line, sizeof line, file)) {
     if (strncmp(line, key, sizeof key - 1) == 0) kib = strtoull(line + sizeof key - 1, NULL, 10);
   }
@@ -55,7 +55,7 @@ static uint64_t machine_memory(const char *root) {
 static uint64_t read_group_limit(const char *root, const char *folder, const char *name) {
   char line[LINE];
   uint64_t limit = unlimited;
-  FILE *file = open_at(root, folder, name);
+  FILE *file = open_group_file(root, folder, name);
   if (file && fgets(line, sizeof line, file) && isdigit((unsigned char)line[0]))
     limit = strtoull(line, NULL, 10);
   if (file) (void)fclose(file);
@@ -80,7 +80,7 @@ static uint64_t group_limit(const char *root, const char *top, const char *group
 }
 
 /* Does the list of controllers, "cpu,memory", hold this one? */
-static bool is_listed(const char *list, const char *wanted) {
+static bool is_controller_listed(const char *list, const char *wanted) {
   size_t n = strlen(wanted);
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     if (strncmp(at, wanted, n) == 0 && (at[n] == ',' || at[n] == 0)) return true;
@@ -92,7 +92,7 @@ static bool is_listed(const char *list, const char *wanted) {
 static uint64_t group_memory(const char *root) {
   char line[LINE];
   uint64_t limit = unlimited;
-  FILE *file = open_at(root, "/proc/self/cgroup", "");
+  FILE *file = open_group_file(root, "/proc/self/cgroup", "");
   while (file && fgets(line, sizeof line, file)) {
     line[strcspn(line, "\n")] = 0;
     char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
@@ -101,7 +101,7 @@ static uint64_t group_memory(const char *root) {
     list++;
     if (!*list) {
       limit = min_u64(limit, group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
-    } else if (is_listed(list, "memory")) {
+    } else if (is_controller_listed(list, "memory")) {
       limit = min_u64(limit,
                       group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
     }
@@ -156,7 +156,7 @@ bool laci_budget_allows(const laci_budget *budget, uint64_t bytes) {
   return !budget || add_saturated(budget->needed, bytes) <= budget->limit;
 }
 
-void laci_budget_take_larger(laci_budget *most, const laci_budget *phase) {
+void laci_budget_keep_larger(laci_budget *most, const laci_budget *phase) {
   if (phase->needed > most->needed) *most = *phase;
 }
 

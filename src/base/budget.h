@@ -43,7 +43,7 @@ void laci_budget_subtract(laci_budget *budget, uint64_t bytes);
 /** Does the limit allow `bytes` more? A NULL budget has no limit. */
 bool laci_budget_allows(const laci_budget *budget, uint64_t bytes);
 /** Replaces *most by *phase if the phase needs more memory. */
-void laci_budget_take_larger(laci_budget *most, const laci_budget *phase);
+void laci_budget_keep_larger(laci_budget *most, const laci_budget *phase);
 
 /** Fails LAC_MEMORY_LIMIT if the sum exceeds the limit. what: the computation, for the message:
  * "pad_3 (output of Pad 'p'): 1x3000000x512 f32, 5.7 GB; WHAT needs 11.5 GB, 8.0 GB are

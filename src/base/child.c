@@ -50,7 +50,7 @@ static void close_stream(int *fd) {
 /* Moves a descriptor above 0, 1 and 2. A host program may have closed its standard streams, so that
  * new descriptors get these numbers, which the child needs for its own streams. False: no
  * descriptor is left. */
-static bool raise_above_standard(int *fd) {
+static bool move_above_standard_streams(int *fd) {
   if (*fd > STDERR_FILENO) return true;
   int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (raised < 0) return false;
@@ -67,7 +67,8 @@ static bool open_streams(child *c) {
     if (failed) return false;
     c->ours[at] = pair[0]; /* for a pipe, pair[0] is the end for reading */
     c->its[at] = pair[1];
-    if (!raise_above_standard(&c->ours[at]) || !raise_above_standard(&c->its[at])) return false;
+    if (!move_above_standard_streams(&c->ours[at]) || !move_above_standard_streams(&c->its[at]))
+      return false;
     if (fcntl(c->ours[at], F_SETFL, O_NONBLOCK)) return false;
   }
   return true;
@@ -87,7 +88,7 @@ static int set_signals(posix_spawnattr_t *attributes) {
   return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
-static int spawn(child *c) {
+static int spawn_child(child *c) {
   posix_spawn_file_actions_t streams;
   posix_spawnattr_t attributes;
   int failed = posix_spawn_file_actions_init(&streams);
@@ -111,12 +112,12 @@ static int spawn(child *c) {
   return failed;
 }
 
-static lac_status start(child *c, lac_error *err) {
+static lac_status start_child(child *c, lac_error *err) {
   const char *program = c->job->command[0];
   if (!open_streams(c)) {
     return laci_fail(err, LAC_IO, "%s: no pipe to it: %s", program, strerror(errno));
   }
-  int failed = spawn(c);
+  int failed = spawn_child(c);
   if (!failed) return LAC_OK;
   c->pid = -1;
   return laci_fail(err, failed == ENOENT ? LAC_NOT_FOUND : LAC_IO,
@@ -164,7 +165,7 @@ static void read_stderr(child *c) {
   c->n_complaint += (size_t)n;
 }
 
-static bool is_interrupted(const child *c) { return !c->was_interrupted && laci_interrupted(); }
+static bool is_job_interrupted(const child *c) { return !c->was_interrupted && laci_interrupted(); }
 
 static lac_status fail_interrupted(lac_error *err) {
   return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -183,7 +184,7 @@ static lac_status exchange_data(child *c, bool *is_ended, lac_error *err) {
       streams[at] = (struct pollfd){.fd = c->ours[at], .events = events[at]};
     }
     int n = poll(streams, N_STREAMS, LOOK_MS);
-    if (is_interrupted(c)) return fail_interrupted(err);
+    if (is_job_interrupted(c)) return fail_interrupted(err);
     if (n > 0 && streams[STREAM_INPUT].revents) send_input(c);
     if (n > 0 && streams[STREAM_OUTPUT].revents) st = take_output(c, err);
     if (n > 0 && streams[STREAM_ERROR].revents) read_stderr(c);
@@ -205,7 +206,7 @@ static lac_status exchange_data(child *c, bool *is_ended, lac_error *err) {
 
 /* Collects the program's exit status into the result. False: it still runs. flags: as for
  * waitpid. */
-static bool reap(child *c, int flags) {
+static bool collect_exit_status(child *c, int flags) {
   int status = 0;
   pid_t ended;
   do ended = waitpid(c->pid, &status, flags);
@@ -227,15 +228,15 @@ static bool reap(child *c, int flags) {
 /* Kills the program unless it has ended. Once its exit status was collected, also by the host
  * program, its pid may belong to another process and is not used. */
 static void kill_child(child *c) {
-  if (c->pid < 0 || reap(c, WNOHANG)) return;
+  if (c->pid < 0 || collect_exit_status(c, WNOHANG)) return;
   (void)kill(c->pid, SIGKILL);
-  (void)reap(c, 0);
+  (void)collect_exit_status(c, 0);
 }
 
 /* Waits until the program ends, which should be soon, since it has closed its outputs. Kills it
  * when the time is over. */
 static void wait_for_end(child *c) {
-  while (!reap(c, WNOHANG)) {
+  while (!collect_exit_status(c, WNOHANG)) {
     if (laci_clock_seconds() > c->deadline) {
       kill_child(c);
       c->result->end = LACI_CHILD_LATE;
@@ -268,7 +269,7 @@ lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, 
              .was_interrupted = laci_interrupted()};
   bool is_ended = false;
   *result = (laci_child_result){.end = LACI_CHILD_UNKNOWN};
-  lac_status st = start(&c, err);
+  lac_status st = start_child(&c, err);
   for (int at = 0; at < N_STREAMS; at++) close_stream(&c.its[at]);
   if (!st) st = exchange_data(&c, &is_ended, err);
   laci_child_end why = result->end;
@@ -278,7 +279,7 @@ lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, 
   if (is_ended) result->end = why;
   keep_last_line(&c);
   bool at_keyboard = result->end == LACI_CHILD_KILLED && result->code == SIGINT;
-  if (!st && (at_keyboard || is_interrupted(&c))) st = fail_interrupted(err);
+  if (!st && (at_keyboard || is_job_interrupted(&c))) st = fail_interrupted(err);
   if (!st) return LAC_OK;
   laci_free(result->output);
   result->output = NULL;

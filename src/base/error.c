@@ -67,8 +67,8 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
   return status;
 }
 
-lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
-                            lac_error *err) {
+lac_status laci_check_arguments(const char *function, const laci_named_pointer *given, size_t n,
+                                lac_error *err) {
   for (size_t at = 0; at < n; at++) {
     if (!given[at].pointer)
       return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is NULL", function, given[at].name);

@@ -22,20 +22,22 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
     LAC_PRINTF(3, 4);
 
 /** A pointer argument of a public function that must not be NULL. */
-typedef struct laci_given {
+typedef struct laci_named_pointer {
   const char *name;
   const void *pointer;
-} laci_given;
+} laci_named_pointer;
 
 /** Returns LAC_OK, or fails LAC_BAD_ARGUMENT for the first argument that is NULL: "lac_prune: model
  * is NULL". */
-LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_arguments(const char *function,
+                                               const laci_named_pointer *given, size_t n,
+                                               lac_error *err);
 /** Checks arguments of the public function that contains this call: LACI_CHECK_GIVEN(err, {"model",
  * model}, {"report", report}). */
-#define LACI_CHECK_GIVEN(err, ...)                              \
-  laci_check_given(__func__, (const laci_given[]){__VA_ARGS__}, \
-                   sizeof((const laci_given[]){__VA_ARGS__}) / sizeof(laci_given), (err))
+#define LACI_CHECK_GIVEN(err, ...)                         \
+  laci_check_arguments(                                    \
+      __func__, (const laci_named_pointer[]){__VA_ARGS__}, \
+      sizeof((const laci_named_pointer[]){__VA_ARGS__}) / sizeof(laci_named_pointer), (err))
 
 /** Replaces `from` (not empty) by `to` everywhere in the text, so that a failure about a temporary
  * file has the name that the user knows. err may be NULL. */
@@ -62,13 +64,14 @@ lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
   ((void)laci_fail_with_prefix(err, status, __VA_ARGS__), (status))
 #define laci_fail_memory(err, what) ((void)laci_fail_memory(err, what), LAC_NO_MEMORY)
 #define laci_fail_errno(err, path, doing) ((void)laci_fail_errno(err, path, doing), LAC_IO)
-static inline lac_status laci_look_given(const laci_given *given, size_t n, lac_error *err) {
+static inline lac_status laci_check_no_argument_null(const laci_named_pointer *given, size_t n,
+                                                     lac_error *err) {
   (void)err;
   for (size_t k = 0; k < n; k++)
     if (!given[k].pointer) return LAC_BAD_ARGUMENT;
   return LAC_OK;
 }
-#define laci_check_given(function, ...) laci_look_given(__VA_ARGS__)
+#define laci_check_arguments(function, ...) laci_check_no_argument_null(__VA_ARGS__)
 #endif
 
 #endif

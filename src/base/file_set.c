@@ -68,7 +68,7 @@ static int rename_new(int folder, const char *from, const char *to) {
 
 /** Replaces a file where exchange is not supported: the old file gets an additional name, the new
  * one its place, and the old one is then renamed to the temporary name, which is free by then. */
-static int replace_in_steps(const laci_placement *file) {
+static int exchange_files_in_steps(const laci_placement *file) {
   size_t n = strlen(file->temporary) + sizeof ".old";
   char *aside = laci_alloc(n, 1);
   if (!aside) {
@@ -90,7 +90,7 @@ static int replace_in_steps(const laci_placement *file) {
 }
 
 /** Exchanges both files: the old one is then called `temporary`. */
-static int replace(const laci_placement *file) {
+static int exchange_files(const laci_placement *file) {
   struct stat old;
   if (fstatat(file->folder, file->path, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode)) {
     errno = EISDIR;
@@ -98,11 +98,11 @@ static int replace(const laci_placement *file) {
   }
   int result = renameat2(file->folder, file->temporary, file->folder, file->path, RENAME_EXCHANGE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;
-  return replace_in_steps(file);
+  return exchange_files_in_steps(file);
 }
 
 /** Locks the old file, so that it is not taken for a file of a dead process. */
-static void lock_old(laci_placement *file) {
+static void lock_old_file(laci_placement *file) {
   int fd = openat(file->folder, file->temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;
   (void)flock(fd, LOCK_EX | LOCK_NB);
@@ -110,20 +110,20 @@ static void lock_old(laci_placement *file) {
   file->fd = fd;
 }
 
-static lac_status hide(laci_placement *file, lac_error *err) {
+static lac_status hide_old_file(laci_placement *file, lac_error *err) {
   file->placed = renameat(file->folder, file->path, file->folder, file->temporary) == 0;
   if (file->placed || errno == ENOENT) return LAC_OK;
   return fail_errno(err, file, "cannot rename it");
 }
 
-static lac_status place(laci_placement *file, lac_error *err) {
-  if (file->kind == LACI_PLACING_HIDDEN) return hide(file, err);
+static lac_status place_file(laci_placement *file, lac_error *err) {
+  if (file->kind == LACI_PLACING_HIDDEN) return hide_old_file(file, err);
   if (file->kind != LACI_PLACING_FILE) return LAC_OK;
   int result = rename_new(file->folder, file->temporary, file->path);
   if (result && errno == EEXIST && file->force) {
-    result = replace(file);
+    result = exchange_files(file);
     file->over = !result;
-    if (file->over) lock_old(file);
+    if (file->over) lock_old_file(file);
   }
   if (result) return fail_errno(err, file, "cannot rename to it");
   file->placed = true;
@@ -131,7 +131,7 @@ static lac_status place(laci_placement *file, lac_error *err) {
 }
 
 /** Restores the state before the set: removes the new file, and renames the old one back. */
-static void restore_old(laci_placement *file) {
+static void restore_old_file(laci_placement *file) {
   if (!file->path) return;
   switch (file->kind) {
     case LACI_PLACING_FILE:
@@ -149,7 +149,7 @@ static void restore_old(laci_placement *file) {
 }
 
 /** Removes the old file, after all files were renamed. */
-static void drop_old(laci_placement *file) {
+static void remove_old_file(laci_placement *file) {
   bool hidden = file->kind == LACI_PLACING_HIDDEN;
   if (file->over || hidden) (void)unlinkat(file->folder, file->temporary, 0);
   if (file->fd >= 0) (void)close(file->fd);
@@ -158,16 +158,16 @@ static void drop_old(laci_placement *file) {
 
 /** Removes second names, also those of dead processes, since the file that referred to them was
  * replaced. Such a name may belong to an old file, so this process must not hold a lock on it. */
-static void drop_second_names(laci_placement *file) {
+static void remove_second_names(laci_placement *file) {
   if (file->kind != LACI_PLACING_SECOND) return;
   (void)unlinkat(file->folder, file->path, 0);
   char *digit = file->path + strlen(file->path) - sizeof "N.data" + 1;
   for (*digit = '0'; *digit < '0' + SECOND_NAMES; ++*digit) {
-    (void)laci_remove_if_dead(file->folder, file->path);
+    (void)laci_remove_if_owner_is_dead(file->folder, file->path);
   }
 }
 
-static void release(laci_placement *file) {
+static void clear_placement(laci_placement *file) {
   if (file->fd >= 0) (void)close(file->fd);
   laci_temporary_unregister(file->registered);
   laci_free(file->shown);
@@ -177,20 +177,20 @@ static void release(laci_placement *file) {
 }
 
 void laci_placement_clear(laci_placement *file) {
-  restore_old(file);
-  release(file);
+  restore_old_file(file);
+  clear_placement(file);
 }
 
 /* ---- A set ---- */
 
-static void begin_set(laci_file_set *set, bool apart) {
+static void open_file_set(laci_file_set *set, bool apart) {
   *set = (laci_file_set){.outer = open_set, .apart = apart};
   open_set = set;
 }
 
-void laci_file_set_begin(laci_file_set *set) { begin_set(set, false); }
+void laci_file_set_begin(laci_file_set *set) { open_file_set(set, false); }
 
-void laci_file_set_begin_separate(laci_file_set *set) { begin_set(set, true); }
+void laci_file_set_begin_separate(laci_file_set *set) { open_file_set(set, true); }
 
 /** Syncs a folder, so that its renames survive a power cut. Not every file system can, and the file
  * is complete in any case, so a failure is ignored. */
@@ -214,23 +214,23 @@ static bool same_folder(const laci_placement *a, const laci_placement *b) {
          strncmp(a->path, b->path, n) == 0;
 }
 
-static lac_status place_all(laci_file_set *set, lac_error *err) {
+static lac_status place_all_files(laci_file_set *set, lac_error *err) {
   lac_status st = LAC_OK;
   atomic_fetch_add(&n_placing, 1);
-  for (size_t at = 0; at < set->n && !st; at++) st = place(&set->files[at], err);
-  for (size_t at = set->n; at-- > 0 && st;) restore_old(&set->files[at]);
+  for (size_t at = 0; at < set->n && !st; at++) st = place_file(&set->files[at], err);
+  for (size_t at = set->n; at-- > 0 && st;) restore_old_file(&set->files[at]);
   for (size_t at = 0; at < set->n && !st; at++) {
     if (at == 0 || !same_folder(&set->files[at - 1], &set->files[at])) sync_folder(&set->files[at]);
   }
-  for (size_t at = 0; at < set->n && !st; at++) drop_old(&set->files[at]);
-  for (size_t at = 0; at < set->n && !st; at++) drop_second_names(&set->files[at]);
-  for (size_t at = 0; at < set->n; at++) release(&set->files[at]);
+  for (size_t at = 0; at < set->n && !st; at++) remove_old_file(&set->files[at]);
+  for (size_t at = 0; at < set->n && !st; at++) remove_second_names(&set->files[at]);
+  for (size_t at = 0; at < set->n; at++) clear_placement(&set->files[at]);
   set->n = 0;
   atomic_fetch_sub(&n_placing, 1);
   return st;
 }
 
-static lac_status reserve(laci_file_set *set, size_t n, lac_error *err) {
+static lac_status reserve_placements(laci_file_set *set, size_t n, lac_error *err) {
   if (set->n + n <= set->capacity) return LAC_OK;
   size_t capacity = 2 * set->capacity > set->n + n ? 2 * set->capacity : set->n + n;
   laci_placement *files = laci_resize(set->files, set->n, capacity, sizeof *files);
@@ -241,7 +241,7 @@ static lac_status reserve(laci_file_set *set, size_t n, lac_error *err) {
 }
 
 static lac_status join_sets(laci_file_set *outer, laci_file_set *set, lac_error *err) {
-  lac_status st = reserve(outer, set->n, err);
+  lac_status st = reserve_placements(outer, set->n, err);
   if (st || set->n == 0) return st;
   memcpy(outer->files + outer->n, set->files, set->n * sizeof *set->files);
   outer->n += set->n;
@@ -252,7 +252,8 @@ static lac_status join_sets(laci_file_set *outer, laci_file_set *set, lac_error 
 lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) {
   assert(open_set == set);
   open_set = set->outer;
-  if (!st) st = set->outer && !set->apart ? join_sets(set->outer, set, err) : place_all(set, err);
+  if (!st)
+    st = set->outer && !set->apart ? join_sets(set->outer, set, err) : place_all_files(set, err);
   while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};
@@ -268,7 +269,7 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
     lac_status st = laci_file_set_add(file, err);
     return laci_file_set_end(&alone, st, err);
   }
-  lac_status st = reserve(open_set, 1, err);
+  lac_status st = reserve_placements(open_set, 1, err);
   if (st) return st;
   open_set->files[open_set->n++] = *file;
   *file = (laci_placement){.fd = -1, .registered = -1};
@@ -277,8 +278,8 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
 
 /** Adds a placement that is not from a writer. temporary: NULL for none. Takes ownership of
  * file.fd, also on failure. */
-static lac_status add_name(laci_placement file, const char *path, const char *temporary,
-                           lac_error *err) {
+static lac_status add_placement(laci_placement file, const char *path, const char *temporary,
+                                lac_error *err) {
   assert(open_set);
   file.path = copy_text(path);
   file.shown = copy_text(path);
@@ -287,13 +288,13 @@ static lac_status add_name(laci_placement file, const char *path, const char *te
   lac_status st = file.path && file.shown && (!temporary || file.temporary)
                       ? laci_file_set_add(&file, err)
                       : laci_fail_memory(err, path);
-  release(&file);
+  clear_placement(&file);
   return st;
 }
 
 lac_status laci_file_set_move(const char *from, const char *to, bool force, lac_error *err) {
   laci_placement file = {.kind = LACI_PLACING_FILE, .folder = AT_FDCWD, .fd = -1, .force = force};
-  return add_name(file, to, from, err);
+  return add_placement(file, to, from, err);
 }
 
 lac_status laci_file_set_hide(const char *path, lac_error *err) {
@@ -310,7 +311,7 @@ lac_status laci_file_set_hide(const char *path, lac_error *err) {
   if (fd < 0) return laci_fail(err, LAC_IO, "%s: cannot rename it: %s", path, strerror(errno));
   memcpy(temporary_path + n_folder, temporary, sizeof temporary);
   laci_placement file = {.kind = LACI_PLACING_HIDDEN, .folder = AT_FDCWD, .fd = fd};
-  lac_status st = add_name(file, path, temporary_path, err);
+  lac_status st = add_placement(file, path, temporary_path, err);
   if (st) (void)unlink(temporary_path);
   return st;
 }
@@ -320,7 +321,7 @@ lac_status laci_file_set_make_folder(const char *path, lac_error *err) {
   if (mkdir(path, 0777) != 0) {
     return errno == EEXIST ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
   }
-  lac_status st = add_name(file, path, NULL, err);
+  lac_status st = add_placement(file, path, NULL, err);
   if (st) (void)rmdir(path);
   return st;
 }
@@ -343,7 +344,7 @@ lac_status laci_file_set_second_name(const laci_placement *file, char **name, la
   if (!result) {
     laci_placement made = {.kind = LACI_PLACING_SECOND, .folder = file->folder, .fd = -1};
     *name = copy_text(second);
-    st = *name ? add_name(made, path, NULL, err) : laci_fail_memory(err, file->shown);
+    st = *name ? add_placement(made, path, NULL, err) : laci_fail_memory(err, file->shown);
     if (st) {
       (void)unlinkat(file->folder, path, 0);
       laci_free(*name);

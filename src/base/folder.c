@@ -13,16 +13,16 @@
 
 #include "base/error.h"
 
-static const struct dirent *next(DIR *files, const char *pattern) {
+static const struct dirent *next_matching_file(DIR *files, const char *pattern) {
   const struct dirent *file;
   do file = readdir(files);
   while (file && fnmatch(pattern, file->d_name, FNM_PERIOD) != 0);
   return file;
 }
 
-bool laci_folder_has(const char *folder, const char *pattern) {
+bool laci_folder_has_match(const char *folder, const char *pattern) {
   DIR *files = opendir(folder);
-  bool found = files && next(files, pattern);
+  bool found = files && next_matching_file(files, pattern);
   if (files) (void)closedir(files);
   return found;
 }
@@ -33,7 +33,7 @@ lac_status laci_folder_remove(const char *folder, const char *pattern, lac_error
   if (!files) {
     return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   }
-  for (const struct dirent *file; !st && (file = next(files, pattern));) {
+  for (const struct dirent *file; !st && (file = next_matching_file(files, pattern));) {
     if (unlinkat(dirfd(files), file->d_name, 0) == 0 || errno == ENOENT) continue;
     st = laci_fail(err, LAC_IO, "%s/%s: %s", folder, file->d_name, strerror(errno));
   }

@@ -8,7 +8,7 @@
 #include "lacuna/status.h"
 
 /** Does the folder hold a matching file? False also where it cannot be read. */
-bool laci_folder_has(const char *folder, const char *pattern);
+bool laci_folder_has_match(const char *folder, const char *pattern);
 /** Removes the matching files. A missing folder counts as empty. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
                                              lac_error *err);

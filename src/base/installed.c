@@ -15,7 +15,7 @@
 enum { MOST_UP = 3 };
 
 /* Finds the file that contains this code: a shared library, or the running program. */
-static bool find_ourselves(char path[PATH_MAX]) {
+static bool find_own_binary(char path[PATH_MAX]) {
   static const char here = 0;
   Dl_info ours, program;
   bool in_library =
@@ -28,7 +28,7 @@ static bool find_ourselves(char path[PATH_MAX]) {
 }
 
 /* Does the file belong to the owner of this code, whom the user trusts by running it? */
-static bool is_ours(const char *path, uid_t owner) {
+static bool is_trusted_file(const char *path, uid_t owner) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == owner &&
          !(info.st_mode & S_IWOTH);
@@ -39,13 +39,13 @@ static bool is_ours(const char *path, uid_t owner) {
 bool laci_find_installed_file(const char *name, char path[PATH_MAX]) {
   char self[PATH_MAX];
   struct stat info;
-  if (!find_ourselves(self) || stat(self, &info)) return false;
+  if (!find_own_binary(self) || stat(self, &info)) return false;
   for (int up = 0; up < MOST_UP; up++) {
     char *slash = strrchr(self, '/');
     if (!slash) return false;
     *slash = '\0';
     int n = snprintf(path, PATH_MAX, "%s/%s", self, name);
-    if (n > 0 && n < PATH_MAX && is_ours(path, info.st_uid)) return true;
+    if (n > 0 && n < PATH_MAX && is_trusted_file(path, info.st_uid)) return true;
   }
   return false;
 }

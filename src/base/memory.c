@@ -33,7 +33,7 @@ void laci_memory_fail_once(long n) {
 
 bool laci_memory_fail_pending(void) { return atomic_load(&fail_countdown) > 0; }
 
-static bool fails_now(void) {
+static bool should_fail_now(void) {
   long left = atomic_load(&fail_countdown);
   if (left == 0) return false;
   if (left < 0) return true;
@@ -47,7 +47,8 @@ static bool fails_now(void) {
 
 void *laci_alloc(size_t n, size_t size) {
   size_t bytes;
-  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || fails_now()) return NULL;
+  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || should_fail_now())
+    return NULL;
   atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed);
   /* Large blocks from the system are zeroed already: calloc does not touch their pages. */
   if (bytes >= 1024 * 1024) {
@@ -89,13 +90,13 @@ bool laci_grow(void **array, size_t n, size_t *capacity, size_t size) {
 
 void *laci_pages_reserve(size_t size_bytes) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (fails_now()) return NULL;
+  if (should_fail_now()) return NULL;
   void *pages = mmap(NULL, size_bytes, PROT_NONE, flags, -1, 0);
   return pages == MAP_FAILED ? NULL : pages;
 }
 
 bool laci_pages_commit(void *part, size_t size_bytes) {
-  return !fails_now() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
+  return !should_fail_now() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 void laci_pages_decommit(void *pages, size_t size_bytes) {

@@ -34,27 +34,27 @@ static int edit_distance(const char *a, const char *b) {
 /* A test whether the candidate contains the word, or the word contains the candidate. */
 typedef bool relation(const char *text, size_t mark, const char *candidate);
 
-static bool is_begin(const char *text, size_t mark, const char *candidate) {
+static bool is_beginning_of(const char *text, size_t mark, const char *candidate) {
   (void)mark;
   return strncmp(candidate, text, strlen(text)) == 0;
 }
 
 /* Is the word the end of the candidate after a dash, as "resnet20" of "cifar-resnet20"? */
-static bool is_end(const char *text, size_t mark, const char *candidate) {
+static bool is_ending_of(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(text), n_candidate = strlen(candidate);
   return mark == 0 && n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
          candidate[n_candidate - n - 1] == '-';
 }
 
 /* Does the word begin with the candidate, as "evaluate" with "eval"? */
-static bool is_longer(const char *text, size_t mark, const char *candidate) {
+static bool is_longer_form(const char *text, size_t mark, const char *candidate) {
   size_t n = strlen(candidate);
   return n >= mark + SHORTEST_STEM && strncmp(text, candidate, n) == 0;
 }
 
 /* Returns the only candidate for which the test holds; NULL: none, or several. */
-static const char *only_match(relation *holds, const char *text, size_t mark,
-                              const char *const *candidates, int n) {
+static const char *only_related_candidate(relation *holds, const char *text, size_t mark,
+                                          const char *const *candidates, int n) {
   const char *found = NULL;
   for (int i = 0; i < n; i++) {
     if (!holds(text, mark, candidates[i])) continue;
@@ -65,21 +65,21 @@ static const char *only_match(relation *holds, const char *text, size_t mark,
 }
 
 /* Returns how many letters may be wrong: a third, rounded up, but never half of them. */
-static int most_edits(const char *letters) {
+static int most_edits_allowed(const char *letters) {
   int n = (int)strlen(letters), edits = (n + 2) / 3;
   edits = min_int(edits, MOST_EDITS);
   return min_int(edits, (n - 1) / 2);
 }
 
 const char *laci_nearest_text(const char *text, size_t mark, const char *const *candidates, int n) {
-  static relation *const relations[] = {is_begin, is_end, is_longer};
+  static relation *const relations[] = {is_beginning_of, is_ending_of, is_longer_form};
   const char *nearest = NULL;
   if (strlen(text) <= mark) return NULL;
   for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
-    nearest = only_match(relations[k], text, mark, candidates, n);
+    nearest = only_related_candidate(relations[k], text, mark, candidates, n);
     if (nearest) return nearest;
   }
-  int fewest = most_edits(text + mark);
+  int fewest = most_edits_allowed(text + mark);
   for (int i = 0; i < n; i++) {
     int edits = edit_distance(text, candidates[i]);
     if (edits > fewest || (nearest && edits == fewest)) continue;

@@ -64,14 +64,14 @@ static laci_reader *new_reader(const char *name, size_t size_bytes) {
   return reader;
 }
 
-static laci_file_id id_of(const struct stat *info) {
+static laci_file_id file_id_of(const struct stat *info) {
   return (laci_file_id){.device = (uint64_t)info->st_dev, .inode = (uint64_t)info->st_ino};
 }
 
 /** Without O_NONBLOCK, opening a pipe would wait for a writer. */
 static int open_to_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); }
 
-static lac_status check_kind(const char *path, const struct stat *info, lac_error *err) {
+static lac_status check_file_kind(const char *path, const struct stat *info, lac_error *err) {
   if (!S_ISREG(info->st_mode)) {
     return laci_fail(err, LAC_BAD_FILE, "%s: %s, not a regular file", path,
                      S_ISDIR(info->st_mode) ? "a directory" : "a device or pipe");
@@ -85,12 +85,12 @@ static lac_status check_kind(const char *path, const struct stat *info, lac_erro
 static lac_status reader_from_file(const char *path, int fd, laci_reader **reader, lac_error *err) {
   struct stat info;
   if (fstat(fd, &info)) return laci_fail_errno(err, path, "cannot read");
-  lac_status st = check_kind(path, &info, err);
+  lac_status st = check_file_kind(path, &info, err);
   if (st) return st;
   *reader = new_reader(path, (size_t)info.st_size);
   if (!*reader) return laci_fail_memory(err, path);
   (*reader)->fd = fd;
-  (*reader)->id = id_of(&info);
+  (*reader)->id = file_id_of(&info);
   (*reader)->has_id = true;
   (*reader)->changed = info.st_mtim;
   (*reader)->whole = info.st_size == 0;
@@ -107,7 +107,7 @@ lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *e
 }
 
 /** Makes all pages accessible. */
-static lac_status open_pages(laci_reader *reader, lac_error *err) {
+static lac_status make_pages_accessible(laci_reader *reader, lac_error *err) {
   if (reader->opened || !reader->pages) return LAC_OK;
   if (!laci_pages_commit(reader->pages, reader->size_bytes)) {
     return laci_fail_memory(err, reader->name);
@@ -121,7 +121,7 @@ lac_status laci_reader_open_memory(const char *name, const void *bytes, size_t s
   *reader = NULL;
   laci_reader *made = new_reader(name, size_bytes);
   if (!made) return laci_fail_memory(err, name);
-  lac_status st = open_pages(made, err);
+  lac_status st = make_pages_accessible(made, err);
   if (st) {
     laci_reader_close(made);
     return st;
@@ -181,10 +181,10 @@ lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err) {
 /* ---- The file ---- */
 
 /** Fails where the file changed since it was opened. */
-static lac_status check_same(const laci_reader *reader, int fd, lac_error *err) {
+static lac_status check_same_file(const laci_reader *reader, int fd, lac_error *err) {
   struct stat info;
   if (fstat(fd, &info)) return laci_fail_errno(err, reader->name, "cannot read on");
-  laci_file_id id = id_of(&info);
+  laci_file_id id = file_id_of(&info);
   if (id.device != reader->id.device || id.inode != reader->id.inode) {
     return laci_fail(err, LAC_IO, "%s: was replaced by another file meanwhile", reader->name);
   }
@@ -211,7 +211,7 @@ static lac_status read_from(const laci_reader *reader, int fd, size_t offset, si
     offset += (size_t)got;
     size_bytes -= (size_t)got;
   }
-  lac_status st = check_same(reader, fd, err);
+  lac_status st = check_same_file(reader, fd, err);
   if (st || size_bytes == 0) return st;
   return laci_fail(err, LAC_IO, "%s: was %zu bytes long, and was cut to %zu meanwhile",
                    reader->name, reader->size_bytes, offset);
@@ -299,7 +299,7 @@ static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac
 }
 
 static lac_status load_whole(laci_reader *reader, lac_error *err) {
-  lac_status st = open_pages(reader, err);
+  lac_status st = make_pages_accessible(reader, err);
   if (!st) st = reader->origin.whole(reader->origin.context, reader->pages, err);
   if (!st) reader->whole = true;
   return st;
@@ -330,7 +330,7 @@ lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_byt
 
 lac_status laci_reader_load(laci_reader *reader, size_t offset, size_t size_bytes, lac_error *err) {
   if (reader->outlined || are_all_loaded(reader, offset, size_bytes)) return LAC_OK;
-  lac_status st = open_pages(reader, err);
+  lac_status st = make_pages_accessible(reader, err);
   if (st) return st;
   if (!reader->origin.whole) {
     return load_blocks(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);

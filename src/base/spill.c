@@ -62,7 +62,7 @@ lac_status laci_spill_create(const char *folder, laci_spill **spill, lac_error *
   return st;
 }
 
-static void destroy_one(laci_spill *spill) {
+static void destroy_spill_file(laci_spill *spill) {
   for (size_t at = 0; at < spill->n; at++) {
     (void)munmap(spill->mappings[at].pages, spill->mappings[at].size_bytes);
   }
@@ -75,7 +75,7 @@ static void destroy_one(laci_spill *spill) {
 void laci_spill_destroy(laci_spill *spill) {
   while (spill) {
     laci_spill *next = spill->next;
-    destroy_one(spill);
+    destroy_spill_file(spill);
     spill = next;
   }
 }
@@ -115,8 +115,8 @@ static lac_status write_values(const laci_spill *spill, const char *name, const 
   return LAC_OK;
 }
 
-lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes, size_t n,
-                          const uint8_t **view, lac_error *err) {
+lac_status laci_spill_write(laci_spill *spill, const char *name, const void *bytes, size_t n,
+                            const uint8_t **view, lac_error *err) {
   static const uint8_t nothing[1];
   void *array = spill->mappings;
   *view = nothing;

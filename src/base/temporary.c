@@ -28,7 +28,7 @@ enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_REGISTERED = 64, HOUR_SECONDS = 360
 typedef enum holder { HOLDER_NONE, HOLDER_LIVES, HOLDER_UNKNOWN } holder;
 
 /** Locks an open file or folder, unless another process holds the lock. */
-static holder lock(int fd) {
+static holder lock_file(int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return HOLDER_NONE;
   return errno == EWOULDBLOCK ? HOLDER_LIVES : HOLDER_UNKNOWN;
 }
@@ -65,13 +65,13 @@ static void remove_tree(int folder, const char *path, int depth) {
   (void)unlinkat(folder, path, AT_REMOVEDIR);
 }
 
-bool laci_remove_if_dead(int folder, const char *path) {
+bool laci_remove_if_owner_is_dead(int folder, const char *path) {
   struct stat found;
   bool gone = false;
   int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT;
   if (fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))) {
-    holder who = lock(fd);
+    holder who = lock_file(fd);
     bool dead =
         who == HOLDER_NONE || (who == HOLDER_UNKNOWN && time(NULL) - found.st_mtime > HOUR_SECONDS);
     if (dead && is_same_file(folder, path, &found)) remove_tree(folder, path, MOST_DEPTH);
@@ -81,23 +81,23 @@ bool laci_remove_if_dead(int folder, const char *path) {
   return gone;
 }
 
-void laci_remove_all_dead(int folder) {
+void laci_remove_all_of_dead_owners(int folder) {
   int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *files = copy < 0 ? NULL : fdopendir(copy);
   if (!files && copy >= 0) (void)close(copy);
   for (const struct dirent *file; files && (file = readdir(files));) {
     if (fnmatch(".lacuna-*.tmp", file->d_name, 0) == 0)
-      (void)laci_remove_if_dead(folder, file->d_name);
+      (void)laci_remove_if_owner_is_dead(folder, file->d_name);
   }
   if (files) (void)closedir(files);
 }
 
 /* ---- Temporary names ---- */
 
-static uint64_t key_of(const char *name) { return laci_hash64(name, strlen(name), 0); }
+static uint64_t name_hash(const char *name) { return laci_hash64(name, strlen(name), 0); }
 
 void laci_make_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
-  (void)snprintf(second, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 "-%d.data", key_of(name),
+  (void)snprintf(second, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 "-%d.data", name_hash(name),
                  number);
 }
 
@@ -109,10 +109,10 @@ static int create_locked(int folder, const char *path) {
     int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
       if (errno != EEXIST) return -1;
-      if (laci_remove_if_dead(folder, path)) continue;
+      if (laci_remove_if_owner_is_dead(folder, path)) continue;
       break;
     }
-    if (lock(fd) != HOLDER_LIVES && fstat(fd, &made) == 0 && is_same_file(folder, path, &made))
+    if (lock_file(fd) != HOLDER_LIVES && fstat(fd, &made) == 0 && is_same_file(folder, path, &made))
       return fd;
     (void)close(fd);
   }
@@ -121,7 +121,7 @@ static int create_locked(int folder, const char *path) {
 }
 
 /** Joins prefix and name. False: too long. */
-static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
+static bool join_path(const char *prefix, const char *name, char path[PATH_MAX]) {
   int n = snprintf(path, PATH_MAX, "%s%s", prefix, name);
   if (n >= 0 && n < PATH_MAX) return true;
   errno = ENAMETOOLONG;
@@ -135,7 +135,7 @@ static int create_random(int folder, const char *prefix, char temporary[LACI_TEM
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return -1;
     (void)snprintf(temporary, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 ".tmp", number);
-    if (!join(prefix, temporary, path)) return -1;
+    if (!join_path(prefix, temporary, path)) return -1;
     int fd = create_locked(folder, path);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
@@ -147,11 +147,11 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
   char path[PATH_MAX], other[LACI_TEMPORARY_NAME];
   int fd = -1;
   for (int number = 0; number < NUMBERS; number++) {
-    (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", key_of(name), number);
-    if (!join(prefix, other, path)) return -1;
+    (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", name_hash(name), number);
+    if (!join_path(prefix, other, path)) return -1;
     if (fd >= 0) { /* the file was created; those of dead processes under the other names are
                       removed, too */
-      (void)laci_remove_if_dead(folder, path);
+      (void)laci_remove_if_owner_is_dead(folder, path);
       continue;
     }
     fd = create_locked(folder, path);
@@ -166,7 +166,7 @@ int laci_temporary_folder(const char *parent, char *path, int size) {
   uint64_t number;
   int in = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (in >= 0) {
-    laci_remove_all_dead(in);
+    laci_remove_all_of_dead_owners(in);
     (void)close(in);
   }
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
@@ -181,7 +181,7 @@ int laci_temporary_folder(const char *parent, char *path, int size) {
       return -1;
     }
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && lock(fd) != HOLDER_LIVES) return fd;
+    if (fd >= 0 && lock_file(fd) != HOLDER_LIVES) return fd;
     if (fd >= 0) (void)close(fd);
   }
   return -1;

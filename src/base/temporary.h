@@ -28,10 +28,10 @@ void laci_make_second_name(const char *name, int number, char second[LACI_TEMPOR
 
 /** Removes a file, or a folder with all its content, if its process is dead. path: as for openat.
  * True: it was removed, or did not exist. */
-bool laci_remove_if_dead(int folder, const char *path);
+bool laci_remove_if_owner_is_dead(int folder, const char *path);
 
 /** Removes all temporary files of dead processes in a folder that only the caller uses. */
-void laci_remove_all_dead(int folder);
+void laci_remove_all_of_dead_owners(int folder);
 
 /** Creates a new folder in `parent`, locked like temporary files, after it has removed those of
  * dead processes; its path is written to `path` (size bytes). Returns the descriptor that holds the

@@ -26,21 +26,21 @@ struct laci_timings {
   bool changed;
 };
 
-static bool text_is(const json_t *root, const char *key, const char *text) {
+static bool has_text(const json_t *root, const char *key, const char *text) {
   const char *has = json_string_value(json_object_get(root, key));
   return has && strcmp(has, text) == 0;
 }
 
-static bool fits(const json_t *root, const char *machine) {
+static bool is_of_version_and_machine(const json_t *root, const char *machine) {
   const json_t *seconds = json_object_get(root, "seconds");
   return json_integer_value(json_object_get(root, "timings")) == FORMAT &&
-         text_is(root, "version", LAC_VERSION) && text_is(root, "machine", machine) &&
+         has_text(root, "version", LAC_VERSION) && has_text(root, "machine", machine) &&
          json_is_object(seconds);
 }
 
 /** Returns the "seconds" object of the file, owned by the caller; NULL if the file is missing,
  * damaged, or of another version or machine. */
-static json_t *seconds_of(const char *path, const char *machine) {
+static json_t *read_seconds(const char *path, const char *machine) {
   char *text = NULL;
   json_t *root = NULL, *seconds = NULL;
   lac_error why = {0};
@@ -48,7 +48,8 @@ static json_t *seconds_of(const char *path, const char *machine) {
   lac_status st = laci_file_read_text(path, MOST_BYTES, &text, &why);
   if (!st) st = laci_json_read(path, "a file of timings", text, &root, &why);
   if (st) laci_log(LAC_LOG_WARNING, "timings are measured anew: %s", why.text);
-  if (root && fits(root, machine)) seconds = json_incref(json_object_get(root, "seconds"));
+  if (root && is_of_version_and_machine(root, machine))
+    seconds = json_incref(json_object_get(root, "seconds"));
   json_decref(root);
   laci_free(text);
   return seconds;
@@ -56,7 +57,7 @@ static json_t *seconds_of(const char *path, const char *machine) {
 
 /** Fails early if the path is not a regular file and so could not be replaced later, after hours of
  * timing. */
-static lac_status check_kind(const char *path, lac_error *err) {
+static lac_status check_file_kind(const char *path, lac_error *err) {
   struct stat info;
   if (!path || stat(path, &info) != 0 || S_ISREG(info.st_mode)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: found no regular file, wanted a file of timings",
@@ -66,14 +67,14 @@ static lac_status check_kind(const char *path, lac_error *err) {
 lac_status laci_timings_open(const char *path, const char *machine, laci_timings **timings,
                              lac_error *err) {
   *timings = NULL;
-  lac_status st = check_kind(path, err);
+  lac_status st = check_file_kind(path, err);
   if (st) return st;
   laci_timings *t = laci_alloc(1, sizeof *t);
   *timings = t;
   if (!t) return laci_fail_memory(err, "timings");
   t->machine = laci_arena_text(&t->texts, machine);
   t->path = path ? laci_arena_text(&t->texts, path) : NULL;
-  t->seconds = path ? seconds_of(path, machine) : NULL;
+  t->seconds = path ? read_seconds(path, machine) : NULL;
   if (!t->seconds) t->seconds = json_object();
   if (t->machine && t->seconds && (t->path || !path)) return LAC_OK;
   laci_timings_close(t);

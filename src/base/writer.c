@@ -95,7 +95,7 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
 }
 
 /** Frees a writer that has no temporary file yet. */
-static void discard(laci_writer *writer) {
+static void free_new_writer(laci_writer *writer) {
   laci_free(writer->file.path);
   laci_free(writer->file.shown);
   laci_free(writer->file.temporary);
@@ -123,7 +123,7 @@ lac_status laci_writer_open_at(int folder, const char *name, const char *shown,
   made->buffer = laci_alloc(WRITE_BUFFER_BYTES, 1);
   bool whole = made->file.path && made->file.shown && made->buffer;
   st = whole ? create_temporary(made, err) : laci_fail_memory(err, shown);
-  if (st) discard(made);
+  if (st) free_new_writer(made);
   else *writer = made;
   return st;
 }

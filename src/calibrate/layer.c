@@ -136,7 +136,7 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   if (n->refusal[value]) return n->refusal[value];
   if (!laci_dtype_is_float(n->graph.values[value].type.dtype) || laci_network_bytes(n, value) == 0)
     return "it reads nothing, or no floats";
-  if (node->outputs[0] < 0 || !laci_shape_known(&n->graph.values[node->outputs[0]].type.shape))
+  if (node->outputs[0] < 0 || !laci_shape_is_known(&n->graph.values[node->outputs[0]].type.shape))
     return "the shape of its output depends on data";
   *out = (laci_matrix_layer){.layer = layer,
                              .node = from->node,

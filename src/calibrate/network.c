@@ -24,7 +24,7 @@ static bool is_number(lac_dtype dtype) {
 
 uint64_t laci_network_bytes(const laci_network *network, int value) {
   const laci_type *type = &network->graph.values[value].type;
-  if (!is_number(type->dtype) || !laci_shape_known(&type->shape)) return 0;
+  if (!is_number(type->dtype) || !laci_shape_is_known(&type->shape)) return 0;
   return laci_bytes_of(laci_shape_count(&type->shape), laci_dtype_is_float(type->dtype) ? 4 : 8);
 }
 
@@ -76,7 +76,7 @@ static const char *refusal_of(laci_network *n, const laci_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     int value = node->outputs[i];
     if (value < 0 || n->graph.values[value].n_readers == 0) continue;
-    if (laci_shape_known(&n->graph.values[value].type.shape)) continue;
+    if (laci_shape_is_known(&n->graph.values[value].type.shape)) continue;
     (void)snprintf(text, sizeof text, "the shape of %.100s depends on data",
                    n->graph.values[value].name);
     return laci_arena_text(&n->arena, text);
@@ -115,7 +115,7 @@ static lac_status infer(laci_network *n, const laci_shape *shapes, lac_error *er
   for (int i = 0; i < n_inputs && !st; i++) {
     const laci_value *v = &n->graph.values[n->graph.inputs[i]];
     char text[128];
-    if (laci_shape_known(&v->type.shape)) continue;
+    if (laci_shape_is_known(&v->type.shape)) continue;
     st = laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, of which a size is open", v->name,
                    laci_shape_text(&v->type.shape, text, sizeof text));
   }

@@ -97,7 +97,7 @@ static laci_budget peak_budget(const laci_walk_state *w) {
   for (int s = 0; s < w->plan.n_stops; s++) {
     laci_budget phase = start;
     add_stop(w, &w->plan.stops[s], &phase);
-    laci_budget_take_larger(&most, &phase);
+    laci_budget_keep_larger(&most, &phase);
   }
   return most;
 }

@@ -109,4 +109,4 @@ const char *laci_cpu_name(laci_cpu_level level) {
   return (int)level >= 0 && (int)level < N_NAMES ? names[level] : "unknown";
 }
 
-laci_cpu_level laci_cpu_cap(laci_cpu_level level) { return set_level(level); }
+laci_cpu_level laci_cpu_limit_level(laci_cpu_level level) { return set_level(level); }

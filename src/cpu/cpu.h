@@ -40,6 +40,6 @@ bool laci_cpu_has_bf16_tiles(void);
 /** Caps the level, and returns the level now in force, which is never above what the processor has.
  * A level of another kind of processor caps nothing. For tests and benchmarks, while no other
  * thread computes. */
-laci_cpu_level laci_cpu_cap(laci_cpu_level level);
+laci_cpu_level laci_cpu_limit_level(laci_cpu_level level);
 
 #endif

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /** Are denormals flushed in the calling thread? False on a processor where this is not known. */
-bool laci_denormals_flushed(void);
+bool laci_denormals_are_flushed(void);
 /** Sets whether denormals are flushed in the calling thread; returns the previous setting. */
-bool laci_denormals_flush(bool flush);
+bool laci_denormals_set_flushed(bool flush);
 
 #endif

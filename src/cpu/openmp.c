@@ -78,7 +78,7 @@ static void *wait_for_end(void *context) {
 
 /* Sets the stack size that the run time uses for its threads, if the environment sets one: a number
  * with B, K (the default), M or G. */
-static void set_stack(pthread_attr_t *attr) {
+static void set_stack_size(pthread_attr_t *attr) {
   const char *text = getenv("OMP_STACKSIZE");
   if (!text) text = getenv("GOMP_STACKSIZE");
   if (!text) return;
@@ -94,7 +94,7 @@ static void set_stack(pthread_attr_t *attr) {
 
 /* Starts n threads that all wait until the last one is started, and returns how many could start.
  * They block all signals. */
-static int try_threads(int n) {
+static int count_startable_threads(int n) {
   sigset_t all, old;
   trial t = {.over = false};
   pthread_attr_t attr;
@@ -104,7 +104,7 @@ static int try_threads(int n) {
   pthread_mutex_init(&t.lock, NULL); /* these never fail with default attributes */
   pthread_cond_init(&t.ended, NULL);
   (void)pthread_attr_init(&attr);
-  set_stack(&attr);
+  set_stack_size(&attr);
   sigfillset(&all);
   bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
   while (started < n && !pthread_create(&threads[started], &attr, wait_for_end, &t)) started++;
@@ -128,7 +128,7 @@ int laci_openmp_available_threads(int n) {
                                         thread that calls it */
   (void)pthread_once(&looked, find_runtime);
   if (!set_threads || n <= seen) return n;
-  seen += try_threads(n - seen);
+  seen += count_startable_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);
   return seen < n ? seen : n;
 }

@@ -63,10 +63,10 @@ static int cores_allowed(void) {
   return n > 0 ? n : 1;
 }
 
-static void take_parts(void *context) {
+static void run_parts(void *context) {
   loop *l = context;
   lac_context *before = lac_context_enter(l->job);
-  const bool flushed = laci_denormals_flush(l->flushes);
+  const bool flushed = laci_denormals_set_flushed(l->flushes);
   inside_body = true;
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
@@ -75,7 +75,7 @@ static void take_parts(void *context) {
     l->body(begin, end, l->context);
   }
   inside_body = false;
-  (void)laci_denormals_flush(flushed);
+  (void)laci_denormals_set_flushed(flushed);
   (void)lac_context_enter(before);
 }
 
@@ -92,7 +92,7 @@ static void *run_worker(void *context) {
     loop *l = pool->current;
     pool->n_inside++;
     pthread_mutex_unlock(&pool->lock);
-    take_parts(l);
+    run_parts(l);
     pthread_mutex_lock(&pool->lock);
     if (--pool->n_inside == 0) pthread_cond_signal(&pool->left);
   }
@@ -189,7 +189,7 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
             .body = body,
             .context = context,
             .job = laci_context_current(),
-            .flushes = laci_denormals_flushed()};
+            .flushes = laci_denormals_are_flushed()};
   pthread_mutex_lock(&pool->lock);
   bool busy = pool->current != NULL; /* true: another thread's loop is running; this one then runs
                                         on its caller alone */
@@ -204,8 +204,8 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     return;
   }
   if (pool->borrows)
-    laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), take_parts, &l);
-  else take_parts(&l);
+    laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), run_parts, &l);
+  else run_parts(&l);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;
   while (pool->n_inside > 0) pthread_cond_wait(&pool->left, &pool->lock);

@@ -151,9 +151,9 @@ static lac_status open_folder(conversion *c, lac_error *err) {
   }
   lac_status st = laci_folder_lock(c->folder, &c->lock, err);
   if (st) return st;
-  bool has_journal = laci_folder_has(c->folder, LACI_JOURNAL_NAME);
-  bool has_shards =
-      laci_folder_has(c->folder, part_patterns[0]) || laci_folder_has(c->folder, part_patterns[1]);
+  bool has_journal = laci_folder_has_match(c->folder, LACI_JOURNAL_NAME);
+  bool has_shards = laci_folder_has_match(c->folder, part_patterns[0]) ||
+                    laci_folder_has_match(c->folder, part_patterns[1]);
   if (has_shards && !has_journal) {
     if (!c->options->force) {
       return laci_fail(err, LAC_EXISTS, "%s: it has shards that no conversion of this kind left",
@@ -192,7 +192,7 @@ static void plan_shard(const conversion *c, int64_t number, laci_imagenet_shard 
  * NULL: none. Call it only while no thread writes shards. */
 static const laci_journal_shard *find_done(const conversion *c, const laci_imagenet_shard *shard) {
   const laci_journal_shard *done = laci_journal_find(c->journal, shard->name);
-  return done && laci_folder_has(c->folder, shard->name) ? done : NULL;
+  return done && laci_folder_has_match(c->folder, shard->name) ? done : NULL;
 }
 
 /** Counts an image, written or broken, and reports progress; false: the work must end. */

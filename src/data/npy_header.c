@@ -254,7 +254,7 @@ lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADE
     return laci_fail(err, LAC_UNSUPPORTED, "a .npy file has no elements of type %s",
                      lac_dtype_name(type->dtype));
   }
-  if (!laci_shape_known(&type->shape)) {
+  if (!laci_shape_is_known(&type->shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "a .npy file needs a known size, found %s",
                      laci_shape_text(&type->shape, shape, sizeof shape));
   }

@@ -41,7 +41,7 @@ lac_status laci_engine_port_init(const laci_graph *graph, int value, const laci_
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", port->name,
                      lac_dtype_name(type->dtype));
   }
-  if (!laci_shape_known(&type->shape)) {
+  if (!laci_shape_is_known(&type->shape)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: its shape is not known", port->name);
   }
   port->type.dtype = is_float ? LAC_DTYPE_F32 : LAC_DTYPE_I64;

@@ -46,7 +46,7 @@ static bool sizes_from_data(const laci_graph *graph, const laci_node *node) {
   bool known = true; /* are the declared shapes of all outputs known? */
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] >= 0)
-      known &= laci_shape_known(&graph->values[node->outputs[i]].type.shape);
+      known &= laci_shape_is_known(&graph->values[node->outputs[i]].type.shape);
   }
   return !known;
 }

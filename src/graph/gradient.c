@@ -17,7 +17,7 @@
 /* ---- The walk ---- */
 
 static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
-  if (laci_shape_known(&b->graph->values[value].type.shape)) return LAC_OK;
+  if (laci_shape_is_known(&b->graph->values[value].type.shape)) return LAC_OK;
   return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
 }
 
@@ -59,7 +59,7 @@ static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *
   for (int at = 0; at < node->n_inputs + node->n_outputs; at++) {
     bool in = at < node->n_inputs;
     int value = in ? node->inputs[at] : node->outputs[at - node->n_inputs];
-    if (value < 0 || laci_shape_known(&b->graph->values[value].type.shape)) continue;
+    if (value < 0 || laci_shape_is_known(&b->graph->values[value].type.shape)) continue;
     return laci_node_fail(node, b->err, LAC_UNSUPPORTED,
                           "the shape of '%s' is not known, which its gradient needs",
                           b->graph->values[value].name);
@@ -113,7 +113,7 @@ static lac_status check_loss_and_params(const laci_graph *graph, int loss, int n
   }
   for (int at = 0; at < n_params; at++) {
     const laci_value *value = &graph->values[params[at]];
-    if (laci_dtype_is_float(value->type.dtype) && laci_shape_known(&value->type.shape) &&
+    if (laci_dtype_is_float(value->type.dtype) && laci_shape_is_known(&value->type.shape) &&
         value->producer < 0) {
       continue;
     }

@@ -333,7 +333,7 @@ static bool take_told_sizes(inference *job, laci_value *value, const laci_shape 
 }
 
 static bool has_unknown_size(const laci_shape *shape) {
-  return shape->rank < 0 || !laci_shape_known(shape);
+  return shape->rank < 0 || !laci_shape_is_known(shape);
 }
 
 /** Takes over what the node's op->expect tells of its input 0, also for the inputs of elementwise

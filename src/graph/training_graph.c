@@ -154,7 +154,8 @@ static lac_status add_images(job *j) {
     if (open) type.shape.dims[axis] = given->dims[axis - 1];
   }
   if (type.shape.rank > 0) type.shape.dims[0] = j->options->batch;
-  if (type.shape.rank < 2 || !laci_shape_known(&type.shape) || !laci_dtype_is_float(type.dtype)) {
+  if (type.shape.rank < 2 || !laci_shape_is_known(&type.shape) ||
+      !laci_dtype_is_float(type.dtype)) {
     return laci_fail(j->err, LAC_BAD_SHAPE,
                      "the input '%s' is %s %s, wanted images of a known size", value->name,
                      lac_dtype_name(type.dtype),
@@ -375,7 +376,7 @@ static lac_status find_classes(job *j) {
   laci_shape shape = to->graph->values[j->value_of[j->model_logits]].type.shape;
   char text[128];
   lac_status st = LAC_OK;
-  bool fits = shape.rank >= 2 && laci_shape_known(&shape) && shape.dims[0] == to->batch;
+  bool fits = shape.rank >= 2 && laci_shape_is_known(&shape) && shape.dims[0] == to->batch;
   for (int axis = 2; axis < shape.rank && fits; axis++) fits = shape.dims[axis] == 1;
   if (!fits) {
     return laci_fail(
@@ -400,7 +401,7 @@ static lac_status add_error(job *j, int model_value, float factor, bool relative
   const laci_type type = to->graph->values[x].type;
   char wanted[500], text[520];
   lac_status st;
-  if (!laci_shape_known(&type.shape) || !laci_dtype_is_float(type.dtype)) {
+  if (!laci_shape_is_known(&type.shape) || !laci_dtype_is_float(type.dtype)) {
     return laci_fail(j->err, LAC_UNSUPPORTED,
                      "%s: a value of %s %s, wanted floats of a known size to match", name,
                      lac_dtype_name(type.dtype), laci_shape_text(&type.shape, text, sizeof text));
@@ -432,7 +433,7 @@ static lac_status add_match_loss(job *j) {
   const laci_training_options *o = j->options;
   const laci_shape *shape = &to->graph->values[j->value_of[j->model_logits]].type.shape;
   char text[128];
-  if (shape->rank < 1 || !laci_shape_known(shape) || shape->dims[0] != to->batch) {
+  if (shape->rank < 1 || !laci_shape_is_known(shape) || shape->dims[0] != to->batch) {
     return laci_fail(
         j->err, LAC_BAD_SHAPE, "the output '%s' is %s for a batch of %lld, wanted [%lld, ...]",
         j->model->values[j->model->outputs[0]].name, laci_shape_text(shape, text, sizeof text),

@@ -35,7 +35,7 @@ static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *byte
   sink *s = (sink *)base;
   if (s->status) return;
   if (size_bytes >= LEAST_AWAY &&
-      laci_must_be_fetched(&s->message->bytes_from, bytes, size_bytes)) {
+      laci_bytes_need_copy(&s->message->bytes_from, bytes, size_bytes)) {
     s->status = put_unloaded(s, bytes, size_bytes);
   } else {
     s->status = s->put(bytes, size_bytes, s->context, s->err);

@@ -67,7 +67,7 @@ lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_t
     st = laci_packfile_read(pack, signs + before.signs_bytes, n_signs,
                             words + some.index_bytes / sizeof *words, err);
   }
-  if (!st) st = laci_unpack(&some, &view, dense, err);
+  if (!st) st = laci_unpack_weight(&some, &view, dense, err);
   laci_free(values);
   laci_free(words);
   return st;

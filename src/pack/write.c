@@ -73,7 +73,7 @@ static lac_status check_inverse(const laci_packfile_weight *weight, const uint8_
   const laci_packed_view view = {packed->values, packed->index, packed->signs};
   uint8_t *again = laci_alloc(p->dense_bytes, 1);
   if (!again) return laci_fail_memory(err, p->name);
-  lac_status st = laci_unpack(p, &view, again, err);
+  lac_status st = laci_unpack_weight(p, &view, again, err);
   if (!st && memcmp(dense, again, p->dense_bytes) != 0) {
     st = laci_fail(err, LAC_INTERNAL, "%s: unpacked it would not be what it was", p->name);
   }
@@ -94,7 +94,7 @@ static lac_status add_weight(packer *k, const laci_packfile_weight *weight, lac_
     st = laci_fail_memory(err, p->name);
     goto out;
   }
-  laci_pack(p, dense, &packed);
+  laci_pack_weight(p, dense, &packed);
   st = check_inverse(weight, dense, &packed, err);
   if (!st) st = add_section(k, "values", packed.values, p->values_bytes, err);
   if (!st) st = add_section(k, "index", packed.index, p->index_bytes, err);

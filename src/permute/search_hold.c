@@ -10,7 +10,7 @@
 
 static bool must_be_fetched(const laci_weight_view *w) {
   const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
-  return laci_must_be_fetched(w->bytes_from, w->bytes, n);
+  return laci_bytes_need_copy(w->bytes_from, w->bytes, n);
 }
 
 static bool any_must_be_fetched(const laci_cut *cut) {

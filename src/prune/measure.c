@@ -51,7 +51,7 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   out->measured = true;
   out->was_pruned = laci_mask_stats_are_pruned(&stats, layer->channels_in, p->pattern.n);
   if (!out->was_pruned) return LAC_OK;
-  return laci_mask_holds_rows(&view, p->pattern, pool, &out->holds_rows, err);
+  return laci_weight_has_pattern_along_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
 
 lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err) {

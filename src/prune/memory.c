@@ -63,7 +63,7 @@ static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options 
     if (options->mask) {
       laci_budget_add_unnamed(&one, laci_bytes_of(laci_shape_count(&stored->shape), 9) / 8);
     }
-    laci_budget_take_larger(&most, &one);
+    laci_budget_keep_larger(&most, &one);
   }
   *budget = most;
   return laci_budget_check(budget, "making the new weights", err);
@@ -97,11 +97,11 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   lac_status st =
       options->permute ? plan_search(a, options->spill, n_threads, &phase, err) : LAC_OK;
   if (st) return st;
-  laci_budget_take_larger(&most, &phase);
+  laci_budget_keep_larger(&most, &phase);
   phase = base;
   st = plan_weights(a, options, &phase, err);
   if (st) return st;
-  laci_budget_take_larger(&most, &phase);
+  laci_budget_keep_larger(&most, &phase);
   laci_verify_options how = {.budget = &base};
   if (verifies) st = laci_verify_plan_memory(a->graph, &how, &verification, err);
   if (st == LAC_MEMORY_LIMIT) {
@@ -111,7 +111,7 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
                          laci_size_text(most.needed, text, sizeof text)));
   }
   if (st) return st;
-  laci_budget_take_larger(&most, &verification);
+  laci_budget_keep_larger(&most, &verification);
   laci_log(LAC_LOG_DEBUG, "memory: %s planned at most, %s of it for the model",
            laci_size_text(most.needed, text, sizeof text),
            laci_size_text(base.needed, (char[32]){0}, 32));

@@ -64,7 +64,7 @@ static lac_status keep_bytes(laci_spill *spill, const char *name, uint8_t *take,
   const uint8_t *view;
   *kept = take;
   if (!spill) return LAC_OK;
-  lac_status st = laci_spill_put(spill, name, take, n, &view, err);
+  lac_status st = laci_spill_write(spill, name, take, n, &view, err);
   laci_free(take);
   *kept = st ? NULL : (uint8_t *)(uintptr_t)view;
   return st;

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 
-bool laci_run_has_name(const char *name) {
+bool laci_is_run_file_name(const char *name) {
   static const char *const patterns[] = {LACI_RUN_MARK,  LACI_RUN_LOG,         LACI_RUN_CURVES,
                                          LACI_RUN_ORDER, LACI_RUN_CHECKPOINTS, LACI_RUN_EVENTS};
   for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
@@ -27,7 +27,7 @@ bool laci_run_has_name(const char *name) {
 }
 
 /** Is this ".", "..", or a temporary file of this program, none of which count as a user's file? */
-static bool is_passed_over(const char *name) {
+static bool is_not_user_file(const char *name) {
   return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
          fnmatch(".lacuna-*.tmp", name, 0) == 0;
 }
@@ -49,7 +49,8 @@ static lac_status check_log(const char *folder, lac_error *err) {
 
 lac_status laci_run_folder_check(const char *folder, lac_error *err) {
   char first[NAME_MAX + 1] = "";
-  if (laci_folder_has(folder, LACI_RUN_MARK) || laci_folder_has(folder, LACI_RUN_CHECKPOINTS))
+  if (laci_folder_has_match(folder, LACI_RUN_MARK) ||
+      laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS))
     return check_log(folder, err);
   DIR *files = opendir(folder);
   if (!files) {
@@ -58,7 +59,7 @@ lac_status laci_run_folder_check(const char *folder, lac_error *err) {
   for (const struct dirent *file;
        (file = readdir(files));) { /* report the first one by name, so that the message is always
                                       the same */
-    if (is_passed_over(file->d_name) || (first[0] && strcmp(file->d_name, first) > 0)) continue;
+    if (is_not_user_file(file->d_name) || (first[0] && strcmp(file->d_name, first) > 0)) continue;
     (void)snprintf(first, sizeof first, "%s", file->d_name);
   }
   (void)closedir(files);
@@ -70,7 +71,7 @@ lac_status laci_run_folder_check(const char *folder, lac_error *err) {
 }
 
 /** Writes the path of a file that need not exist: its resolved folder, followed by its name. */
-static bool resolve(const char *path, char real[PATH_MAX]) {
+static bool resolve_path(const char *path, char real[PATH_MAX]) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   int n = slash ? snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path)
@@ -86,16 +87,16 @@ static bool is_inside(const char *real, const char *folder) {
   if (strncmp(real, folder, n) != 0 || (n > 1 && real[n] != '/')) return false;
   const char *rest = real + n + (n > 1 ? 1 : 0);
   if (strncmp(rest, LACI_RUN_BEST "/", n_best) == 0) rest += n_best;
-  return !strchr(rest, '/') && laci_run_has_name(rest);
+  return !strchr(rest, '/') && laci_is_run_file_name(rest);
 }
 
 /** Is one of the run's files in the folder this file? */
-static bool is_same(const char *folder, const struct stat *file) {
+static bool is_file_of_run(const char *folder, const struct stat *file) {
   DIR *files = opendir(folder);
   bool same = false;
   for (const struct dirent *entry; files && !same && (entry = readdir(files));) {
     struct stat found;
-    same = laci_run_has_name(entry->d_name) &&
+    same = laci_is_run_file_name(entry->d_name) &&
            fstatat(dirfd(files), entry->d_name, &found, 0) == 0 && found.st_dev == file->st_dev &&
            found.st_ino == file->st_ino;
   }
@@ -103,13 +104,14 @@ static bool is_same(const char *folder, const struct stat *file) {
   return same;
 }
 
-bool laci_run_folder_writes(const char *folder, const char *path) {
+bool laci_run_may_write_file(const char *folder, const char *path) {
   char real[PATH_MAX], resolved[PATH_MAX], best[PATH_MAX];
   struct stat file;
   if (!realpath(folder, resolved)) return false;
-  if (resolve(path, real) && is_inside(real, resolved)) return true;
+  if (resolve_path(path, real) && is_inside(real, resolved)) return true;
   if (realpath(path, real) && is_inside(real, resolved)) return true;
   if (stat(path, &file) != 0) return false;
   int n = snprintf(best, sizeof best, "%s/" LACI_RUN_BEST, resolved);
-  return is_same(resolved, &file) || (n > 0 && (size_t)n < sizeof best && is_same(best, &file));
+  return is_file_of_run(resolved, &file) ||
+         (n > 0 && (size_t)n < sizeof best && is_file_of_run(best, &file));
 }

@@ -20,7 +20,7 @@
 #define LACI_RUN_EVENTS "events.out.tfevents.*.lacuna"
 
 /** Does a run write files of this name, in its folder or in the one of its best checkpoints? */
-bool laci_run_has_name(const char *name);
+bool laci_is_run_file_name(const char *name);
 
 /** Checks that the folder may be used by a run: it does not exist, is empty, or is a run's folder.
  * Otherwise fails LAC_EXISTS; the text names a file in it that is not a run's. Also fails
@@ -29,6 +29,6 @@ LAC_MUST_CHECK lac_status laci_run_folder_check(const char *folder, lac_error *e
 
 /** Is path a file that a run in the folder may write, by its name or as the same file under another
  * name? */
-bool laci_run_folder_writes(const char *folder, const char *path);
+bool laci_run_may_write_file(const char *folder, const char *path);
 
 #endif

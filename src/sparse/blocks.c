@@ -57,7 +57,7 @@ int64_t laci_blocks_capacity(const laci_blocks *b) {
 
 /* Returns where block `number` begins, with `blocks` blocks in a run of length `run`, and sets
  * *length, at most `size`. */
-static int64_t cut_run(int64_t number, int64_t blocks, int64_t run, int size, int *length) {
+static int64_t block_in_run(int64_t number, int64_t blocks, int64_t run, int size, int *length) {
   const int64_t in_run = number % blocks * size, left = run - in_run;
   *length = left < size ? (int)left : size;
   return number / blocks * run + in_run;
@@ -78,11 +78,11 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   laci_block k;
   const int64_t chunk = index % b->n_chunks;
   index /= b->n_chunks;
-  const int64_t column =
-      cut_run(index % b->n_column_blocks, b->column_blocks, w->run, b->size.columns, &k.n_columns);
+  const int64_t column = block_in_run(index % b->n_column_blocks, b->column_blocks, w->run,
+                                      b->size.columns, &k.n_columns);
   index /= b->n_column_blocks;
   const int64_t row =
-      cut_run(index % b->n_row_blocks, b->row_blocks, w->row_run, b->size.rows, &k.n_rows);
+      block_in_run(index % b->n_row_blocks, b->row_blocks, w->row_run, b->size.rows, &k.n_rows);
   const int64_t p = chunk * b->chunk, left = b->positions - p;
   k.n_positions = left < b->chunk ? left : b->chunk;
   k.first = slice_first(b, index / b->n_row_blocks) + row * w->row_step + column * w->inner + p;

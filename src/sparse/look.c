@@ -12,5 +12,5 @@ lac_status laci_weight_measure(const laci_weight_view *weight, const laci_mask_r
   lac_status st = laci_mask_measure_by_rule(weight, &by, pool, &look->stats, &scores, err);
   if (st) return st;
   look->is_pruned = laci_mask_stats_are_pruned(&look->stats, weight->run, by.pattern.n);
-  return laci_mask_holds_rows(weight, by.pattern, pool, &look->holds_rows, err);
+  return laci_weight_has_pattern_along_rows(weight, by.pattern, pool, &look->holds_rows, err);
 }

@@ -109,7 +109,7 @@ static void for_each_run(const cut *c, const tile *t, element_job *job, double *
   }
 }
 
-static void transpose(const tile *t, scratch *b) {
+static void transpose_tile(const tile *t, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   for (int64_t block = 0; block < t->n_blocks; block++) {
     for (int column = 0; column < t->m; column++) {
@@ -132,18 +132,18 @@ static void count_filled(const tile *t, scratch *b) {
   b->n_zeros = lanes * t->m - n_filled;
 }
 
-static void load(const cut *c, const tile *t, bool count, scratch *b) {
+static void load_tile(const cut *c, const tile *t, bool count, scratch *b) {
   if (c->weight->score && !count) {
     for_each_run(c, t, laci_scores_read, b->raw);
-    transpose(t, b);
+    transpose_tile(t, b);
     return;
   }
   for_each_run(c, t, laci_distances_read, b->raw);
-  transpose(t, b);
+  transpose_tile(t, b);
   if (count) count_filled(t, b);
   if (!c->weight->n_scales && !c->weight->squared && !c->weight->grid) return;
   for_each_run(c, t, laci_distances_to_scores, b->raw);
-  transpose(t, b);
+  transpose_tile(t, b);
 }
 
 static void rank_column(const tile *t, int column, scratch *b) {
@@ -168,7 +168,7 @@ typedef struct job {
 } job;
 
 static void choose_tile(const cut *c, const tile *t, scratch *b, uint8_t *mask) {
-  load(c, t, false, b);
+  load_tile(c, t, false, b);
   for (int column = 0; column < t->m; column++) {
     rank_column(t, column, b);
     for (int64_t block = 0; block < t->n_blocks; block++) {
@@ -182,7 +182,7 @@ static void choose_tile(const cut *c, const tile *t, scratch *b, uint8_t *mask) 
 static void measure_tile(const cut *c, const tile *t, scratch *b, laci_mask_stats *stats) {
   const int64_t lanes = t->n_blocks * t->width;
   double kept = 0, total = 0;
-  load(c, t, true, b);
+  load_tile(c, t, true, b);
   for (int column = 0; column < t->m; column++) {
     const double *score = b->score + column * lanes;
     rank_column(t, column, b);
@@ -200,7 +200,7 @@ static void measure_tile(const cut *c, const tile *t, scratch *b, laci_mask_stat
   stats->total += total;
 }
 
-static void do_parts(int64_t begin, int64_t end, void *context) {
+static void run_parts(int64_t begin, int64_t end, void *context) {
   job *j = context;
   scratch *b = laci_alloc(1, sizeof *b);
   if (!b) {
@@ -226,7 +226,7 @@ typedef struct scan {
   _Atomic int64_t first; /* lowest index of a bad element found so far */
 } scan;
 
-static void scan_parts(int64_t begin, int64_t end, void *context) {
+static void scan_parts_for_nonfinite(int64_t begin, int64_t end, void *context) {
   scan *s = context;
   for (int64_t part = begin; part < end; part++) {
     int64_t from = part * SCAN_ELEMENTS, n = s->count - from;
@@ -242,17 +242,17 @@ static void scan_parts(int64_t begin, int64_t end, void *context) {
 lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
   if (!laci_dtype_is_float(w->dtype)) return LAC_OK;
   scan s = {.weight = w, .count = w->outer * w->columns * w->inner, .first = INT64_MAX};
-  laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts, &s);
+  laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts_for_nonfinite, &s);
   int64_t first = atomic_load(&s.first);
   return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
 }
 
 /* Runs the job on all parts. Each is large enough for a task of a thread, which allocates its
  * scratch memory once. */
-static lac_status run(job *j, laci_pool *pool, lac_error *err) {
+static lac_status run_job(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
   int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
-  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, do_parts, j);
+  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, run_parts, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cut->weight->name) : LAC_OK;
 }
 
@@ -263,7 +263,7 @@ lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern
   if (st) return st;
   cut c = cut_weight(weight, pattern);
   job j = {.cut = &c, .mask = mask};
-  return run(&j, pool, err);
+  return run_job(&j, pool, err);
 }
 
 lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern pattern, laci_pool *pool,
@@ -276,7 +276,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);
   job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
   if (!j.parts) return laci_fail_memory(err, weight->name);
-  st = run(&j, pool, err);
+  st = run_job(&j, pool, err);
   for (int64_t part = 0; !st && part < n_parts; part++) {
     stats->n_elements += j.parts[part].n_elements;
     stats->n_zeros += j.parts[part].n_zeros;

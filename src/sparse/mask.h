@@ -82,7 +82,8 @@ LAC_MUST_CHECK lac_status laci_mask_measure_by_rule(const laci_weight_view *weig
 /** Sets *holds to whether the weight, as it is stored, holds N:M along its output channels: at most
  * n non-zeros in every aligned block of m rows of each column. False where the view's rows are not
  * known. Fails LAC_NO_MEMORY, and as laci_mask_measure. */
-LAC_MUST_CHECK lac_status laci_mask_holds_rows(const laci_weight_view *weight, laci_pattern pattern,
-                                               laci_pool *pool, bool *holds, lac_error *err);
+LAC_MUST_CHECK lac_status laci_weight_has_pattern_along_rows(const laci_weight_view *weight,
+                                                             laci_pattern pattern, laci_pool *pool,
+                                                             bool *holds, lac_error *err);
 
 #endif

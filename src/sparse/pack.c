@@ -87,7 +87,8 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
 
 /* Runs the job on the blocks of rows [t->row, t->row + n_rows), whose first element is at `start`.
  */
-static bool walk_rows(const laci_packing *p, tile *t, int64_t start, tile_job *job, void *context) {
+static bool for_each_tile_of_rows(const laci_packing *p, tile *t, int64_t start, tile_job *job,
+                                  void *context) {
   t->value = t->left = 0;
   for (int64_t column = 0; column < p->columns; column += t->columns) {
     int64_t rest = p->run - column % p->run;
@@ -101,12 +102,12 @@ static bool walk_rows(const laci_packing *p, tile *t, int64_t start, tile_job *j
   return true;
 }
 
-static bool walk(const laci_packing *p, tile_job *job, void *context) {
+static bool for_each_tile(const laci_packing *p, tile_job *job, void *context) {
   for (int64_t o = 0; o < p->outer; o++) {
     for (int64_t i = 0; i < p->inner; i += TILE_ROWS) {
       tile t = {.row = o * p->inner + i, .n_rows = p->inner - i};
       if (t.n_rows > TILE_ROWS) t.n_rows = TILE_ROWS;
-      if (!walk_rows(p, &t, o * p->columns * p->inner + i, job, context)) return false;
+      if (!for_each_tile_of_rows(p, &t, o * p->columns * p->inner + i, job, context)) return false;
     }
   }
   return true;
@@ -114,7 +115,7 @@ static bool walk(const laci_packing *p, tile_job *job, void *context) {
 
 /* ---- Elements and bits ---- */
 
-static uint64_t load(const uint8_t *elements, int64_t at, size_t size) {
+static uint64_t load_element(const uint8_t *elements, int64_t at, size_t size) {
   uint64_t bits = 0;
   switch (size) {
     case 1: memcpy(&bits, elements + at, 1); break;
@@ -125,7 +126,7 @@ static uint64_t load(const uint8_t *elements, int64_t at, size_t size) {
   return bits;
 }
 
-static void store(uint8_t *elements, int64_t at, size_t size, uint64_t bits) {
+static void store_element(uint8_t *elements, int64_t at, size_t size, uint64_t bits) {
   switch (size) {
     case 1: memcpy(elements + at, &bits, 1); break;
     case 2: memcpy(elements + 2 * at, &bits, 2); break;
@@ -134,13 +135,13 @@ static void store(uint8_t *elements, int64_t at, size_t size, uint64_t bits) {
   }
 }
 
-static void put_bits(uint32_t *words, int64_t at, int n_bits, uint32_t bits) {
+static void store_bits(uint32_t *words, int64_t at, int n_bits, uint32_t bits) {
   int shift = (int)(at % WORD_BITS);
   words[at / WORD_BITS] |= bits << shift;
   if (shift + n_bits > WORD_BITS) words[at / WORD_BITS + 1] |= bits >> (WORD_BITS - shift);
 }
 
-static uint32_t get_bits(const uint32_t *words, int64_t at, int n_bits) {
+static uint32_t load_bits(const uint32_t *words, int64_t at, int n_bits) {
   int shift = (int)(at % WORD_BITS);
   uint32_t bits = words[at / WORD_BITS] >> shift;
   if (shift + n_bits > WORD_BITS) bits |= words[at / WORD_BITS + 1] << (WORD_BITS - shift);
@@ -157,7 +158,7 @@ static void read_block(const laci_packing *p, const tile *t, int64_t row, const 
                        block *b) {
   b->filled = b->negative = 0;
   for (int c = 0; c < t->columns; c++) {
-    uint64_t bits = load(dense, t->first + row + c * p->inner, p->element_bytes);
+    uint64_t bits = load_element(dense, t->first + row + c * p->inner, p->element_bytes);
     bool is_fill = bits == p->fill, is_negative = !is_fill && bits == p->negative;
     b->bits[c] = bits;
     b->negative |= (uint64_t)is_negative << c;
@@ -198,7 +199,7 @@ static bool survey_tile(const laci_packing *p, const tile *t, void *context) {
 
 laci_pack_survey laci_pack_survey_weight(const laci_packing *packing, const uint8_t *dense) {
   look l = {.dense = dense, .survey.holds = true};
-  (void)walk(packing, survey_tile, &l);
+  (void)for_each_tile(packing, survey_tile, &l);
   return l.survey;
 }
 
@@ -220,11 +221,11 @@ static bool pack_tile(const laci_packing *p, const tile *t, void *context) {
     uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
     for (int c = 0; c < t->columns; c++) {
       if (kept >> c & 1) {
-        store(j->packed->values, at * p->row_values + value, p->element_bytes, b.bits[c]);
-        put_bits(index, value * p->index_bits, p->index_bits, (uint32_t)c);
+        store_element(j->packed->values, at * p->row_values + value, p->element_bytes, b.bits[c]);
+        store_bits(index, value * p->index_bits, p->index_bits, (uint32_t)c);
         value++;
       } else {
-        if (signs) put_bits(signs, left, 1, b.bits[c] != p->fill);
+        if (signs) store_bits(signs, left, 1, b.bits[c] != p->fill);
         left++;
       }
     }
@@ -232,9 +233,10 @@ static bool pack_tile(const laci_packing *p, const tile *t, void *context) {
   return true;
 }
 
-void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed) {
+void laci_pack_weight(const laci_packing *packing, const uint8_t *dense,
+                      const laci_packed *packed) {
   pack_job j = {.dense = dense, .packed = packed};
-  (void)walk(packing, pack_tile, &j);
+  (void)for_each_tile(packing, pack_tile, &j);
 }
 
 /* ---- Unpacking ---- */
@@ -249,7 +251,7 @@ typedef struct unpack_job {
 static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *index) {
   uint64_t kept = 0;
   for (int v = 0; v < t->kept; v++) {
-    uint32_t c = get_bits(index, (t->value + v) * p->index_bits, p->index_bits);
+    uint32_t c = load_bits(index, (t->value + v) * p->index_bits, p->index_bits);
     if (c >= (uint32_t)t->columns || kept >> c) return 0;
     kept |= UINT64_C(1) << c;
   }
@@ -263,7 +265,7 @@ bool laci_packed_columns(const laci_packing *p, const uint32_t *index, int32_t *
     width = rest < p->pattern.m ? rest : p->pattern.m;
     const int64_t kept = width < p->pattern.n ? width : p->pattern.n;
     for (int64_t last = -1, n = 0; n < kept; n++, value++) {
-      const int64_t c = get_bits(index, value * p->index_bits, p->index_bits);
+      const int64_t c = load_bits(index, value * p->index_bits, p->index_bits);
       if (c >= width || c <= last) return false;
       column[value] = (int32_t)(first + c);
       last = c;
@@ -285,21 +287,21 @@ static bool unpack_tile(const laci_packing *p, const tile *t, void *context) {
     for (int c = 0; c < t->columns; c++) {
       uint64_t bits;
       if (kept >> c & 1) {
-        bits = load(j->packed->values, at * p->row_values + value++, p->element_bytes);
+        bits = load_element(j->packed->values, at * p->row_values + value++, p->element_bytes);
       } else {
-        bits = signs && get_bits(signs, left, 1) ? p->negative : p->fill;
+        bits = signs && load_bits(signs, left, 1) ? p->negative : p->fill;
         left++;
       }
-      store(j->dense, t->first + row + c * p->inner, p->element_bytes, bits);
+      store_element(j->dense, t->first + row + c * p->inner, p->element_bytes, bits);
     }
   }
   return true;
 }
 
-lac_status laci_unpack(const laci_packing *packing, const laci_packed_view *packed, uint8_t *dense,
-                       lac_error *err) {
+lac_status laci_unpack_weight(const laci_packing *packing, const laci_packed_view *packed,
+                              uint8_t *dense, lac_error *err) {
   unpack_job j = {.packed = packed, .dense = dense};
-  if (walk(packing, unpack_tile, &j)) return LAC_OK;
+  if (for_each_tile(packing, unpack_tile, &j)) return LAC_OK;
   return laci_fail(err, LAC_BAD_FILE,
                    "%s: row %lld: the columns of a block do not ascend inside it", packing->name,
                    (long long)j.bad_row);

@@ -68,15 +68,16 @@ typedef struct laci_packed_view {
  * `packing`, which the caller has zeroed. Where a block has fewer than n elements that must be
  * stored, others are stored, too: first those that are -0.0, then the others, each from the lowest
  * column on. The same weight gives the same bytes. */
-void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed);
+void laci_pack_weight(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed);
 
 /** Decodes the columns of the kept elements of one packed row into column[row_values], ascending.
  * index: the row's words. False where the columns of a block do not ascend or leave the block. */
 bool laci_packed_columns(const laci_packing *packing, const uint32_t *index, int32_t *column);
 
-/** The inverse of laci_pack; writes all dense_bytes of `dense`. Fails LAC_BAD_FILE where the
+/** The inverse of laci_pack_weight; writes all dense_bytes of `dense`. Fails LAC_BAD_FILE where the
  * columns of a block do not ascend or leave the block; dense is then undefined. */
-LAC_MUST_CHECK lac_status laci_unpack(const laci_packing *packing, const laci_packed_view *packed,
-                                      uint8_t *dense, lac_error *err);
+LAC_MUST_CHECK lac_status laci_unpack_weight(const laci_packing *packing,
+                                             const laci_packed_view *packed, uint8_t *dense,
+                                             lac_error *err);
 
 #endif

@@ -59,7 +59,7 @@ typedef struct scratch {
   laci_square *square;
 } scratch;
 
-static void close_scratch(scratch *b) {
+static void free_scratch(scratch *b) {
   laci_free(b->raw);
   laci_free(b->values);
   laci_free(b->work);
@@ -67,7 +67,7 @@ static void close_scratch(scratch *b) {
   laci_square_destroy(b->square);
 }
 
-static bool open_scratch(const block_job *j, scratch *b) {
+static bool alloc_scratch(const block_job *j, scratch *b) {
   const laci_blocks_size size = j->blocks->size;
   const size_t capacity = (size_t)laci_blocks_capacity(j->blocks);
   const size_t area = (size_t)size.rows * (size_t)size.columns;
@@ -83,7 +83,8 @@ static bool open_scratch(const block_job *j, scratch *b) {
 
 /* ---- Choosing ---- */
 
-static void choose_one(const block_job *j, const laci_block *k, const double *score, scratch *b) {
+static void choose_mask_at_position(const block_job *j, const laci_block *k, const double *score,
+                                    scratch *b) {
   const int rows = k->n_rows, columns = k->n_columns, n = j->rule->pattern.n;
   switch (j->rule->form) {
     case LACI_MASK_2D_GREEDY: laci_square_greedy(b->square, score, rows, columns, b->mask); break;
@@ -95,7 +96,7 @@ static void choose_one(const block_job *j, const laci_block *k, const double *sc
 static void choose_block(const block_job *j, const laci_block *k, scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
-    choose_one(j, k, b->values + p * area, b);
+    choose_mask_at_position(j, k, b->values + p * area, b);
     for (int row = 0; row < k->n_rows; row++) {
       for (int c = 0; c < k->n_columns; c++)
         j->mask[laci_block_element(j->blocks, k, row, c) + p] = b->mask[row * k->n_columns + c];
@@ -106,7 +107,7 @@ static void choose_block(const block_job *j, const laci_block *k, scratch *b) {
 /* ---- Checking ---- */
 
 /* Does the block, at one kernel position, have at most four columns that are not all zero? */
-static bool shares_columns(const double *distance, int rows, int columns) {
+static bool has_few_columns(const double *distance, int rows, int columns) {
   int n_used = 0;
   for (int c = 0; c < columns; c++) {
     bool used = false;
@@ -116,7 +117,7 @@ static bool shares_columns(const double *distance, int rows, int columns) {
   return n_used <= LACI_SHARED_COLUMNS;
 }
 
-static bool holds_columns(const double *distance, int rows, int columns, int n) {
+static bool has_at_most_n_per_column(const double *distance, int rows, int columns, int n) {
   for (int c = 0; c < columns; c++) {
     int filled = 0;
     for (int row = 0; row < rows; row++) filled += distance[row * columns + c] != 0;
@@ -130,17 +131,17 @@ static bool check_block(const block_job *j, const laci_block *k, const scratch *
   for (int64_t p = 0; p < k->n_positions; p++) {
     const double *at = b->values + p * area;
     bool holds = j->rule->form == LACI_MASK_SHARED
-                     ? shares_columns(at, k->n_rows, k->n_columns)
-                     : holds_columns(at, k->n_rows, k->n_columns, j->rule->pattern.n);
+                     ? has_few_columns(at, k->n_rows, k->n_columns)
+                     : has_at_most_n_per_column(at, k->n_rows, k->n_columns, j->rule->pattern.n);
     if (!holds) return false;
   }
   return true;
 }
 
-static void do_blocks(int64_t begin, int64_t end, void *context) {
+static void run_blocks(int64_t begin, int64_t end, void *context) {
   block_job *j = context;
   scratch b;
-  if (open_scratch(j, &b)) {
+  if (alloc_scratch(j, &b)) {
     for (int64_t at = begin; at < end && !atomic_load(&j->fails); at++) {
       const laci_block k = laci_block_at(j->blocks, at);
       laci_block_read(j->blocks, &k, j->read, b.raw, b.values);
@@ -150,19 +151,19 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   } else {
     atomic_store(&j->no_memory, true);
   }
-  close_scratch(&b);
+  free_scratch(&b);
 }
 
-static lac_status run(block_job *j, laci_pool *pool, lac_error *err) {
+static lac_status run_job(block_job *j, laci_pool *pool, lac_error *err) {
   const laci_weight_view *weight = j->blocks->weight;
   const int64_t n = j->blocks->n, grain = n / (8 * (int64_t)laci_pool_threads(pool));
-  laci_pool_for(pool, n, grain > 0 ? grain : 1, do_blocks, j);
+  laci_pool_for(pool, n, grain > 0 ? grain : 1, run_blocks, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, weight->name) : LAC_OK;
 }
 
 /* ---- Masks ---- */
 
-static laci_blocks_size size_of(const laci_mask_rule *rule) {
+static laci_blocks_size block_size_of(const laci_mask_rule *rule) {
   const int m = rule->pattern.m;
   return (laci_blocks_size){rule->form == LACI_MASK_SHARED ? rule->v : m, m};
 }
@@ -174,34 +175,35 @@ lac_status laci_mask_choose_by_rule(const laci_weight_view *weight, const laci_m
   lac_status st = laci_mask_rule_check(rule, err);
   if (!st) st = laci_weight_check(weight, rule->pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
-  if (!st) st = laci_blocks_init(&blocks, weight, size_of(rule), err);
+  if (!st) st = laci_blocks_init(&blocks, weight, block_size_of(rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = rule, .read = laci_scores_read, .mask = mask};
-  return run(&j, pool, err);
+  return run_job(&j, pool, err);
 }
 
-lac_status laci_mask_holds_rows(const laci_weight_view *weight, laci_pattern pattern,
-                                laci_pool *pool, bool *holds, lac_error *err) {
+lac_status laci_weight_has_pattern_along_rows(const laci_weight_view *weight, laci_pattern pattern,
+                                              laci_pool *pool, bool *holds, lac_error *err) {
   const laci_mask_rule rule = {.pattern = pattern, .form = LACI_MASK_2D_BEST};
   laci_blocks blocks;
   *holds = false;
   lac_status st = laci_weight_check(weight, pattern, err);
   if (st || weight->rows == 0) return st;
-  st = laci_blocks_init(&blocks, weight, size_of(&rule), err);
+  st = laci_blocks_init(&blocks, weight, block_size_of(&rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = &rule, .read = laci_distances_read};
-  st = run(&j, pool, err);
+  st = run_job(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
 }
 
-static lac_status holds_shared(const laci_weight_view *weight, const laci_mask_rule *rule,
-                               laci_pool *pool, bool *holds, lac_error *err) {
+static lac_status weight_holds_shared_columns(const laci_weight_view *weight,
+                                              const laci_mask_rule *rule, laci_pool *pool,
+                                              bool *holds, lac_error *err) {
   laci_blocks blocks;
-  lac_status st = laci_blocks_init(&blocks, weight, size_of(rule), err);
+  lac_status st = laci_blocks_init(&blocks, weight, block_size_of(rule), err);
   if (st) return st;
   block_job j = {.blocks = &blocks, .rule = rule, .read = laci_distances_read};
-  st = run(&j, pool, err);
+  st = run_job(&j, pool, err);
   *holds = !st && !atomic_load(&j.fails);
   return st;
 }
@@ -269,7 +271,7 @@ lac_status laci_mask_measure_by_rule(const laci_weight_view *weight, const laci_
   lac_status st = laci_mask_rule_check(rule, err);
   if (!st) st = laci_mask_measure(&own, rule->pattern, pool, stats, err);
   if (!st && rule->form == LACI_MASK_SHARED && stats->holds_pattern)
-    st = holds_shared(&own, rule, pool, &stats->holds_pattern, err);
+    st = weight_holds_shared_columns(&own, rule, pool, &stats->holds_pattern, err);
   if (st) return st;
   *scores = (laci_mask_scores){stats->kept, stats->total};
   if (rule->form == LACI_MASK_1D && !weight->score) return LAC_OK;

@@ -11,7 +11,7 @@ static double larger(double a, double b) { return a > b ? a : b; }
 static double smaller(double a, double b) { return a < b ? a : b; }
 
 /* Sets kept[row] to the sum of the n largest of four, added from the largest on. */
-static void keep_of_four(const double *const column[FOUR], int rows, int n, double *kept) {
+static void sum_largest_of_four(const double *const column[FOUR], int rows, int n, double *kept) {
   for (int row = 0; row < rows; row++) {
     const double a = column[0][row], b = column[1][row], c = column[2][row], d = column[3][row];
     const double high = larger(a, b), low = smaller(a, b);
@@ -40,14 +40,14 @@ static bool next_set(int set[FOUR], int columns) {
   return false;
 }
 
-static void choose_best(const double *by_column, int rows, int columns, int n, double *kept,
-                        int chosen[FOUR]) {
+static void choose_best_columns(const double *by_column, int rows, int columns, int n, double *kept,
+                                int chosen[FOUR]) {
   int set[FOUR] = {0, 1, 2, 3};
   double most = -1;
   do {
     const double *column[FOUR];
     for (int k = 0; k < FOUR; k++) column[k] = by_column + (int64_t)set[k] * rows;
-    keep_of_four(column, rows, n, kept);
+    sum_largest_of_four(column, rows, n, kept);
     const double sum = sum_of(kept, rows);
     if (sum > most) {
       most = sum;
@@ -70,15 +70,15 @@ static void add_column(double *largest, const double *column, int rows, int n) {
   }
 }
 
-static double gain_of(const double *largest, const double *column, int rows, int n) {
+static double column_gain(const double *largest, const double *column, int rows, int n) {
   const double *least = largest + (int64_t)(n - 1) * rows;
   double gain = 0;
   for (int row = 0; row < rows; row++) gain += larger(column[row] - least[row], 0);
   return gain;
 }
 
-static void choose_greedily(const double *by_column, int rows, int columns, int n, double *largest,
-                            int chosen[FOUR]) {
+static void choose_columns_greedily(const double *by_column, int rows, int columns, int n,
+                                    double *largest, int chosen[FOUR]) {
   bool taken[64] = {false};
   memset(largest, 0, (size_t)n * (size_t)rows * sizeof *largest);
   for (int k = 0; k < FOUR; k++) {
@@ -86,7 +86,7 @@ static void choose_greedily(const double *by_column, int rows, int columns, int 
     int best = -1;
     for (int c = 0; c < columns; c++) {
       if (taken[c]) continue;
-      const double gain = gain_of(largest, by_column + (int64_t)c * rows, rows, n);
+      const double gain = column_gain(largest, by_column + (int64_t)c * rows, rows, n);
       if (gain <= most) continue;
       most = gain;
       best = c;
@@ -105,8 +105,9 @@ void laci_shared_columns_choose(const double *score, int rows, int columns, int 
   for (int row = 0; row < rows; row++) {
     for (int c = 0; c < columns; c++) work[(int64_t)c * rows + row] = score[row * columns + c];
   }
-  if (columns <= LACI_SHARED_EXACT_COLUMNS) choose_best(work, rows, columns, n, rest, chosen);
-  else choose_greedily(work, rows, columns, n, rest, chosen);
+  if (columns <= LACI_SHARED_EXACT_COLUMNS)
+    choose_best_columns(work, rows, columns, n, rest, chosen);
+  else choose_columns_greedily(work, rows, columns, n, rest, chosen);
 }
 
 void laci_shared_columns_mask(const double *score, int rows, int columns, int n, double *work,

@@ -112,7 +112,7 @@ int laci_square_patterns(const laci_square *s) { return s->n_patterns; }
 
 /* ---- Greedy ---- */
 
-static int by_score(const void *a, const void *b) {
+static int compare_scores(const void *a, const void *b) {
   const element *x = a, *y = b;
   if (x->score != y->score) return x->score < y->score ? 1 : -1;
   return (x->at > y->at) - (x->at < y->at);
@@ -122,7 +122,7 @@ void laci_square_greedy(laci_square *s, const double *score, int rows, int colum
   int in_row[MOST_M] = {0}, in_column[MOST_M] = {0};
   const int n = rows * columns;
   for (int at = 0; at < n; at++) s->elements[at] = (element){score[at], at};
-  qsort(s->elements, (size_t)n, sizeof *s->elements, by_score);
+  qsort(s->elements, (size_t)n, sizeof *s->elements, compare_scores);
   memset(mask, 0, (size_t)rows * (size_t)columns);
   for (int k = 0; k < n; k++) {
     const int at = s->elements[k].at, row = at / columns, column = at % columns;
@@ -135,8 +135,8 @@ void laci_square_greedy(laci_square *s, const double *score, int rows, int colum
 
 /* ---- The best of a list ---- */
 
-static void best_of_list(const laci_square *s, const double *score, int rows, int columns,
-                         uint8_t *mask) {
+static void choose_best_of_list(const laci_square *s, const double *score, int rows, int columns,
+                                uint8_t *mask) {
   const int m = s->pattern.m;
   double sums[LISTED_M][MOST_CHOICES] = {{0}};
   for (int row = 0; row < rows; row++) {
@@ -162,7 +162,7 @@ static void best_of_list(const laci_square *s, const double *score, int rows, in
 
 /* ---- The best by paths ---- */
 
-static int nearest(const laci_square *s) {
+static int nearest_unvisited(const laci_square *s) {
   int best = -1;
   for (int x = 0; x < 2 * s->pattern.m; x++) {
     if (s->visited[x] || s->before[x] == -2) continue;
@@ -171,7 +171,7 @@ static int nearest(const laci_square *s) {
   return best;
 }
 
-static void relax(laci_square *s, int from, int to, double cost) {
+static void shorten_distance(laci_square *s, int from, int to, double cost) {
   const double step = s->price[from] + cost - s->price[to];
   const double distance = s->distance[from] + (step > 0 ? step : 0); /* step is below 0 only by
                                                                         rounding */
@@ -182,7 +182,7 @@ static void relax(laci_square *s, int from, int to, double cost) {
 
 /* Returns the column at the end of the cheapest path. before[]: -2 where no path leads, -1 at the
  * row itself. */
-static int find_path(laci_square *s, int row) {
+static int find_cheapest_path(laci_square *s, int row) {
   const int m = s->pattern.m;
   for (int x = 0; x < 2 * m; x++) {
     s->before[x] = -2;
@@ -191,18 +191,18 @@ static int find_path(laci_square *s, int row) {
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
-    const int x = nearest(s); /* it exists: some pattern extends what is kept so far */
+    const int x = nearest_unvisited(s); /* it exists: some pattern extends what is kept so far */
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;
     for (int y = 0; y < m; y++) {
-      if (x < m && !s->kept[x * m + y]) relax(s, x, m + y, s->cost[x * m + y]);
-      if (x >= m && s->kept[y * m + x - m]) relax(s, x, y, -s->cost[y * m + x - m]);
+      if (x < m && !s->kept[x * m + y]) shorten_distance(s, x, m + y, s->cost[x * m + y]);
+      if (x >= m && s->kept[y * m + x - m]) shorten_distance(s, x, y, -s->cost[y * m + x - m]);
     }
   }
 }
 
-static void augment(laci_square *s, int row) {
-  const int m = s->pattern.m, end = find_path(s, row);
+static void assign_row_by_path(laci_square *s, int row) {
+  const int m = s->pattern.m, end = find_cheapest_path(s, row);
   const double far = s->distance[end];
   for (int x = 0; x < 2 * m; x++) {
     const bool nearer = s->before[x] != -2 && s->distance[x] < far;
@@ -216,8 +216,8 @@ static void augment(laci_square *s, int row) {
   }
 }
 
-static void best_by_paths(laci_square *s, const double *score, int rows, int columns,
-                          uint8_t *mask) {
+static void choose_best_by_paths(laci_square *s, const double *score, int rows, int columns,
+                                 uint8_t *mask) {
   const int m = s->pattern.m;
   double top = 0;
   for (int at = 0; at < rows * columns; at++) top = score[at] > top ? score[at] : top;
@@ -231,13 +231,13 @@ static void best_by_paths(laci_square *s, const double *score, int rows, int col
   memset(s->load, 0, sizeof s->load);
   memset(s->price, 0, sizeof s->price);
   for (int row = 0; row < m; row++) {
-    for (int k = 0; k < s->pattern.n; k++) augment(s, row);
+    for (int k = 0; k < s->pattern.n; k++) assign_row_by_path(s, row);
   }
   for (int row = 0; row < rows; row++)
     memcpy(mask + row * columns, s->kept + row * m, (size_t)columns);
 }
 
 void laci_square_best(laci_square *s, const double *score, int rows, int columns, uint8_t *mask) {
-  if (s->n_patterns) best_of_list(s, score, rows, columns, mask);
-  else best_by_paths(s, score, rows, columns, mask);
+  if (s->n_patterns) choose_best_of_list(s, score, rows, columns, mask);
+  else choose_best_by_paths(s, score, rows, columns, mask);
 }

@@ -70,7 +70,7 @@ laci_shape laci_shape_of(int rank, const int64_t *dims) {
   return shape;
 }
 
-bool laci_shape_known(const laci_shape *shape) {
+bool laci_shape_is_known(const laci_shape *shape) {
   for (int axis = 0; axis < shape->rank; axis++) {
     if (shape->dims[axis] < 0) return false;
   }

@@ -47,7 +47,7 @@ static inline int64_t laci_element_from_size(int64_t size) {
 
 laci_shape laci_shape_unknown(void);
 laci_shape laci_shape_of(int rank, const int64_t *dims);
-bool laci_shape_known(const laci_shape *shape); /* are rank and every size known? */
+bool laci_shape_is_known(const laci_shape *shape); /* are rank and every size known? */
 bool laci_shape_equal(const laci_shape *a, const laci_shape *b);
 
 /** Returns the product of the sizes [from, to); -1 where one is unknown or the product overflows

@@ -197,7 +197,7 @@ static void remove_old(int in, const char *folder, const char *written, int keep
     for (size_t at = kept; at < l.n; at++) (void)unlinkat(in, l.names[at], 0);
     clear_listing(&l);
   }
-  laci_remove_all_dead(in);
+  laci_remove_all_of_dead_owners(in);
 }
 
 lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_section *sections,

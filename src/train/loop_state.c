@@ -382,7 +382,7 @@ lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
 /* ---- A new run in an old folder ---- */
 
 bool laci_loop_has_checkpoints(const char *folder) {
-  return laci_folder_has(folder, LACI_RUN_CHECKPOINTS);
+  return laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS);
 }
 
 lac_status laci_loop_clear(const char *folder, lac_error *err) {

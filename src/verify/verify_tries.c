@@ -57,7 +57,8 @@ static void note_sizes(tries *t) {
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     laci_shape real;
-    if (laci_shape_known(shape) || !laci_shape_with_sizes(graph, shape, t->sizes, &real)) continue;
+    if (laci_shape_is_known(shape) || !laci_shape_with_sizes(graph, shape, t->sizes, &real))
+      continue;
     (void)snprintf(t->tried + used, sizeof t->tried - used, " %s",
                    laci_shape_text(&real, text, sizeof text));
     return;

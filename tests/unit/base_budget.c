@@ -199,9 +199,9 @@ static void gives_back(void **state) {
   (void)state;
   laci_budget budget = laci_budget_with_limit(100), most = budget;
   laci_budget_add(&budget, 70, "a");
-  laci_budget_take_larger(&most, &budget);
+  laci_budget_keep_larger(&most, &budget);
   laci_budget_subtract(&budget, 50);
-  laci_budget_take_larger(&most, &budget);
+  laci_budget_keep_larger(&most, &budget);
   assert_int_equal(budget.needed, 20);
   assert_int_equal(most.needed, 70);
   laci_budget_subtract(&budget, 50);

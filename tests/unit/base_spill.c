@@ -67,7 +67,7 @@ static void holds_a_copy_of_what_is_elsewhere(void **state) {
   elsewhere from = {places, LONG, false};
   const laci_byte_source source = {fetch, is_there, &from};
   laci_acquired_bytes held;
-  assert_true(laci_must_be_fetched(&source, places + 100, 50));
+  assert_true(laci_bytes_need_copy(&source, places + 100, 50));
   assert_int_equal(laci_bytes_acquire(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
   assert_memory_equal(held.bytes, content + 100, 50);
   assert_non_null(held.copy);
@@ -112,14 +112,14 @@ static void gives_back_what_was_put(void **state) {
   sparse[5000] = 7;
   sparse[LONG - 1] = 9;
   assert_int_equal(laci_spill_create(dir.path, &spill, NULL), LAC_OK);
-  assert_int_equal(laci_spill_put(spill, "a", content, LONG, &first, NULL), LAC_OK);
-  assert_int_equal(laci_spill_put(spill, "b", NULL, 0, &empty, NULL), LAC_OK);
-  assert_int_equal(laci_spill_put(spill, "c", sparse, LONG, &second, NULL), LAC_OK);
+  assert_int_equal(laci_spill_write(spill, "a", content, LONG, &first, NULL), LAC_OK);
+  assert_int_equal(laci_spill_write(spill, "b", NULL, 0, &empty, NULL), LAC_OK);
+  assert_int_equal(laci_spill_write(spill, "c", sparse, LONG, &second, NULL), LAC_OK);
   assert_memory_equal(first, content, LONG);
   assert_memory_equal(second, sparse, LONG);
   memset(sparse, 0, LONG);
   const uint8_t *zeros;
-  assert_int_equal(laci_spill_put(spill, "d", sparse, LONG, &zeros, NULL), LAC_OK);
+  assert_int_equal(laci_spill_write(spill, "d", sparse, LONG, &zeros, NULL), LAC_OK);
   assert_memory_equal(zeros, sparse, LONG);
   assert_true(laci_spill_bytes(spill) >= 3 * (uint64_t)LONG);
   assert_int_equal(n_files(dir.path), 0); /* it has no name */
@@ -146,14 +146,14 @@ static void a_full_disk_is_an_error(void **state) {
   void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
   assert_int_equal(laci_spill_create(dir.path, &spill, NULL), LAC_OK);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-  assert_int_equal(laci_spill_put(spill, "w1", content, LONG, &view, &err), LAC_IO);
+  assert_int_equal(laci_spill_write(spill, "w1", content, LONG, &view, &err), LAC_IO);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
   (void)signal(SIGXFSZ, handler);
   assert_memory_equal(err.text, "w1: ", 4);
   assert_non_null(strstr(err.text, dir.path));
   /* What failed left nothing: the next part is where this one would have been. */
   static const uint8_t zeros[LONG];
-  assert_int_equal(laci_spill_put(spill, "w2", zeros, LONG, &view, &err), LAC_OK);
+  assert_int_equal(laci_spill_write(spill, "w2", zeros, LONG, &view, &err), LAC_OK);
   assert_memory_equal(view, zeros, LONG);
   laci_spill_destroy(spill);
 }
@@ -169,7 +169,7 @@ static void fails_where_there_is_no_folder(void **state) {
     const uint8_t *view;
     laci_memory_fail_at(n);
     lac_status st = laci_spill_create(dir.path, &spill, &err);
-    if (!st) st = laci_spill_put(spill, "w", content, LONG, &view, &err);
+    if (!st) st = laci_spill_write(spill, "w", content, LONG, &view, &err);
     const bool pending = laci_memory_fail_pending();
     laci_memory_fail_at(0);
     laci_spill_destroy(spill);

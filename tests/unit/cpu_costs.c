@@ -26,7 +26,7 @@ static char path[] = "/tmp/lacuna-costs-XXXXXX";
 static int make_file(void **state) {
   const int file = mkstemp(path);
   (void)state;
-  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   return file < 0 ? -1 : close(file);
 }
 

@@ -48,7 +48,7 @@ static void add_network(int network, int64_t batch) {
 /* By AVX2 at most, so that every x86 processor has the same layers. */
 static int begin(void **state) {
   (void)state;
-  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   const laci_cost_processor here = laci_costs_this_processor();
   laci_costs_choose(&here, &all.costs);
   all.first = all.costs.tables[LACI_COSTS_f32];

@@ -25,7 +25,7 @@ static volatile float tiny = 1e-39F;
 static void look_once(void *context) {
   seen *s = context;
   atomic_fetch_add(&s->n, 1);
-  atomic_fetch_add(&s->flushed, laci_denormals_flushed());
+  atomic_fetch_add(&s->flushed, laci_denormals_are_flushed());
   atomic_fetch_add(&s->results, tiny * 2 != 0);
 }
 
@@ -40,9 +40,9 @@ static void loops_have_the_mode_of_who_posts_them(void **state) {
   assert_int_equal(laci_pool_create(3, &pool, &err), LAC_OK);
   for (int flush = 0; flush < 2; flush++) {
     seen s = {0};
-    assert_false(laci_denormals_flush(flush));
+    assert_false(laci_denormals_set_flushed(flush));
     laci_pool_for(pool, 1000, 1, look, &s);
-    assert_int_equal(laci_denormals_flush(false), flush);
+    assert_int_equal(laci_denormals_set_flushed(false), flush);
     assert_int_equal(s.n, 1000);
     assert_int_equal(s.flushed, flush ? 1000 : 0);
     assert_int_equal(s.results, flush ? 0 : 1000);
@@ -96,16 +96,16 @@ static void denormal_weights_and_inputs_are_zeros(void **state) {
       laci_openmp_run(laci_openmp_available_threads(threads), look_once, &s);
     assert_int_equal(s.flushed, 0);
     assert_int_equal(s.results, s.n);
-    assert_false(laci_denormals_flushed());
+    assert_false(laci_denormals_are_flushed());
   }
 }
 
 static void a_caller_who_flushes_goes_on_so(void **state) {
   static float y[24 + 32 * 81];
   (void)state;
-  assert_false(laci_denormals_flush(true));
+  assert_false(laci_denormals_set_flushed(true));
   run_with(1e-40F, 2, y);
-  assert_true(laci_denormals_flush(false));
+  assert_true(laci_denormals_set_flushed(false));
 }
 
 int main(void) {

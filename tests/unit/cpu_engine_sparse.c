@@ -609,11 +609,11 @@ static void compiled_pairs_have_the_same_bytes(void **state) {
   laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = 1, .bf16 = true});
   float *want = result_of(engine, &bytes);
   laci_engine_destroy(engine);
-  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   engine = plan_with(graph, (laci_engine_options){.threads = 2, .bf16 = true});
   assert_non_null(strstr(laci_engine_plan_text(engine), "compiled"));
   float *got = result_of(engine, &bytes);
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   assert_memory_equal(got, want, bytes);
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   laci_free(want);

@@ -106,15 +106,15 @@ static void a_pool_without_memory_is_an_error(void **state) {
 static void levels_can_be_lowered_but_not_raised(void **state) {
   (void)state;
   laci_cpu_level start = laci_cpu_level_in_force();
-  laci_cpu_level most = laci_cpu_cap(LACI_CPU_AVX512);
-  assert_int_equal(laci_cpu_cap(LACI_CPU_ANY), LACI_CPU_ANY);
+  laci_cpu_level most = laci_cpu_limit_level(LACI_CPU_AVX512);
+  assert_int_equal(laci_cpu_limit_level(LACI_CPU_ANY), LACI_CPU_ANY);
   assert_int_equal(laci_cpu_level_in_force(), LACI_CPU_ANY);
-  assert_true(laci_cpu_cap(LACI_CPU_AVX2) <= most);
+  assert_true(laci_cpu_limit_level(LACI_CPU_AVX2) <= most);
   assert_true(start <= most);
   assert_string_equal(laci_cpu_name(LACI_CPU_ANY), "scalar");
   const char *cap = getenv("LAC_CPU");
   if (cap && !strcmp(cap, "scalar")) assert_int_equal(start, LACI_CPU_ANY);
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 int main(void) {

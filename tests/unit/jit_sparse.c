@@ -81,22 +81,22 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   }
   if (most == LACI_JIT_NEON) {
     run(most);
-    (void)laci_cpu_cap(LACI_CPU_ANY);
+    (void)laci_cpu_limit_level(LACI_CPU_ANY);
     assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_NONE);
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     return;
   }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
   if (laci_jit_isa_of_bf16(most) != LACI_JIT_NONE) run(laci_jit_isa_of_bf16(most));
   if (laci_jit_isa_of_int8(most) != LACI_JIT_NONE) run(laci_jit_isa_of_int8(most));
-  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_AVX2);
   assert_int_equal(laci_jit_isa_of_bf16(LACI_JIT_AVX2), LACI_JIT_NONE);
   assert_int_equal(laci_jit_isa_of_int8(LACI_JIT_AVX2), LACI_JIT_NONE);
-  (void)laci_cpu_cap(LACI_CPU_ANY);
+  (void)laci_cpu_limit_level(LACI_CPU_ANY);
   assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
-  (void)laci_cpu_cap(most == LACI_JIT_AVX512 ? LACI_CPU_AVX512 : start);
+  (void)laci_cpu_limit_level(most == LACI_JIT_AVX512 ? LACI_CPU_AVX512 : start);
   assert_int_equal(laci_jit_isa_in_force(), most);
 }
 

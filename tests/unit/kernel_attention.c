@@ -94,13 +94,13 @@ static void every_variant(laci_attention a, const float *m) {
   laci_cpu_level start = laci_cpu_level_in_force();
   define(&a, m);
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int bf16 = 0; bf16 < 2; bf16++) {
       a.bf16 = bf16 != 0;
       expect(laci_attend_variant(a.bf16), &a, m);
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 static laci_attention sized(int64_t n_queries, int64_t n_keys, int64_t depth, int64_t width) {

@@ -70,11 +70,11 @@ static void every_variant_goes_through_integers(void **state) {
       want[i] = through(x[i], scale, zero, least);
     }
     for (int level = 0; level < N_LEVELS; level++) {
-      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+      if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
       for (int n = 0; n < 70; n++) compare(&q, x, want, n);
       compare(&q, x, want, MOST);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 

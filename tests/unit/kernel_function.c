@@ -82,11 +82,11 @@ static void expect_all(const laci_pointwise *f, const float *x, int64_t n) {
   laci_pointwise_apply_scalar(f, want, n);
   for (int64_t at = 0; at < n; at++) check_value(f, x[at], want[at]);
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     memcpy(got, x, (size_t)n * sizeof *x);
     laci_pointwise_apply_variant()(f, got, n);
     assert_memory_equal(got, want, (size_t)n * sizeof *x);
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 
@@ -130,10 +130,10 @@ static void infinities_and_nan_are_what_the_functions_say(void **state) {
       const uint32_t payloads[] = {0x7FC001FF, 0xFF800001};
       float nans[] = {NAN, 1, -NAN, 0, 0};
       memcpy(nans + 3, payloads, sizeof payloads);
-      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+      if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
       laci_pointwise_apply_variant()(&functions[at], nans, 5);
       for (int i = 0; i < 5; i++) assert_true(!isnan(nans[i]) == (i == 1));
-      (void)laci_cpu_cap(start);
+      (void)laci_cpu_limit_level(start);
     }
   }
 }

@@ -197,7 +197,7 @@ static void sums_products_of_all_layers(void **state) {
     const layer_case *c = &cases[i];
     assert_int_equal(laci_gram_can_correlate(&c->unfold), c->correlates);
     for (int level = 0; level < N_LEVELS; level++) {
-      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+      if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
       sums s = sums_of(&c->unfold);
       add(&s, true, true, pool);
       add(&s, true, false, pool);
@@ -205,7 +205,7 @@ static void sums_products_of_all_layers(void **state) {
       expect(c, &s);
       sums_clear(&s);
     }
-    (void)laci_cpu_cap(levels[N_LEVELS - 1]);
+    (void)laci_cpu_limit_level(levels[N_LEVELS - 1]);
   }
 }
 

@@ -87,7 +87,7 @@ static void every_variant_finds_what_plain_loops_find(void **state) {
   (void)state;
   const laci_cpu_level start = laci_cpu_level_in_force();
 #define TRY(name, level)                                                \
-  if (laci_cpu_cap(level) == (level)) {                                 \
+  if (laci_cpu_limit_level(level) == (level)) {                         \
     for (uint64_t seed = 0; seed < ROUNDS; seed++) {                    \
       const fixture f = make(seed);                                     \
       assert_ptr_equal(laci_lap_rows_variant(), &laci_lap_rows_##name); \
@@ -98,7 +98,7 @@ static void every_variant_finds_what_plain_loops_find(void **state) {
   }
   LACI_KERNEL_VARIANTS(TRY)
 #undef TRY
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 int main(void) {

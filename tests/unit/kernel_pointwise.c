@@ -39,7 +39,7 @@ static void swishes_every_length_and_address(void **state) {
   laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int64_t n = 0; n < 70; n++) {
       float *x = memory + 1 + n % 3, before[70];
       x[-1] = x[n] = guard;
@@ -50,7 +50,7 @@ static void swishes_every_length_and_address(void **state) {
       for (int64_t at = 0; at < n; at++) expect_swish(x[at], before[at]);
       assert_true(x[-1] == guard && x[n] == guard);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 
@@ -64,7 +64,7 @@ static void swishes_the_whole_range(void **state) {
   for (int at = 0; at < MOST; at++) before[at] = (float)(at - MOST / 2) / 16;
   for (size_t at = 0; at < sizeof others / sizeof *others; at++) before[at] = others[at];
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     memcpy(x, before, sizeof x);
     laci_swish_variant()(x, MOST);
     for (int at = 0; at < MOST; at++) {
@@ -74,7 +74,7 @@ static void swishes_the_whole_range(void **state) {
     float special[] = {NAN, INFINITY, -NAN, 1};
     laci_swish_variant()(special, 4);
     assert_true(isnan(special[0]) && isnan(special[2]) && special[1] == INFINITY);
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 
@@ -85,7 +85,7 @@ static void gates_channels_in_place_and_apart(void **state) {
   (void)state;
   for (int at = 0; at < LACI_GATE_BLOCK; at++) factor[at + 1] = (float)(at * at) / 7 - 3;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int64_t n = 0; n <= PIXELS; n++) {
       int64_t last = n * LACI_GATE_BLOCK;
       for (int64_t at = 0; at < N; at++) x[at + 1] = (float)laci_rng_unit(5, 1, (uint64_t)at);
@@ -98,7 +98,7 @@ static void gates_channels_in_place_and_apart(void **state) {
       laci_gate_variant()(x + 1, factor + 1, n, x + 1);
       if (last > 0) assert_memory_equal(x + 1, y + 1, (size_t)last * sizeof *x);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 
@@ -155,12 +155,12 @@ static void sums_after_a_relu_have_the_same_bits_everywhere(void **state) {
   laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int64_t n = 0; n < 80; n++) {
       expect_relu_sums(n, false);
       expect_relu_sums(n, true);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 
@@ -228,12 +228,12 @@ static void squared_errors_have_the_same_bits_everywhere(void **state) {
   laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int64_t n = 0; n < 80; n++) {
       expect_squared_errors(n, false);
       expect_squared_errors(n, true);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
   }
 }
 

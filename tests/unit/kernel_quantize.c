@@ -47,7 +47,7 @@ static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stor
   laci_read_f(q->dtype, stored, 0, (int64_t)n, value);
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     memset(out, GUARD, (n + 2) * size);
     laci_search_quantize(q, stored, n, out + size);
     for (size_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static void expect_quantized(const laci_search_quantizer *q, const uint8_t *stor
     assert_int_equal(out[size - 1], GUARD);
     assert_int_equal(out[(n + 1) * size], GUARD);
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
   free(value);
   free(out);
 }

@@ -89,7 +89,7 @@ static void every_variant_makes_the_same_table(void **state) {
                {64, 33, 70}, {1024 + 64, 2, 6}, {0, 3, 3},   {64, 0, 4},  {2048, 4, 4}};
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       for (int number = LACI_U8; number <= LACI_I16; number++) {
         fill((laci_number)number, cases[i].rows, i % N_FILLS, i);
@@ -97,14 +97,14 @@ static void every_variant_makes_the_same_table(void **state) {
       }
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 static void tables_of_random_sizes_are_right(void **state) {
   (void)state;
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (uint64_t i = 0; i < 24; i++) {
       uint64_t bits = laci_rng(7, 0, i);
       laci_number number = bits & 1 ? LACI_U8 : LACI_I16;
@@ -113,7 +113,7 @@ static void tables_of_random_sizes_are_right(void **state) {
       expect_table(number, rows, 1 + (int)((bits >> 20) % 12), 1 + (int)((bits >> 40) % 20));
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 /* As maxsum.c calls them for the second part of a table, but with more rows than it ever would. */
@@ -130,7 +130,7 @@ static void variants_begin_at_a_row_and_add(void **state) {
   };
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int v = 0; v < N_LEVELS; v++) {
-    if (laci_cpu_cap(variants[v].level) != variants[v].level) continue;
+    if (laci_cpu_limit_level(variants[v].level) != variants[v].level) continue;
     for (int number = LACI_U8; number <= LACI_I16; number++) {
       fill((laci_number)number, MOST_ROWS, LARGEST, 0);
       const void *t[2] = {column(number, MOST_ROWS, 0), column(number, MOST_ROWS, 1)};
@@ -147,7 +147,7 @@ static void variants_begin_at_a_row_and_add(void **state) {
       for (int k = 0; k < 4; k++) assert_int_equal(out[k], sum);
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 static int descending(const void *a, const void *b) { return *(const int *)b - *(const int *)a; }
@@ -184,7 +184,7 @@ static void every_variant_finds_the_largest(void **state) {
                {576, 7, 4}, {64, 63, 33}, {64, 64, 63}, {128, 64, 64}, {0, 3, 2}};
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       for (int number = LACI_U8; number <= LACI_I16; number++) {
         fill((laci_number)number, cases[i].rows, i % N_FILLS, 50 + i);
@@ -192,14 +192,14 @@ static void every_variant_finds_the_largest(void **state) {
       }
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 static void every_pattern_up_to_8_of_16_is_right(void **state) {
   (void)state;
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int number = LACI_U8; number <= LACI_I16; number++) {
       for (int kind = ANYTHING; kind <= FEW_VALUES; kind++) {
         fill((laci_number)number, 64, (fill_kind)kind, 90);
@@ -209,7 +209,7 @@ static void every_pattern_up_to_8_of_16_is_right(void **state) {
       }
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 /* More rows than lanes of 32 bits can sum without being emptied. */
@@ -223,7 +223,7 @@ static void sums_of_many_large_elements_do_not_overflow(void **state) {
   for (int c = 0; c < COLUMNS; c++) columns[c] = ones;
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int n = 2; n <= COLUMNS; n += 31) {
       assert_true(laci_top_sum(LACI_I16, columns, COLUMNS, n, ROWS) ==
                   (int64_t)ROWS * n * INT16_MAX);
@@ -231,7 +231,7 @@ static void sums_of_many_large_elements_do_not_overflow(void **state) {
     assert_true(laci_top_sum(LACI_I16, columns, 4, 2, ROWS) == (int64_t)ROWS * 2 * INT16_MAX);
     assert_true(laci_top_sum(LACI_U8, columns, 4, 2, 2 * ROWS) == (int64_t)ROWS * 2 * (255 + 127));
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
   free(ones);
 }
 

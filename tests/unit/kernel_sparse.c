@@ -156,12 +156,12 @@ static void expect_same_bits(sparse_operands *o, int at) {
   finish_all(laci_sparse_finish_scalar, o, &run);
   memcpy(want, o->memory_y, sparse_result_bytes(o));
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     sparse_forget_result(o);
     finish_all(laci_sparse_finish_variant(), o, &run);
     assert_memory_equal(o->memory_y, want, sparse_result_bytes(o));
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   free(want);
   sparse_operands_clear(o);
 }

@@ -166,14 +166,14 @@ static void layouts_go_through_bytes(void **state) {
   const laci_cpu_level start = laci_cpu_level_in_force();
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int at = 0; at < N_SHAPES * N_GRIDS; at++) {
       const laci_bytes_form f = form_of(&shapes[at % N_SHAPES], &grids[at / N_SHAPES]);
       pack_and_unpack(&f, 0);
       pack_and_unpack(&f, 1);
     }
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
 }
 
 /* ---- Sums ---- */
@@ -241,10 +241,10 @@ static void sums_are_rounded_once(void **state) {
     }
   }
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (size_t at = 0; at < sizeof sums / sizeof *sums; at++) check_sum(&sums[at], a, b);
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
 }
 
 int main(void) {

@@ -38,7 +38,7 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
                         const laci_sparse_operands *run, int64_t chunk_rows) {
   void *want = sparse_wanted_result(o, run);
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     laci_csr csr = csr_of(o, chunk_rows);
     for (int64_t strip = 1; strip <= laci_csr_tiles_per_strip(); strip++) {
       sparse_forget_result(o);
@@ -67,7 +67,7 @@ static void every_variant_has_the_same_bits(void **state) {
       sparse_follow(&run, with, with % 2 > 0);
       expect_same(&sparse_cases[at], &o, &run, chunks[3 - with]);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     sparse_operands_clear(&o);
   }
 }

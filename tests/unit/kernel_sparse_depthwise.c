@@ -148,7 +148,7 @@ static void every_level(const sparse_case *c, laci_memory_format format_out, int
   run.y = made.y;
   if (run.residual) run.residual = made.residual;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     int64_t zeros = forget(&made);
     run_parts(&made, &run, INT32_MAX, INT32_MAX);
     compare(&made, &o, zeros);
@@ -156,7 +156,7 @@ static void every_level(const sparse_case *c, laci_memory_format format_out, int
     run_parts(&made, &run, 3, 2);
     compare(&made, &o, zeros);
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   clear(&made);
   sparse_operands_clear(&o);
 }

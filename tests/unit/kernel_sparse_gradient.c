@@ -163,13 +163,13 @@ static void every_variant_and_cut_has_the_same_bits(void **state) {
     assert_non_null(want);
     memcpy(want, f.memory, f.bytes);
     for (int level = 0; level < N_LEVELS; level++) {
-      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+      if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
       for (int64_t parts = 1; parts <= 3; parts++) {
         run_all(&f, now_of(&f), parts);
         assert_memory_equal(f.memory, want, f.bytes);
       }
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     free(want);
     clear(&f);
   }

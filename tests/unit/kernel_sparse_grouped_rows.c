@@ -52,7 +52,7 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
                         const laci_sparse_operands *run, int64_t chunk_rows) {
   void *want = sparse_wanted_result(o, run);
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     laci_grouped_rows b = groups_of(o, chunk_rows);
     for (int64_t units = 1; units <= LACI_GROUPED_ROWS_UNITS; units++) {
       sparse_forget_result(o);
@@ -79,7 +79,7 @@ static void expect_case(const sparse_case *c, int shift) {
     sparse_follow(&run, with, with % 2 > 0);
     expect_same(c, &o, &run, chunks[3 - with]);
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   sparse_operands_clear(&o);
 }
 
@@ -131,10 +131,10 @@ static void gain_follows_from_what_is_kept(void **state) {
   for (int at = 0; at < N_MANY; at++) {
     sparse_operands o;
     sparse_operands_init(&many[at], 0, &o);
-    const bool measured = laci_cpu_cap(LACI_CPU_AVX2) == LACI_CPU_AVX2;
+    const bool measured = laci_cpu_limit_level(LACI_CPU_AVX2) == LACI_CPU_AVX2;
     if (laci_grouped_rows_are_faster(&o.form.product) != (gains[at] && measured))
       fail_msg("%s", many[at].what);
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     sparse_operands_clear(&o);
   }
   assert_false(laci_grouped_rows_may_be_faster(32, 0.5));

@@ -124,7 +124,7 @@ static void windows_give_their_most(void **state) {
   const laci_sparse_border in = {1, 2, 0, 1, 1, 1}, out = {0, 1, 1, 0, 1, 1};
   (void)state;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int at = 0; at < N_WINDOWS * 6; at++) {
       laci_sparse_window g = windows[at / 6];
       g.values = at / 3 % 2 ? LACI_SPARSE_F32 : LACI_SPARSE_S8;
@@ -137,7 +137,7 @@ static void windows_give_their_most(void **state) {
       check(&p, 1);
     }
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
 }
 
 /* Of windows that have no pixel, too wide ones, and others. */

@@ -61,7 +61,7 @@ static void expect_terms(int64_t n, int n_rows) {
     }
   }
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     memset(got, 0x5A, sizeof got);
     memcpy(got, begin, sizeof begin);
     laci_one_lane_add_variant()(&c, got);
@@ -70,7 +70,7 @@ static void expect_terms(int64_t n, int n_rows) {
       assert_int_equal(((unsigned char *)(got + LACI_ONE_LANE_ROWS))[at], 0x5A);
     }
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   free(weight);
 }
 

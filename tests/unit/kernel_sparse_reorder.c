@@ -232,7 +232,7 @@ static void expect_same(trial *t) {
   const int64_t n = laci_sparse_reorder_n_items(&t->r);
   fill_want(t);
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     /* The definition is slow, and was tested in one part. */
     for (int64_t threads = levels[level] == LACI_CPU_ANY ? 3 : 1; threads <= 3; threads++) {
       forget(&t->got);
@@ -243,7 +243,7 @@ static void expect_same(trial *t) {
       expect_want(t, laci_cpu_name(levels[level]));
     }
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
 }
 
 static void every_variant_moves_every_value(void **state) {

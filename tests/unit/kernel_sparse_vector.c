@@ -169,10 +169,10 @@ static void every_variant_agrees_with_the_definition(void **state) {
     memcpy(want, p.memory_y, (size_t)p.n_y * sizeof *want);
     /* A cap above what the processor has caps nothing, and there are variants between levels. */
     for (size_t level = 0; level < sizeof levels / sizeof *levels; level++) {
-      (void)laci_cpu_cap(levels[level]);
+      (void)laci_cpu_limit_level(levels[level]);
       expect_same_bits(&p, laci_sparse_rows_multiply_variant(), want);
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     free(want);
     problem_clear(&p);
   }

@@ -188,7 +188,7 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
   assert_non_null(want);
   operands.x = x;
   for (int level = 0; level < N_LEVELS; level++) {
-    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     made m = make(c, &o, &in);
     const int64_t units[] = {m.w.n_units, laci_winograd4_block_units(&m.w, false), 1};
     for (int at = 0; at < 3; at++) {
@@ -200,7 +200,7 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
     }
     clear(&m);
   }
-  (void)laci_cpu_cap(start);
+  (void)laci_cpu_limit_level(start);
   free(want);
   free(x);
   sparse_operands_clear(&o);
@@ -237,7 +237,7 @@ static void definition_is_the_product(void **state) {
         &o.form.product, &operands,
         &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, g->channels_out});
     memcpy(want, o.memory_y, bytes);
-    (void)laci_cpu_cap(LACI_CPU_ANY);
+    (void)laci_cpu_limit_level(LACI_CPU_ANY);
     made m = make(c, &o, &in);
     operands.x = x;
     run(&m, &operands, m.w.n_units, INT16_MAX);
@@ -256,7 +256,7 @@ static void definition_is_the_product(void **state) {
         }
       }
     }
-    (void)laci_cpu_cap(start);
+    (void)laci_cpu_limit_level(start);
     clear(&m);
     free(want);
     free(x);

@@ -253,16 +253,16 @@ static void orders_are_the_same_on_any_threads_and_processor(void **state) {
     if (!f) break;
     for (int s = 0; s < N_STRATEGIES - 1; s++) {
       int32_t want[MOST_CHANNELS] = {0}, order[MOST_CHANNELS] = {0};
-      laci_cpu_cap(LACI_CPU_ANY);
+      laci_cpu_limit_level(LACI_CPU_ANY);
       laci_found first = search_with(f, all_strategies[s], 1, want);
       for (int threads = 1; threads <= 3; threads++) {
-        laci_cpu_cap((laci_cpu_level)(threads - 1)); /* scalar, avx2, avx512 */
+        laci_cpu_limit_level((laci_cpu_level)(threads - 1)); /* scalar, avx2, avx512 */
         laci_found found = search_with(f, all_strategies[s], threads, order);
         assert_memory_equal(order, want, sizeof order);
         assert_memory_equal(&found.kept, &first.kept, sizeof found.kept);
         assert_memory_equal(&found.upper, &first.upper, sizeof found.upper);
       }
-      laci_cpu_cap(start);
+      laci_cpu_limit_level(start);
     }
     free(f);
   }
@@ -379,9 +379,10 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   search_with(&f, NULL, 1, want);
   const laci_cpu_level start = laci_cpu_level_in_force();
   for (int threads = 2; threads <= 3; threads++) {
-    laci_cpu_cap((laci_cpu_level)(threads - 2)); /* scalar, avx2; and the processor's own above */
+    laci_cpu_limit_level(
+        (laci_cpu_level)(threads - 2)); /* scalar, avx2; and the processor's own above */
     laci_found found = search_with(&f, NULL, threads, order);
-    laci_cpu_cap(start);
+    laci_cpu_limit_level(start);
     assert_memory_equal(order, want, sizeof want);
     assert_true(found.kept > found.kept_identity && found.iterations == 250);
   }

@@ -85,10 +85,10 @@ static void files_of_a_run_are_known_by_place_and_by_what_they_are(void **state)
   assert_int_equal(link(in_folder(&dir, "run/log.jsonl"), in_folder(&dir, "hard")), 0);
   assert_int_equal(symlink("run", in_folder(&dir, "by")), 0);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    bool written = laci_run_folder_writes(in_folder(&dir, "run"), in_folder(&dir, cases[k].path));
+    bool written = laci_run_may_write_file(in_folder(&dir, "run"), in_folder(&dir, cases[k].path));
     if (written != cases[k].written) fail_msg("%s", cases[k].path);
   }
-  assert_false(laci_run_folder_writes(in_folder(&dir, "none"), in_folder(&dir, "link")));
+  assert_false(laci_run_may_write_file(in_folder(&dir, "none"), in_folder(&dir, "link")));
 }
 
 static void a_link_is_not_followed_and_a_pipe_not_waited_for(void **state) {

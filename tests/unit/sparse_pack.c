@@ -127,10 +127,10 @@ static void expect_round_trip(box *b) {
   if (survey.needs_signs) b->signs = guarded(p->signs_bytes);
   const laci_packed packed = {b->values, b->index, b->signs};
   const laci_packed_view view = {b->values, b->index, b->signs};
-  laci_pack(p, b->dense, &packed);
+  laci_pack_weight(p, b->dense, &packed);
   expect_layout(b);
   memset(b->again, 0x5A, p->dense_bytes);
-  if (laci_unpack(p, &view, b->again, &err)) fail_msg("%s", err.text);
+  if (laci_unpack_weight(p, &view, b->again, &err)) fail_msg("%s", err.text);
   assert_memory_equal(b->dense, b->again, p->dense_bytes);
   expect_guard(b->again, p->dense_bytes);
   expect_guard(b->values, p->values_bytes);
@@ -191,12 +191,12 @@ static void the_words_are_those_that_the_header_says(void **state) {
   laci_packing p;
   assert_int_equal(laci_packing_init(&p, &w, (laci_pattern){2, 4}, 0, NULL), LAC_OK);
   const laci_packed packed = {(uint8_t *)values, &index, NULL};
-  laci_pack(&p, (const uint8_t *)dense, &packed);
+  laci_pack_weight(&p, (const uint8_t *)dense, &packed);
   const float wanted[4] = {5, 7, 0, 9}; /* the second block is filled up from the left */
   assert_memory_equal(values, wanted, sizeof wanted);
   assert_int_equal(index, 1 | 3 << 2 | 0 << 4 | 3 << 6);
   const laci_packed_view view = {(const uint8_t *)values, &index, NULL};
-  assert_int_equal(laci_unpack(&p, &view, (uint8_t *)again, NULL), LAC_OK);
+  assert_int_equal(laci_unpack_weight(&p, &view, (uint8_t *)again, NULL), LAC_OK);
   assert_memory_equal(dense, again, sizeof dense);
 }
 
@@ -235,7 +235,7 @@ static void places_that_make_no_sense_are_refused(void **state) {
     lac_error err = {0};
     uint32_t a = index & 3, b = index >> 2 & 3, c = index >> 4 & 3, d = index >> 6;
     bool good = a < b && c < d && d < 2;
-    lac_status st = laci_unpack(&p, &view, dense, &err);
+    lac_status st = laci_unpack_weight(&p, &view, dense, &err);
     assert_int_equal(st, good ? LAC_OK : LAC_BAD_FILE);
     int32_t column[4];
     assert_int_equal(laci_packed_columns(&p, &index, column), good);

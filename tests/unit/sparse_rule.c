@@ -454,7 +454,8 @@ static void masks_of_whole_weights_are_those_of_their_blocks(void **state) {
     assert_true(stats.holds_pattern && fabs(stats.total - kept) <= 1e-9);
     assert_int_equal(laci_mask_measure(&w, rule.pattern, pool, &stats, &err), LAC_OK);
     assert_true(stats.holds_pattern); /* N:M along the input channels, whatever the rule */
-    assert_int_equal(laci_mask_holds_rows(&w, rule.pattern, pool, &both, &err), LAC_OK);
+    assert_int_equal(laci_weight_has_pattern_along_rows(&w, rule.pattern, pool, &both, &err),
+                     LAC_OK);
     if (rule.form != LACI_MASK_SHARED) assert_true(both);
   }
   laci_pool_destroy(pool);
@@ -521,7 +522,8 @@ static void sees_a_column_that_is_too_full(void **state) {
   for (int e = 0; e < 64; e++) values[e] = 1 + (float)laci_rng_unit(9, 0, (uint64_t)e);
   assert_int_equal(laci_mask_choose_by_rule(&w, &rule, NULL, mask, NULL), LAC_OK);
   laci_mask_apply(&w, mask, (uint8_t *)values);
-  assert_int_equal(laci_mask_holds_rows(&w, rule.pattern, NULL, &holds, NULL), LAC_OK);
+  assert_int_equal(laci_weight_has_pattern_along_rows(&w, rule.pattern, NULL, &holds, NULL),
+                   LAC_OK);
   assert_true(holds);
   int from = 0, to = 0; /* of row 5: every column of a block has two already */
   while (values[5 * 8 + from] == 0) from++;
@@ -532,10 +534,12 @@ static void sees_a_column_that_is_too_full(void **state) {
   laci_mask_stats stats;
   assert_int_equal(laci_mask_measure(&w, rule.pattern, NULL, &stats, NULL), LAC_OK);
   assert_true(stats.holds_pattern);
-  assert_int_equal(laci_mask_holds_rows(&w, rule.pattern, NULL, &holds, NULL), LAC_OK);
+  assert_int_equal(laci_weight_has_pattern_along_rows(&w, rule.pattern, NULL, &holds, NULL),
+                   LAC_OK);
   assert_false(holds);
   w.rows = 0;
-  assert_int_equal(laci_mask_holds_rows(&w, rule.pattern, NULL, &holds, NULL), LAC_OK);
+  assert_int_equal(laci_weight_has_pattern_along_rows(&w, rule.pattern, NULL, &holds, NULL),
+                   LAC_OK);
   assert_false(holds);
 }
 

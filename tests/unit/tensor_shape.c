@@ -46,7 +46,7 @@ static void shapes_are_compared_axis_by_axis(void **state) {
   (void)state;
   laci_shape a = laci_shape_of(2, (int64_t[]){2, -1}), b = a;
   assert_true(laci_shape_equal(&a, &b));
-  assert_false(laci_shape_known(&a));
+  assert_false(laci_shape_is_known(&a));
   b.dims[1] = -2;
   assert_false(laci_shape_equal(&a, &b));
   assert_int_equal(laci_shape_of(LACI_MAX_RANK + 1, (int64_t[LACI_MAX_RANK + 1]){0}).rank, -1);

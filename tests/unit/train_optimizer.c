@@ -254,14 +254,14 @@ static void every_variant_and_any_threads_give_the_same_bits(void **state) {
   assert_true(want && found);
   laci_cpu_level start = laci_cpu_level_in_force();
   for (int kind = 0; kind < LACI_OPTIMIZER_COUNT; kind++) {
-    laci_cpu_cap(LACI_CPU_ANY);
+    laci_cpu_limit_level(LACI_CPU_ANY);
     run_large((laci_optimizer_kind)kind, 1, want);
     for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
-      if (laci_cpu_cap(levels[k]) != levels[k]) continue;
+      if (laci_cpu_limit_level(levels[k]) != levels[k]) continue;
       run_large((laci_optimizer_kind)kind, 3, found);
       assert_memory_equal(found, want, MOST * sizeof *want);
     }
-    laci_cpu_cap(start);
+    laci_cpu_limit_level(start);
   }
   free(want);
   free(found);
@@ -272,7 +272,7 @@ static void kernels_touch_nothing_next_to_their_range(void **state) {
   enum { STACK_RESERVE = 80 };
   laci_cpu_level start = laci_cpu_level_in_force();
   for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
-    if (laci_cpu_cap(levels[k]) != levels[k]) continue;
+    if (laci_cpu_limit_level(levels[k]) != levels[k]) continue;
     for (size_t n = 0; n < 70; n++) {
       float a[4][STACK_RESERVE], want[4][STACK_RESERVE];
       uint8_t mask[STACK_RESERVE] = {0};
@@ -296,7 +296,7 @@ static void kernels_touch_nothing_next_to_their_range(void **state) {
       assert_true(fabs(u->squares(a[1] + 3, n) - sum) <= 1e-12 * (1 + sum));
     }
   }
-  laci_cpu_cap(start);
+  laci_cpu_limit_level(start);
 }
 
 static void bad_options_are_refused(void **state) {

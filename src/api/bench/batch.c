@@ -66,7 +66,7 @@ static lac_status input_shape(const laci_value *value, const lac_bench_options *
 
 static lac_status check_resolved(const laci_value *value, const laci_shape *shape, lac_error *err) {
   char text[256];
-  if (laci_shape_known(shape)) return LAC_OK;
+  if (laci_shape_is_known(shape)) return LAC_OK;
   return laci_hint(
       err, LAC_HINT_INPUT_SHAPE,
       laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, and its open sizes must be given",

@@ -93,7 +93,7 @@ static lac_status name_layer(laci_packer *k, const laci_layer *layer, lac_pack_l
                           .op = laci_arena_text(arena, graph->nodes[layer->node].type),
                           .weight = laci_arena_text(arena, stored ? stored->name : value->name),
                           .dtype = stored ? stored->dtype : value->type.dtype,
-                          .rank = laci_shape_known(shape) ? shape->rank : 0,
+                          .rank = laci_shape_is_known(shape) ? shape->rank : 0,
                           .dense_bytes = stored ? bytes_in_file(stored) : 0,
                           .packed_bytes = stored ? bytes_in_file(stored) : 0};
   for (int axis = 0; axis < row->rank; axis++) row->shape[axis] = shape->dims[axis];

@@ -33,7 +33,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
   const laci_stored *stored = from->stored < 0 ? NULL : &a->graph->stored[from->stored];
   const laci_value *value = &a->graph->values[from->weight];
   const laci_shape *shape = stored ? &stored->shape : &value->type.shape;
-  const bool known = laci_shape_known(shape) && !from->packed;
+  const bool known = laci_shape_is_known(shape) && !from->packed;
   lac_layer *to = &report->layers[l];
   bool ok = true;
   *to = (lac_layer){.name = copy_text(report, a->graph->nodes[from->node].name, &ok),

@@ -111,8 +111,8 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   lac_engine_options defaults = lac_engine_options_default();
   if (!options) options = &defaults;
   if (engine) *engine = NULL;
-  const laci_given given[] = {{"model", model}, {"engine", engine}};
-  lac_status st = laci_check_given("lac_engine_create", given, 2, err);
+  const laci_named_pointer given[] = {{"model", model}, {"engine", engine}};
+  lac_status st = laci_check_arguments("lac_engine_create", given, 2, err);
   if (!st) st = check_options(options, err);
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);

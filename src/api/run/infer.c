@@ -613,8 +613,8 @@ static lac_status check_files(const lac_infer_input *inputs, int n_inputs, lac_e
                      n_inputs, inputs ? " not" : "");
   }
   for (int at = 0; at < n_inputs; at++) {
-    const laci_given given[] = {{"name", inputs[at].name}, {"path", inputs[at].path}};
-    lac_status st = laci_check_given("lac_infer", given, 2, err);
+    const laci_named_pointer given[] = {{"name", inputs[at].name}, {"path", inputs[at].path}};
+    lac_status st = laci_check_arguments("lac_infer", given, 2, err);
     if (st) return st;
   }
   return LAC_OK;

@@ -69,7 +69,7 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   lac_report *report = NULL;
   lac_error err = {0};
   if (!order_path(folder, path) || access(path, F_OK) != 0) return false;
-  if (!laci_folder_has(folder, LACI_RUN_CHECKPOINTS)) return false;
+  if (!laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) return false;
   how.verify = false; /* the orders were verified before they were stored */
   lac_status st = lac_permutation_apply(t->model, path, false, &how, &report, &err);
   lac_report_destroy(report);

@@ -62,8 +62,8 @@ static bool is_float(lac_dtype dtype) {
 /** Makes the weight's view for src/sparse: [outer, columns, inner]. */
 static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_weight_view *view,
                           lac_error *err) {
-  const laci_given given[] = {{"name", w->name}, {"values", w->values}};
-  lac_status st = laci_check_given("lac_mask_weight", given, 2, err);
+  const laci_named_pointer given[] = {{"name", w->name}, {"values", w->values}};
+  lac_status st = laci_check_arguments("lac_mask_weight", given, 2, err);
   if (st) return st;
   if (!is_float(w->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted f16, bf16, f32 or f64",
@@ -74,7 +74,7 @@ static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_w
                      w->c_axis, w->rank, LACI_MAX_RANK);
   }
   laci_shape shape = laci_shape_of(w->rank, w->shape);
-  int64_t count = laci_shape_known(&shape) ? laci_shape_count(&shape) : -1;
+  int64_t count = laci_shape_is_known(&shape) ? laci_shape_count(&shape) : -1;
   if (count < 0 || count > INT64_MAX / 8) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: sizes that are no tensor's", w->name);
   }

@@ -51,7 +51,7 @@ static lac_status describe_ports(builder *m, const int *values, int n, laci_engi
   if (!*ports) return laci_fail_memory(err, "the engine's ports");
   for (int at = 0; at < n && !st; at++) {
     const laci_type *type = &a->cut.types[values[at]];
-    bool closed = is_numeric(type->dtype) && laci_shape_known(&type->shape);
+    bool closed = is_numeric(type->dtype) && laci_shape_is_known(&type->shape);
     if (ports == &a->inputs || closed) {
       st = laci_engine_port_init(a->graph, values[at], type, &(*ports)[at], err);
       if (!st) laci_engine_port_add_to_budget(a->graph, values[at], &(*ports)[at], &m->budget);

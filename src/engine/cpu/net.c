@@ -351,8 +351,8 @@ static void flush_denormals_of_thread(void *context) {
   static _Thread_local int n_inside;
   static _Thread_local bool before;
   const bool begins = *(const bool *)context;
-  if (begins && n_inside++ == 0) before = laci_denormals_flush(true);
-  if (!begins && --n_inside == 0) (void)laci_denormals_flush(before);
+  if (begins && n_inside++ == 0) before = laci_denormals_set_flushed(true);
+  if (!begins && --n_inside == 0) (void)laci_denormals_set_flushed(before);
 }
 
 static void flush_denormals(const laci_net *net, bool begins) {

@@ -175,8 +175,8 @@ static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0 && at > 0) continue; /* every operator writes its first output */
     laci_type *type = &s->out_types[at];
-    int64_t count = laci_shape_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
-    if (!laci_shape_known(&type->shape)) {
+    int64_t count = laci_shape_is_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
+    if (!laci_shape_is_known(&type->shape)) {
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",
                        node->name, node->type, at);
     }
@@ -281,7 +281,7 @@ static void plan_value(memory_plan *o, int value) {
   if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
   o->held[value] = laci_plain_bytes(&o->types[value]);
   laci_plain_add_to_budget(o->now, o->graph, value, &o->types[value]);
-  laci_budget_take_larger(&o->most, o->now);
+  laci_budget_keep_larger(&o->most, o->now);
 }
 
 static void plan_release(memory_plan *o, int value) {

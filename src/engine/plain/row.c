@@ -51,7 +51,7 @@ static lac_status check_inputs(const plan *p, lac_error *err) {
   for (int at = 0; at < p->own.graph.n_inputs; at++) {
     int value = p->own.graph.inputs[at];
     const laci_shape *shape = &p->types[value].shape;
-    if (laci_shape_known(shape)) continue;
+    if (laci_shape_is_known(shape)) continue;
     return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given",
                      p->own.graph.values[value].name, laci_shape_text(shape, text, sizeof text));
   }

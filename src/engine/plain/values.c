@@ -22,7 +22,7 @@ static uint64_t bytes_of(const laci_buf *buf) {
 /* A shape that is known but too large to be counted takes the largest number. */
 uint64_t laci_plain_bytes(const laci_type *type) {
   int64_t count = laci_shape_count(&type->shape);
-  if (count < 0 && laci_shape_known(&type->shape)) return UINT64_MAX;
+  if (count < 0 && laci_shape_is_known(&type->shape)) return UINT64_MAX;
   return laci_bytes_of(count, sizeof(double));
 }
 

@@ -45,8 +45,8 @@ lac_status laci_quant_check(laci_infer *infer) {
     return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a scale of %d axes",
                           scale->rank);
   }
-  if (zero && scale->rank == zero->rank && laci_shape_known(scale) && laci_shape_known(zero) &&
-      !laci_shape_equal(scale, zero)) {
+  if (zero && scale->rank == zero->rank && laci_shape_is_known(scale) &&
+      laci_shape_is_known(zero) && !laci_shape_equal(scale, zero)) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "scale and zero point differ in shape");
   }

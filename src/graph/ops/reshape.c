@@ -97,7 +97,7 @@ static lac_status infer(laci_infer *infer) {
   if (open >= 0 && x) return infer_open_size(infer, x, open, out);
   if (open >= 0) out->dims[open] = infer->new_symbol(infer);
   char from[128], to[128];
-  if (x && laci_shape_known(x) && laci_shape_known(out) &&
+  if (x && laci_shape_is_known(x) && laci_shape_is_known(out) &&
       laci_shape_count(x) != laci_shape_count(out)) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%s cannot become %s",
                           laci_shape_text(x, from, sizeof from),

@@ -68,7 +68,7 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   infer->out[0] = *infer->in[0];
   const laci_shape *indices = laci_in_shape(infer, 1), *updates = laci_in_shape(infer, 2);
-  bool known = indices && updates && laci_shape_known(indices) && laci_shape_known(updates);
+  bool known = indices && updates && laci_shape_is_known(indices) && laci_shape_is_known(updates);
   if (!known || laci_shape_equal(indices, updates)) return LAC_OK;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "indices and updates differ in shape");

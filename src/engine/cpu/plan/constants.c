@@ -212,7 +212,7 @@ static lac_status check_input(const laci_cpu_plan *plan, int value, lac_error *e
   const char *name = plan->graph->values[value].name;
   char text[128];
   if (type->shape.rank < 0) return laci_fail(err, LAC_BAD_SHAPE, "input '%s' needs a shape", name);
-  if (!laci_shape_known(&type->shape)) {
+  if (!laci_shape_is_known(&type->shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given", name,
                      laci_shape_text(&type->shape, text, sizeof text));
   }
@@ -332,7 +332,7 @@ static lac_status set_types(laci_cpu_plan *plan, const laci_node *node, const no
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): cannot compute with elements of type %s",
                        node->name, node->type, lac_dtype_name(type->dtype));
     }
-    if (!laci_shape_known(&type->shape)) {
+    if (!laci_shape_is_known(&type->shape)) {
       return laci_fail(err, LAC_UNSUPPORTED,
                        "%s (%s): the shape of output %d is not known from the inputs' shapes",
                        node->name, node->type, at);
@@ -459,7 +459,7 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
 
 /** Can a step read or write the value: has it numbers, and a known size? */
 static bool is_usable(const laci_type *type) {
-  if (!is_numeric(type->dtype) || !laci_shape_known(&type->shape)) return false;
+  if (!is_numeric(type->dtype) || !laci_shape_is_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
   return count >= 0 && count <= most_elements;
 }

@@ -17,7 +17,7 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   const laci_shape *w = &infer->in[1]->shape;
   infer->out[0].dtype = infer->in[0]->dtype;
-  if (!laci_shape_known(w)) return LAC_OK;
+  if (!laci_shape_is_known(w)) return LAC_OK;
   if (dx->rank < 3 || w->rank != dx->rank || w->dims[0] % n_groups ||
       dx->dims[1] / n_groups != w->dims[1] || dx->dims[1] % n_groups) {
     char text[128];

@@ -18,7 +18,7 @@ static lac_status infer(laci_infer *infer) {
   if (st) return st;
   const laci_shape *x = &infer->in[0]->shape, *dy = &infer->in[1]->shape;
   infer->out[0].dtype = infer->in[0]->dtype;
-  if (!laci_shape_known(x) || !laci_shape_known(dy)) return LAC_OK;
+  if (!laci_shape_is_known(x) || !laci_shape_is_known(dy)) return LAC_OK;
   if (x->dims[1] % n_groups || dy->dims[1] % n_groups) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "%lld and %lld channels in %lld groups", (long long)x->dims[1],

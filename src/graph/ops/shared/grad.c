@@ -21,7 +21,7 @@ lac_status laci_shape_attr(const laci_node *node, const char *name, laci_shape *
 
 lac_status laci_check_input_shape(laci_infer *infer, int port, const laci_shape *shape) {
   const laci_shape *have = laci_in_shape(infer, port);
-  if (!have || !laci_shape_known(have) || !laci_shape_known(shape)) return LAC_OK;
+  if (!have || !laci_shape_is_known(have) || !laci_shape_is_known(shape)) return LAC_OK;
   if (laci_shape_equal(have, shape)) return LAC_OK;
   char found[128], wanted[128];
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "input %d is %s, wanted %s", port,

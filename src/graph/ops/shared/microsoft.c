@@ -128,7 +128,7 @@ lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm) {
   for (int k = 0; k < 3 && !st; k++) st = laci_check_input_sizes(infer, vectors[k], 1, &n);
   if (!st && skip) st = laci_broadcast(infer, x, skip, &both);
   if (!st && skip && (both.rank != x->rank || !laci_shape_equal(&both, x)) &&
-      laci_shape_known(&both) && laci_shape_known(x))
+      laci_shape_is_known(&both) && laci_shape_is_known(x))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "the second input does not broadcast into the first");
   if (st) return st;
