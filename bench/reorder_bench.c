@@ -78,7 +78,7 @@ static void must(dnnl_status_t status, const char *what) {
 
 static laci_md tagged(const int64_t dims[4], dnnl_format_tag_t tag) {
   laci_md md;
-  if (!laci_md_tagged(&md, 4, dims, dnnl_f32, tag)) must(dnnl_out_of_memory, "a descriptor");
+  if (!laci_md_create_tagged(&md, 4, dims, dnnl_f32, tag)) must(dnnl_out_of_memory, "a descriptor");
   return md;
 }
 
@@ -95,8 +95,8 @@ static void peer_init(peer *p, dnnl_engine_t engine, const row *r, void *from, v
   must(dnnl_primitive_create(&p->primitive, pd), "dnnl_primitive_create");
   must(dnnl_stream_create(&p->stream, engine, dnnl_stream_default_flags), "dnnl_stream_create");
   (void)dnnl_primitive_desc_destroy(pd);
-  laci_md_drop(in);
-  laci_md_drop(out);
+  laci_md_destroy(in);
+  laci_md_destroy(out);
 }
 
 static void peer_run(const peer *p) {

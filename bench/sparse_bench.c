@@ -106,16 +106,17 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg,
   dnnl_post_ops_t ops;
   dnnl_primitive_attr_t attr;
   for (int at = 0; at < 4; at++) {
-    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], types[values][at])) die("a descriptor");
+    if (!laci_md_create_any(&md[at], at == 2 ? 1 : 4, dims[at], types[values][at]))
+      die("a descriptor");
     views[at] = md[at];
   }
   (void)dnnl_primitive_attr_create(&attr);
   (void)dnnl_post_ops_create(&ops);
-  (void)laci_post_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+  (void)laci_post_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
   (void)dnnl_primitive_attr_set_post_ops(attr, ops);
   (void)dnnl_stream_create(&d.stream, engine, dnnl_stream_default_flags);
-  if (laci_pd_conv(&pd, engine, (laci_dnnl_conv){dnnl_forward_inference, alg, NULL}, views, &w,
-                   attr) == dnnl_success) {
+  if (laci_pd_create_conv(&pd, engine, (laci_dnnl_conv){dnnl_forward_inference, alg, NULL}, views,
+                          &w, attr) == dnnl_success) {
     for (int at = 0; at < 4; at++) {
       if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at, values);
     }
@@ -126,7 +127,7 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg,
   }
   (void)dnnl_post_ops_destroy(ops);
   (void)dnnl_primitive_attr_destroy(attr);
-  for (int at = 0; at < 4; at++) laci_md_drop(md[at]);
+  for (int at = 0; at < 4; at++) laci_md_destroy(md[at]);
   return d;
 }
 

@@ -86,16 +86,17 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, dnnl
   laci_md md_x, md_y, md_w;
   dense_layer d = {.x = NULL};
   dnnl_primitive_desc_t pd[N_PRODUCTS] = {NULL};
-  if (!laci_md_tagged(&md_x, 4, x, type, tag) || !laci_md_tagged(&md_y, 4, y, type, tag) ||
-      !laci_md_any(&md_w, 4, weights, type)) {
+  if (!laci_md_create_tagged(&md_x, 4, x, type, tag) ||
+      !laci_md_create_tagged(&md_y, 4, y, type, tag) ||
+      !laci_md_create_any(&md_w, 4, weights, type)) {
     die("a descriptor");
   }
   const laci_md_view forward[4] = {md_x, md_w, NULL, md_y};
   const laci_dnnl_triple triple = {alg, md_x, md_w, md_y};
-  if (laci_pd_conv(&pd[FORWARD], engine, (laci_dnnl_conv){dnnl_forward_training, alg, NULL},
-                   forward, &w, NULL) == dnnl_success) {
-    (void)laci_pd_conv_input_gradient(&pd[DATA], engine, triple, &w, pd[FORWARD], NULL);
-    (void)laci_pd_conv_weight_gradient(&pd[WEIGHTS], engine, triple, &w, pd[FORWARD], NULL);
+  if (laci_pd_create_conv(&pd[FORWARD], engine, (laci_dnnl_conv){dnnl_forward_training, alg, NULL},
+                          forward, &w, NULL) == dnnl_success) {
+    (void)laci_pd_create_conv_input_gradient(&pd[DATA], engine, triple, &w, pd[FORWARD], NULL);
+    (void)laci_pd_create_conv_weight_gradient(&pd[WEIGHTS], engine, triple, &w, pd[FORWARD], NULL);
   }
   d.x = memory_of(md_x, 1);
   d.y = memory_of(md_y, 2);
@@ -106,9 +107,9 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, dnnl
     if (dnnl_primitive_create(&d.primitive[at], pd[at])) die("dnnl_primitive_create");
     (void)dnnl_primitive_desc_destroy(pd[at]);
   }
-  laci_md_drop(md_x);
-  laci_md_drop(md_y);
-  laci_md_drop(md_w);
+  laci_md_destroy(md_x);
+  laci_md_destroy(md_y);
+  laci_md_destroy(md_w);
   return d;
 }
 

@@ -245,7 +245,7 @@ static void dnn_bind(dnn_product *d, int copy, const matrices *m) {
     }
     if (laci_memory_create(d->dnn, layout, data, &d->memory[copy][n])) die("oneDNN's memory");
   }
-  if (laci_primitive_make(pd) || laci_primitive_bind(pd, n, args, d->memory[copy])) {
+  if (laci_primitive_create(pd) || laci_primitive_bind(pd, n, args, d->memory[copy])) {
     die("oneDNN's product");
   }
 }
@@ -266,16 +266,17 @@ static void dnn_init(dnn_product *d, const matrices *m) {
   laci_layout *md[3];
   *d = (dnn_product){0};
   if (laci_onednn_create(&d->dnn, NULL)) die("oneDNN");
-  if (!laci_layout_strided(&md[0], 2, (int64_t[]){1, m->columns}, LACI_ELEMENT_F32,
-                           (int64_t[]){m->columns, 1}) ||
-      !laci_layout_any(&md[1], 2, (int64_t[]){m->columns, m->rows}, LACI_ELEMENT_F32) ||
-      !laci_layout_strided(&md[2], 2, (int64_t[]){1, m->rows}, LACI_ELEMENT_F32,
-                           (int64_t[]){m->rows, 1})) {
+  if (!laci_layout_create_strided(&md[0], 2, (int64_t[]){1, m->columns}, LACI_ELEMENT_F32,
+                                  (int64_t[]){m->columns, 1}) ||
+      !laci_layout_create_any(&md[1], 2, (int64_t[]){m->columns, m->rows}, LACI_ELEMENT_F32) ||
+      !laci_layout_create_strided(&md[2], 2, (int64_t[]){1, m->rows}, LACI_ELEMENT_F32,
+                                  (int64_t[]){m->rows, 1})) {
     die("a layout");
   }
   for (int copy = 0; copy < m->n; copy++) {
     const laci_layout *const of[] = {md[0], md[1], NULL, md[2]};
-    if (laci_primitive_matmul(&d->pd[copy], d->dnn, of, NULL)) die("oneDNN has no product");
+    if (laci_primitive_describe_matmul(&d->pd[copy], d->dnn, of, NULL))
+      die("oneDNN has no product");
     dnn_bind(d, copy, m);
   }
   for (int at = 0; at < 3; at++) laci_layout_destroy(md[at]);

@@ -39,14 +39,14 @@ struct laci_stepper {
 
 /* ---- The list ---- */
 
-static int n_rows(void) {
+static int count_rows(void) {
   int n = 0;
   while (n < MOST_ENGINES && rows[n]) n++;
   return n;
 }
 
 static const laci_engine_row *find_row_locked(const char *name) {
-  for (int at = 0; at < n_rows(); at++) {
+  for (int at = 0; at < count_rows(); at++) {
     if (strcmp(rows[at]->name, name) == 0) return rows[at];
   }
   return NULL;
@@ -64,7 +64,7 @@ lac_status laci_engine_register(const laci_engine_row *row, lac_error *err) {
   }
   (void)pthread_mutex_lock(&rows_lock);
   const laci_engine_row *other = find_row_locked(row->name);
-  int n = n_rows();
+  int n = count_rows();
   if (other && other != row) {
     st = laci_fail(err, LAC_EXISTS, "there is an engine '%s' already", row->name);
   } else if (!other && n == MOST_ENGINES) {
@@ -78,7 +78,7 @@ lac_status laci_engine_register(const laci_engine_row *row, lac_error *err) {
 
 int laci_engine_names(const char **names, int capacity) {
   (void)pthread_mutex_lock(&rows_lock);
-  int n = n_rows();
+  int n = count_rows();
   for (int at = 0; at < n && at < capacity; at++) names[at] = rows[at]->name;
   (void)pthread_mutex_unlock(&rows_lock);
   return n;
@@ -88,7 +88,7 @@ static lac_status find_row(const char *name, const laci_engine_row **row, lac_er
   char known[256] = "";
   (void)pthread_mutex_lock(&rows_lock);
   *row = find_row_locked(name);
-  for (int at = 0, used = 0; !*row && at < n_rows() && used < (int)sizeof known; at++) {
+  for (int at = 0, used = 0; !*row && at < count_rows() && used < (int)sizeof known; at++) {
     used +=
         snprintf(known + used, sizeof known - (size_t)used, "%s%s", at ? ", " : "", rows[at]->name);
   }

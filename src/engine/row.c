@@ -13,7 +13,7 @@
 
 /* ---- A run that is watched ---- */
 
-bool laci_engine_interrupted(const laci_engine_watch *watch) {
+bool laci_engine_is_interrupted(const laci_engine_watch *watch) {
   return !(watch && watch->keeps_on) && laci_interrupted();
 }
 
@@ -149,7 +149,7 @@ void laci_engine_graph_clear(laci_engine_graph *own) {
 
 /* ---- Nodes ---- */
 
-lac_status laci_engine_node_check(const laci_node *node, lac_error *err) {
+lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err) {
   if (node->op && node->op->infer && node->op->eval) return LAC_OK;
   if (laci_node_control(node)) {
     return laci_fail(err, LAC_UNSUPPORTED,

@@ -96,7 +96,7 @@ void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
                                     const laci_engine_port *port, laci_budget *budget);
 
 /** Shall the run end here, because the process was interrupted? Never if watch->keeps_on. */
-bool laci_engine_interrupted(const laci_engine_watch *watch);
+bool laci_engine_is_interrupted(const laci_engine_watch *watch);
 /** Called before each step of a run; returns the time to be passed to laci_engine_end_step. watch
  * may be NULL. */
 double laci_engine_begin_step(const laci_engine_watch *watch, size_t step);
@@ -131,7 +131,7 @@ LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const l
 void laci_engine_graph_clear(laci_engine_graph *own);
 
 /** Fails LAC_UNSUPPORTED where the node's operator is not declared, or has no evaluation. */
-LAC_MUST_CHECK lac_status laci_engine_node_check(const laci_node *node, lac_error *err);
+LAC_MUST_CHECK lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err);
 
 /** Counts the multiplications and additions of a matrix product or convolution from its node and
  * the shapes of its two operands and its result; 0 for other operators. */

@@ -14,8 +14,8 @@ typedef enum laci_jit_isa {
   LACI_JIT_NEON,       /* 64-bit ARM */
 } laci_jit_isa;
 
-/** Returns the instruction set of this processor, within the caps of LAC_CPU and laci_cpu_limit_level
- * (cpu/cpu.h). */
+/** Returns the instruction set of this processor, within the caps of LAC_CPU and
+ * laci_cpu_limit_level (cpu/cpu.h). */
 laci_jit_isa laci_jit_isa_in_force(void);
 /** Returns laci_jit_isa_in_force(), or NONE if the system does not let this process make memory
  * executable, which is tried. */

@@ -32,7 +32,7 @@ typedef struct counting_plan {
 
 static bool counting_supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
-  return !laci_engine_node_check(node, why);
+  return !laci_engine_check_has_evaluation(node, why);
 }
 
 static void counting_destroy(void *self) {
@@ -71,7 +71,7 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
   }
   lac_status st = laci_engine_graph_init(&p->own, graph, options, NULL, &budget, err);
   for (int n = 0; n < graph->n_nodes && !st; n++) {
-    st = laci_engine_node_check(&graph->nodes[n], err);
+    st = laci_engine_check_has_evaluation(&graph->nodes[n], err);
   }
   if (!st)
     st = laci_graph_infer_types(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);

@@ -155,24 +155,24 @@ static void find_phases(laci_auto_cut *cut) {
   }
 }
 
-static const laci_shape *shape_of(const laci_auto_cut *cut, const int *values, int n, int at) {
+static const laci_shape *find_shape_of(const laci_auto_cut *cut, const int *values, int n, int at) {
   static const laci_shape none = {.rank = 0};
   return at < n && values[at] >= 0 ? &cut->types[values[at]].shape : &none;
 }
 
-static int64_t count_work(const laci_auto_cut *cut, int node) {
+static int64_t count_operations(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
-  const laci_shape *y = shape_of(cut, n->outputs, n->n_outputs, 0);
+  const laci_shape *y = find_shape_of(cut, n->outputs, n->n_outputs, 0);
   int64_t results = laci_shape_count(y);
   return (results > 0 ? results : 0) +
-         laci_engine_node_flops(n, shape_of(cut, n->inputs, n->n_inputs, 0),
-                                shape_of(cut, n->inputs, n->n_inputs, 1), y);
+         laci_engine_node_flops(n, find_shape_of(cut, n->inputs, n->n_inputs, 0),
+                                find_shape_of(cut, n->inputs, n->n_inputs, 1), y);
 }
 
-static int64_t count_phase_work(const laci_auto_cut *cut, int phase) {
+static int64_t count_phase_operations(const laci_auto_cut *cut, int phase) {
   int64_t work = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
-    if (cut->phase[n] == phase && !cut->constant[n]) work += count_work(cut, n);
+    if (cut->phase[n] == phase && !cut->constant[n]) work += count_operations(cut, n);
   }
   return work;
 }
@@ -194,7 +194,7 @@ void laci_auto_cut_assign_phases(laci_auto_cut *cut) {
     find_phases(cut);
     dropped = false;
     for (int phase = 0; phase < cut->n_phases; phase += 2) {
-      if (count_phase_work(cut, phase) < least_work)
+      if (count_phase_operations(cut, phase) < least_work)
         dropped = make_phase_exact(cut, phase) || dropped;
     }
   }

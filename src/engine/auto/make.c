@@ -213,8 +213,9 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
 
 /* Checks a node outside of bodies. Nodes in bodies may never run: what they lack is found when they
  * do. */
-static lac_status check_node(const laci_node *node, lac_error *err) {
-  return node->body || laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
+static lac_status check_exact_node(const laci_node *node, lac_error *err) {
+  return node->body || laci_node_control(node) ? LAC_OK
+                                               : laci_engine_check_has_evaluation(node, err);
 }
 
 static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
@@ -224,7 +225,7 @@ static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
   if (!part->nodes) return laci_fail_memory(err, "a part of the network");
   for (int n = 0; n < a->graph->n_nodes; n++) {
     if (a->cut.phase[n] != phase || a->cut.fast[n]) continue;
-    lac_status st = check_node(&a->graph->nodes[n], err);
+    lac_status st = check_exact_node(&a->graph->nodes[n], err);
     if (st) return st;
     part->nodes[part->n_steps++] = n;
   }

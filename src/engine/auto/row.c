@@ -16,26 +16,26 @@ static bool supports(const laci_graph *graph, const laci_node *node, lac_error *
          laci_engine_supports(LACI_ENGINE_EXACT, graph, node, why);
 }
 
-static int inputs(const void *self, const laci_engine_port **ports) {
+static int get_inputs(const void *self, const laci_engine_port **ports) {
   const laci_auto *a = self;
   if (a->whole) return laci_engine_inputs(a->whole, ports);
   *ports = a->inputs;
   return a->graph->n_inputs;
 }
 
-static int outputs(const void *self, const laci_engine_port **ports) {
+static int get_outputs(const void *self, const laci_engine_port **ports) {
   const laci_auto *a = self;
   if (a->whole) return laci_engine_outputs(a->whole, ports);
   *ports = a->outputs;
   return a->graph->n_outputs;
 }
 
-static int threads(const void *self) {
+static int thread_count(const void *self) {
   const laci_auto *a = self;
   return a->whole ? laci_engine_threads(a->whole) : laci_pool_threads(a->pool);
 }
 
-static laci_engine_memory planned(const void *self) {
+static laci_engine_memory planned_memory(const void *self) {
   const laci_auto *a = self;
   return a->whole ? laci_engine_planned_memory(a->whole) : a->planned;
 }
@@ -46,9 +46,9 @@ static lac_status measure_costs(char **text, lac_error *err) {
 
 static bool knows_costs(void) { return laci_engine_knows_costs(LACI_ENGINE_FAST); }
 
-static bool bf16(void) { return laci_engine_offers_bf16(LACI_ENGINE_FAST); }
+static bool has_bf16(void) { return laci_engine_offers_bf16(LACI_ENGINE_FAST); }
 
-static laci_engine_exact exact(const void *self) {
+static laci_engine_exact exact_part(const void *self) {
   const laci_auto *a = self;
   if (a->whole || a->cut.n_exact == 0) return (laci_engine_exact){0};
   return (laci_engine_exact){.n_nodes = a->cut.n_exact, .reason = a->cut.reason.text};
@@ -112,20 +112,21 @@ static size_t output_step(const void *self, int port) {
 
 /* ---- Text ---- */
 
-static size_t length_of(int n) { return n > 0 ? (size_t)n : 0; }
+static size_t name_list_length(int n) { return n > 0 ? (size_t)n : 0; }
 
 /* Writes a part's title and lines to `to`; with NULL it only returns the length. */
 static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
   const laci_auto_part *part = &a->parts[at];
   const char *kind = part->engine ? "fast" : "exact";
-  size_t used = length_of(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
-                                   kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
+  size_t used =
+      name_list_length(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
+                                kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
   const char *text = part->engine ? laci_engine_plan_text(part->engine) : "";
-  used += length_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
+  used += name_list_length(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
   for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
     const laci_node *node = &a->graph->nodes[part->nodes[step]];
-    used += length_of(snprintf(to ? to + used : NULL, to ? size - used : 0, "%4zu  %-28s %s\n",
-                               step, node->type, node->name));
+    used += name_list_length(snprintf(to ? to + used : NULL, to ? size - used : 0,
+                                      "%4zu  %-28s %s\n", step, node->type, node->name));
   }
   return used;
 }
@@ -141,7 +142,7 @@ lac_status laci_auto_write_text(laci_auto *a, lac_error *err) {
   return LAC_OK;
 }
 
-static const char *text(const void *self) {
+static const char *plan_text(const void *self) {
   const laci_auto *a = self;
   return a->whole ? laci_engine_plan_text(a->whole) : a->text;
 }
@@ -150,17 +151,17 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .supports = supports,
                                           .create = laci_auto_create,
                                           .destroy = laci_auto_destroy,
-                                          .inputs = inputs,
-                                          .outputs = outputs,
+                                          .inputs = get_inputs,
+                                          .outputs = get_outputs,
                                           .run = laci_auto_run,
-                                          .threads = threads,
-                                          .planned = planned,
-                                          .text = text,
+                                          .threads = thread_count,
+                                          .planned = planned_memory,
+                                          .text = plan_text,
                                           .step_count = step_count,
                                           .step_info = step_info,
                                           .output_step = output_step,
                                           .measure_costs = measure_costs,
                                           .knows_costs = knows_costs,
-                                          .bf16 = bf16,
-                                          .exact = exact,
+                                          .bf16 = has_bf16,
+                                          .exact = exact_part,
                                           .result = result};

@@ -16,7 +16,7 @@ typedef struct shifted_watch {
   size_t first;
 } shifted_watch;
 
-static lac_status call_between(void *context, size_t step, lac_error *err) {
+static lac_status call_between_steps(void *context, size_t step, lac_error *err) {
   const shifted_watch *s = context;
   return s->to->between(s->to->context, s->first + step, err);
 }
@@ -57,7 +57,7 @@ static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_
   if (own.begins) own.begins += part->first_step;
   if (own.seconds) own.seconds += part->first_step;
   if (own.between) {
-    own.between = call_between;
+    own.between = call_between_steps;
     own.context = &to;
   }
   lac_status st = LAC_OK;
@@ -83,7 +83,7 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
   lac_status st = LAC_OK;
   for (size_t at = 0; at < part->n_steps && !st; at++) {
     size_t step = part->first_step + at;
-    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     double begin = laci_engine_begin_step(watch, step);
     st = laci_stepper_step(a->walk, part->nodes[at], err);
     if (!st) st = laci_engine_end_step(watch, step, begin, err);

@@ -18,7 +18,7 @@ typedef struct check {
   atomic_bool beyond;
 } check;
 
-static void check_range(int64_t begin, int64_t end, void *context) {
+static void check_value_range(int64_t begin, int64_t end, void *context) {
   check *l = context;
   const float most = (float)LACI_FINITE_MOST;
   int32_t limit, any = 0;
@@ -33,27 +33,28 @@ static void check_range(int64_t begin, int64_t end, void *context) {
 
 static bool exceeds_limit(laci_net *net, const float *x, int64_t n) {
   check l = {.x = x};
-  laci_pool_for(net->pool, n, GRAIN, check_range, &l);
+  laci_pool_for(net->pool, n, GRAIN, check_value_range, &l);
   return atomic_load_explicit(&l.beyond, memory_order_relaxed);
 }
 
-static lac_status run_check(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_value_check(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_tensor *t = &net->tensors[step->tensors[0]];
   (void)err;
-  if (exceeds_limit(net, laci_net_data(net, step->tensors[0]), laci_shape_count(&t->shape))) {
+  if (exceeds_limit(net, laci_net_tensor_data(net, step->tensors[0]),
+                    laci_shape_count(&t->shape))) {
     net->suspect = step->context;
   }
   return LAC_OK;
 }
 
-static void lower_check(laci_net *net, laci_checked_value *l) {
+static void lower_value_check(laci_net *net, laci_checked_value *l) {
   static const laci_node node = {.name = "", .type = "look"};
-  int tensor = laci_net_read(net, l->value);
+  int tensor = laci_net_read_value(net, l->value);
   l->lowered = true;
   if (tensor < 0) return;
   if (!net->plan.graph->values[l->value].is_input) {
     tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
-    laci_net_step *step = laci_net_step_add_code(net, &node, run_check, 1, &tensor);
+    laci_net_step *step = laci_net_step_add_code(net, &node, run_value_check, 1, &tensor);
     if (!step) return;
     step->context = l;
     step->shown = tensor;
@@ -64,7 +65,7 @@ static void lower_check(laci_net *net, laci_checked_value *l) {
 void laci_net_lower_checks(laci_net *net) {
   for (int at = 0; at < net->plan.n_checked && !net->plan.status; at++) {
     laci_checked_value *l = &net->plan.checked[at];
-    if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower_check(net, l);
+    if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower_value_check(net, l);
   }
 }
 

@@ -57,7 +57,7 @@ static void make_memory(laci_net *net, int tensor) {
   if (t->memory || !t->md || net->plan.status) return;
   laci_place place = net->buffers[t->buffer].place;
   bool later = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
-  void *data = later ? NULL : laci_net_data(net, tensor);
+  void *data = later ? NULL : laci_net_tensor_data(net, tensor);
   (void)laci_net_check_status(net, laci_memory_create(net->onednn, t->md, data, &t->memory),
                               "memory object");
 }
@@ -106,7 +106,7 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->plan.err;
   if (!step->primitive || !laci_net_has_memory(net)) return;
   net->plan.err = &why;
-  lac_status st = laci_primitive_make(step->primitive);
+  lac_status st = laci_primitive_create(step->primitive);
   if (!laci_net_check_status(net, st, "primitive")) {
     (void)laci_fail(err, net->plan.status, "%s (%s): %s", step->node ? step->node->name : "reorder",
                     step->what, why.text);
@@ -117,14 +117,14 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
 /** Sets the primitive's arguments; memory objects are shared by all steps that use a tensor. */
 static void bind_primitive(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
-  if (!memory) laci_plan_no_memory(&net->plan);
+  if (!memory) laci_plan_fail_no_memory(&net->plan);
   for (int at = 0; at < step->n_args && !net->plan.status; at++) {
     make_memory(net, step->tensors[at]);
     memory[at] = net->tensors[step->tensors[at]].memory;
   }
   if (!net->plan.status &&
       laci_primitive_bind(step->primitive, step->n_args, step->codes, memory)) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
   }
   laci_free((void *)memory);
 }
@@ -187,17 +187,17 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
   if (!st && options->finite == LACI_FINITE_SURE && net->native_use != LACI_NATIVE_USE_LISTED) {
-    laci_plan_find_checked(&net->plan);
+    laci_plan_find_values_to_check(&net->plan);
     st = net->plan.status;
   }
   if (!st && net->native_use == LACI_NATIVE_USE_LISTED) {
     laci_native_choose(net);
     st = net->plan.status;
   } else if (!st) {
-    laci_net_lower(net);
+    laci_net_lower_graph(net);
     laci_native_seal_code(net);
-    laci_plan_drop_constants(&net->plan);
-    laci_net_drop_weights(net);
+    laci_plan_free_constants(&net->plan);
+    laci_net_free_unused_weights(net);
     laci_plan_place_buffers(&net->plan, net->buffers, net->n_buffers);
     check_memory(net);
     bind_memory(net);
@@ -297,7 +297,7 @@ laci_engine_memory laci_net_planned_memory(const laci_net *net) {
 
 const char *laci_net_plan_text(const laci_net *net) { return net->text; }
 
-const char *laci_net_careless_node(const laci_net *net) { return net->plan.careless; }
+const char *laci_net_node_needing_careful_plan(const laci_net *net) { return net->plan.careless; }
 
 const char *laci_net_suspect_value(const laci_net *net) {
   return net->suspect ? net->plan.graph->values[net->suspect->value].name : NULL;
@@ -337,7 +337,7 @@ static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
 static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < net->n_steps && !st && !net->suspect; at++) {
-    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     double begin = laci_engine_begin_step(watch, at);
     st = run_step(net, &net->steps[at], err);
     if (!st) st = laci_engine_end_step(watch, at, begin, err);

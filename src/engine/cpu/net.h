@@ -64,7 +64,7 @@ LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
 
 /** Returns the name of a node whose result may not be finite whatever the inputs are
  * (plan/finite.h): a careful plan must replace this one. NULL: there is none. */
-const char *laci_net_careless_node(const laci_net *net);
+const char *laci_net_node_needing_careful_plan(const laci_net *net);
 /** Returns the name of the value that may not be finite and at which the last run stopped: its
  * outputs are undefined. NULL: all values were finite, and the run is complete. */
 const char *laci_net_suspect_value(const laci_net *net);

@@ -39,9 +39,9 @@ struct laci_net {
   const laci_engine_weight *weights; /* [n_weights], while planning: facts about weights, from the
                                         options */
   int n_weights;
-  bool blocks;      /* convolutions read and write blocks of 16 channels; set by
-                       laci_conv_choose_blocks */
-  bool declined;    /* the plan's status was set by laci_net_decline: the next implementation is
+  bool blocks;   /* convolutions read and write blocks of 16 channels; set by
+                       laci_conv_choose_blocked_layout */
+  bool declined; /* the plan's status was set by laci_net_decline_node: the next implementation is
                        tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;

@@ -25,13 +25,13 @@ lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
 static lac_status observe_value(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_observed *o = step->context;
   const laci_engine_observer *observer = &net->plan.observer;
-  return observer->see(observer->context, o->value, &o->port, laci_net_data(net, step->tensors[0]),
-                       err);
+  return observer->see(observer->context, o->value, &o->port,
+                       laci_net_tensor_data(net, step->tensors[0]), err);
 }
 
 static void lower_observation(laci_net *net, laci_net_observed *o) {
   static const laci_node node = {.name = "", .type = "observe"};
-  int tensor = laci_net_read(net, o->value);
+  int tensor = laci_net_read_value(net, o->value);
   bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
   if (convert) tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
   if (tensor < 0) return;

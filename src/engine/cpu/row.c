@@ -9,13 +9,13 @@
 /* Nodes without a fast kernel are run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
-  return !laci_engine_node_check(node, why);
+  return !laci_engine_check_has_evaluation(node, why);
 }
 
-static bool bf16(void) { return laci_net_has_bf16(); }
+static bool has_bf16(void) { return laci_net_has_bf16(); }
 
-static lac_status reach(const laci_graph *graph, const laci_engine_options *options,
-                        laci_engine_reached *reached, lac_error *err) {
+static lac_status find_reach(const laci_graph *graph, const laci_engine_options *options,
+                             laci_engine_reached *reached, lac_error *err) {
   laci_cpu_plan plan = {
       .graph = graph,
       .fetch = options->fetch,
@@ -27,34 +27,34 @@ static lac_status reach(const laci_graph *graph, const laci_engine_options *opti
   return st;
 }
 
-static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
-                         lac_error *err) {
+static lac_status create_engine(const laci_graph *graph, const laci_engine_options *options,
+                                void **self, lac_error *err) {
   laci_microbatches *stages = NULL;
   lac_status st = laci_microbatches_create(graph, options, &laci_stage_usual, &stages, err);
   *self = stages;
   return st;
 }
 
-static void destroy(void *self) { laci_microbatches_destroy(self); }
+static void destroy_engine(void *self) { laci_microbatches_destroy(self); }
 
-static int inputs(const void *self, const laci_engine_port **ports) {
+static int get_inputs(const void *self, const laci_engine_port **ports) {
   return laci_microbatches_inputs(self, ports);
 }
 
-static int outputs(const void *self, const laci_engine_port **ports) {
+static int get_outputs(const void *self, const laci_engine_port **ports) {
   return laci_microbatches_outputs(self, ports);
 }
 
-static lac_status run(void *self, const void *const *in, void *const *out,
-                      const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_engine(void *self, const void *const *in, void *const *out,
+                             const laci_engine_watch *watch, lac_error *err) {
   return laci_microbatches_run(self, in, out, watch, err);
 }
 
-static int threads(const void *self) { return laci_microbatches_threads(self); }
-static laci_engine_memory planned(const void *self) {
+static int thread_count(const void *self) { return laci_microbatches_threads(self); }
+static laci_engine_memory planned_memory(const void *self) {
   return laci_microbatches_planned_memory(self);
 }
-static const char *text(const void *self) { return laci_microbatches_plan_text(self); }
+static const char *plan_text(const void *self) { return laci_microbatches_plan_text(self); }
 static size_t step_count(const void *self) { return laci_microbatches_step_count(self); }
 
 static laci_engine_step step_info(const void *self, size_t step) {
@@ -67,18 +67,18 @@ static size_t output_step(const void *self, int port) {
 
 const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .supports = supports,
-                                         .create = create,
-                                         .destroy = destroy,
-                                         .inputs = inputs,
-                                         .outputs = outputs,
-                                         .run = run,
-                                         .threads = threads,
-                                         .planned = planned,
-                                         .text = text,
+                                         .create = create_engine,
+                                         .destroy = destroy_engine,
+                                         .inputs = get_inputs,
+                                         .outputs = get_outputs,
+                                         .run = run_engine,
+                                         .threads = thread_count,
+                                         .planned = planned_memory,
+                                         .text = plan_text,
                                          .step_count = step_count,
                                          .step_info = step_info,
                                          .output_step = output_step,
                                          .measure_costs = laci_cpu_measure_costs,
                                          .knows_costs = laci_cpu_has_costs,
-                                         .bf16 = bf16,
-                                         .reach = reach};
+                                         .bf16 = has_bf16,
+                                         .reach = find_reach};

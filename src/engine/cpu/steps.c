@@ -64,7 +64,7 @@ static int64_t tensor_bytes(const laci_net *net, int tensor) {
 
 static void primitive_traffic(const laci_net *net, const laci_net_step *step,
                               laci_engine_step *info) {
-  bool adds = laci_primitive_adds(step->primitive); /* the destination is read, too */
+  bool adds = laci_primitive_adds_to_result(step->primitive); /* the destination is read, too */
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == LACI_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
     bool result = step->codes[at] == LACI_ARG_DST;

@@ -13,8 +13,8 @@ typedef struct writer {
   size_t used, capacity;
 } writer;
 
-static void append(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
-static void append(writer *w, const char *format, ...) {
+static void append_text(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
+static void append_text(writer *w, const char *format, ...) {
   va_list args;
   va_start(args, format);
   int n = vsnprintf(w->text ? w->text + w->used : NULL, w->text ? w->capacity - w->used : 0, format,
@@ -24,7 +24,7 @@ static void append(writer *w, const char *format, ...) {
 }
 
 /* Returns the step's kernel; without a name it is a copy by code of this library. */
-static const char *kernel_of(const laci_net_step *step) {
+static const char *kernel_name_of(const laci_net_step *step) {
   return step->kernel && step->kernel[0] ? step->kernel : "own";
 }
 
@@ -36,7 +36,8 @@ typedef struct widths {
 static widths measure_widths(const laci_net *net) {
   widths wide = {.what = 28, .kernel = 24};
   for (size_t at = 0; at < net->n_steps; at++) {
-    int what = (int)strlen(net->steps[at].what), kernel = (int)strlen(kernel_of(&net->steps[at]));
+    int what = (int)strlen(net->steps[at].what),
+        kernel = (int)strlen(kernel_name_of(&net->steps[at]));
     if (what > wide.what) wide.what = what;
     if (kernel > wide.kernel) wide.kernel = kernel;
   }
@@ -47,15 +48,16 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
   const laci_net_step *step = &net->steps[at];
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
-  append(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel,
-         kernel_of(step), shape, step->node ? step->node->name : "",
-         step->recomputed ? " (once more)" : "");
+  append_text(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel,
+              kernel_name_of(step), shape, step->node ? step->node->name : "",
+              step->recomputed ? " (once more)" : "");
 }
 
 static void write_lines(writer *w, const laci_net *net) {
   widths wide = measure_widths(net);
   size_t n_plain = 0, n_sparse = 0;
-  append(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
+  append_text(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel",
+              "result");
   for (size_t at = 0; at < net->n_steps; at++) {
     write_step(w, net, at, &wide);
     n_plain += net->steps[at].plain;
@@ -63,14 +65,14 @@ static void write_lines(writer *w, const laci_net *net) {
   }
   laci_native_refusal refusal;
   for (int at = 0; laci_native_next_refusal(net, &at, &refusal);) {
-    append(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
+    append_text(w, "%s: not by %s: %s\n", refusal.node, refusal.algorithm, refusal.why);
   }
-  append(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
-         laci_plural((int64_t)net->n_steps), n_plain);
-  if (n_sparse > 0) append(w, ", %zu by sparse kernels", n_sparse);
-  append(w, "; %s, %d thread%s; arena %.1f MB, weights %.1f MB\n", net->plan.bf16 ? "bf16" : "f32",
-         net->n_threads, laci_plural(net->n_threads), (double)net->plan.arena_bytes / 1e6,
-         (double)net->plan.weight_bytes / 1e6);
+  append_text(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
+              laci_plural((int64_t)net->n_steps), n_plain);
+  if (n_sparse > 0) append_text(w, ", %zu by sparse kernels", n_sparse);
+  append_text(w, "; %s, %d thread%s; arena %.1f MB, weights %.1f MB\n",
+              net->plan.bf16 ? "bf16" : "f32", net->n_threads, laci_plural(net->n_threads),
+              (double)net->plan.arena_bytes / 1e6, (double)net->plan.weight_bytes / 1e6);
 }
 
 void laci_net_write_text(laci_net *net) {

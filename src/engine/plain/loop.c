@@ -28,24 +28,24 @@ enum {
 static lac_status copy_value(laci_plain *run, const laci_node *node, int from, int to,
                              lac_error *err) {
   laci_buf *copy = NULL;
-  lac_status st = laci_plain_require(run, node, from, err);
+  lac_status st = laci_plain_require_value(run, node, from, err);
   if (st || to < 0) return st;
   const laci_buf *buf = run->values[from];
   const laci_type type = {.dtype = buf->dtype, .shape = buf->shape};
   st = laci_plain_check_budget(run, to, &type, err);
   if (!st) st = laci_buf_copy(buf, &copy, err);
-  if (!st) laci_plain_replace(run, to, copy);
+  if (!st) laci_plain_replace_value(run, to, copy);
   return st;
 }
 
-static lac_status put_number(laci_plain *run, int value, lac_dtype dtype, int64_t number,
+static lac_status set_number(laci_plain *run, int value, lac_dtype dtype, int64_t number,
                              lac_error *err) {
   const laci_shape scalar = {.rank = 0};
   laci_buf *buf = NULL;
   lac_status st = laci_buf_create(dtype, &scalar, &buf, err);
   if (st) return st;
   buf->i[0] = number;
-  laci_plain_replace(run, value, buf);
+  laci_plain_replace_value(run, value, buf);
   return LAC_OK;
 }
 
@@ -55,7 +55,7 @@ static lac_status read_number(laci_plain *run, const laci_node *node, int port, 
   int value = node->inputs[port];
   *number = absent;
   if (value < 0) return LAC_OK;
-  lac_status st = laci_plain_require(run, node, value, err);
+  lac_status st = laci_plain_require_value(run, node, value, err);
   if (st) return st;
   const laci_buf *buf = run->values[value];
   if (!buf->i || buf->count != 1) {
@@ -112,7 +112,7 @@ static void add_readers(laci_plain *run, const laci_body *body, bool begin_too, 
       int value = laci_plain_nth_read(node, at);
       if (value < 0 || !is_outside(run->graph, value, body)) continue;
       run->readers_left[value] += more;
-      if (more < 0) laci_plain_release(run, value);
+      if (more < 0) laci_plain_release_value(run, value);
     }
   }
 }
@@ -154,7 +154,7 @@ static bool is_reversed(const laci_node *node, const char *name, int k) {
 static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
                                 const laci_buf **whole, int *axis, lac_error *err) {
   int value = begin->inputs[begin->n_inputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
-  lac_status st = laci_plain_require(run, begin, value, err);
+  lac_status st = laci_plain_require_value(run, begin, value, err);
   if (st) return st;
   *whole = run->values[value];
   *axis = laci_slice_axis(begin, "scan_input_axes", k, (*whole)->shape.rank);
@@ -164,8 +164,8 @@ static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
 }
 
 /** Puts slice `iteration` of the k-th sequence into its value in the body. */
-static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int64_t iteration,
-                             lac_error *err) {
+static lac_status set_body_slice(laci_plain *run, const laci_node *begin, int k, int64_t iteration,
+                                 lac_error *err) {
   const laci_buf *whole;
   laci_buf *slice = NULL;
   int axis;
@@ -181,7 +181,7 @@ static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int
   for (int64_t o = 0; o < outer; o++)
     copy_elements(slice, o * inner, whole, (o * n + iteration) * inner, inner);
   int to = begin->outputs[begin->n_outputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
-  laci_plain_replace(run, to, slice);
+  laci_plain_replace_value(run, to, slice);
   return LAC_OK;
 }
 
@@ -265,15 +265,15 @@ static lac_status find_max_iterations(loop *l) {
 static lac_status begin_iteration(loop *l, int64_t iteration) {
   lac_status st = LAC_OK;
   if (!l->is_scan) {
-    st = put_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
-    if (!st) st = put_number(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
+    st = set_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, iteration, l->err);
+    if (!st) st = set_number(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
   }
   for (int k = 0; k < l->n_sequences && !st; k++)
-    st = take_slice(l->run, l->begin, k, iteration, l->err);
+    st = set_body_slice(l->run, l->begin, k, iteration, l->err);
   return st;
 }
 
-static lac_status step_begin(loop *l) {
+static lac_status step_loop_begin(loop *l) {
   laci_plain *run = l->run;
   lac_status st = find_max_iterations(l);
   run->iterates[l->begin->frames - 1] = !st && l->wanted > 0;
@@ -299,12 +299,12 @@ static lac_status carry_values(loop *l) {
   laci_buf **copies = laci_alloc((size_t)n, sizeof(laci_buf *));
   lac_status st = copies ? LAC_OK : laci_fail_memory(l->err, l->end->name);
   for (int k = 0; k < n && !st; k++) {
-    st = laci_plain_require(l->run, l->end, out[k], l->err);
+    st = laci_plain_require_value(l->run, l->end, out[k], l->err);
     if (!st) st = laci_buf_copy(l->run->values[out[k]], &copies[k], l->err);
   }
   for (int k = 0; k < n && copies; k++) {
     if (st) laci_buf_destroy(copies[k]);
-    else laci_plain_replace(l->run, in[k], copies[k]);
+    else laci_plain_replace_value(l->run, in[k], copies[k]);
   }
   laci_free((void *)copies);
   return st;
@@ -351,7 +351,7 @@ static lac_status keep_slices(loop *l) {
   lac_status st = LAC_OK;
   for (int k = 0; k < n && !st; k++) {
     int value = l->end->inputs[l->ports.slices + k], axis;
-    st = laci_plain_require(l->run, l->end, value, l->err);
+    st = laci_plain_require_value(l->run, l->end, value, l->err);
     if (st) return st;
     const laci_buf *slice = l->run->values[value];
     laci_type type = {.dtype = slice->dtype, .shape = slice->shape}, whole;
@@ -362,7 +362,7 @@ static lac_status keep_slices(loop *l) {
   return st;
 }
 
-static lac_status iterate(loop *l) {
+static lac_status run_iterations(loop *l) {
   int64_t limit = l->run->max_iterations ? l->run->max_iterations : INT64_MAX, go_on = 1;
   lac_status st = find_max_iterations(l);
   bool iterates = l->run->iterates[l->end->frames - 1];
@@ -424,15 +424,15 @@ static lac_status join_slices(loop *l, int k) {
       copy_elements(buf, (o * iterations + at) * inner, one, o * inner, inner);
   }
   if (st) laci_buf_destroy(buf);
-  else laci_plain_replace(l->run, to, buf);
+  else laci_plain_replace_value(l->run, to, buf);
   return st;
 }
 
-static lac_status step_end(loop *l) {
+static lac_status step_loop_end(loop *l) {
   int end = l->body->end;
   l->run->last = -1; /* keeps this node's inputs while the body runs again */
   bool iterates = l->run->iterates[l->end->frames - 1];
-  lac_status st = iterate(l);
+  lac_status st = run_iterations(l);
   const int *from = l->end->inputs + (iterates ? l->ports.out : l->ports.first);
   for (int k = 0; k < l->ports.n_carried && !st; k++)
     st = copy_value(l->run, l->end, from[k], l->end->outputs[k], l->err);
@@ -446,11 +446,11 @@ static lac_status step_end(loop *l) {
   return st;
 }
 
-lac_status laci_plain_iterate(laci_plain *run, int node_id, lac_error *err) {
+lac_status laci_plain_run_control_node(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   loop l;
   if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose_branch_outputs(run, node, err);
   lac_status st = loop_init(&l, run, node, err);
   if (st) return st;
-  return laci_node_control(node) == LACI_CONTROL_BEGIN ? step_begin(&l) : step_end(&l);
+  return laci_node_control(node) == LACI_CONTROL_BEGIN ? step_loop_begin(&l) : step_loop_end(&l);
 }

@@ -19,7 +19,7 @@ static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 
 /** Loads a graph output that is a stored tensor, since no step may read it. */
 static lac_status load_output(laci_plain *run, int value, lac_error *err) {
-  return run->graph->values[value].stored >= 0 ? laci_plain_load(run, value, err) : LAC_OK;
+  return run->graph->values[value].stored >= 0 ? laci_plain_load_value(run, value, err) : LAC_OK;
 }
 
 /** Marks the values that depend on the content of an input; in bodies all values do. The others
@@ -93,11 +93,11 @@ void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements) {
 
 void laci_plain_set_budget(laci_plain *run, laci_budget *budget) { run->budget = budget; }
 
-void laci_plain_set_iterations(laci_plain *run, int max_iterations) {
+void laci_plain_set_max_iterations(laci_plain *run, int max_iterations) {
   run->max_iterations = max_iterations;
 }
 
-void laci_plain_set_single(laci_plain *run, bool single) { run->single = single; }
+void laci_plain_set_single_precision(laci_plain *run, bool single) { run->single = single; }
 
 void laci_plain_set_unrounded(laci_plain *run, bool unrounded) { run->unrounded = unrounded; }
 
@@ -106,7 +106,7 @@ void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements) {
 }
 
 void laci_plain_set_value(laci_plain *run, int value, laci_buf *take) {
-  laci_plain_replace(run, value, take);
+  laci_plain_replace_value(run, value, take);
   run->replaced[value] = true;
 }
 
@@ -142,7 +142,7 @@ static lac_status step_init(laci_plain *run, const laci_node *node, step *s, lac
     return laci_fail_memory(err, node->name);
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0) continue;
-    lac_status st = laci_plain_require(run, node, node->inputs[at], err);
+    lac_status st = laci_plain_require_value(run, node, node->inputs[at], err);
     if (st) return st;
     s->in[at] = run->values[node->inputs[at]];
     s->in_types[at] = (laci_type){.dtype = s->in[at]->dtype, .shape = s->in[at]->shape};
@@ -202,12 +202,12 @@ static void run_parallel(void *pool, int64_t n, laci_range_body *body, void *con
   laci_pool_for(pool, n, grain > 1 ? grain : 1, body, context);
 }
 
-static bool is_single(const laci_plain *run, const laci_node *node) {
+static bool is_rounded_to_single(const laci_plain *run, const laci_node *node) {
   const int first = node->n_outputs ? node->outputs[0] : -1;
   return run->single || (first >= 0 && !run->from_data[first]);
 }
 
-static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
+static lac_status evaluate_node(laci_plain *run, const step *s, lac_error *err) {
   laci_eval eval = {.node = s->node,
                     .n_in = s->node->n_inputs,
                     .n_out = s->node->n_outputs,
@@ -217,21 +217,21 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
                     .pool = run->pool,
                     .err = err};
   lac_status st = s->node->op->eval(&eval);
-  const bool single = is_single(run, s->node);
+  const bool single = is_rounded_to_single(run, s->node);
   if (!st && (single || !run->unrounded)) laci_eval_round_outputs(&eval, !single);
   return st;
 }
 
 static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *err) {
   step s = {.node = node};
-  lac_status st = laci_engine_node_check(node, err);
+  lac_status st = laci_engine_check_has_evaluation(node, err);
   if (!st) st = step_init(run, node, &s, err);
   if (!st) st = find_shapes(&s, err);
   if (!st) st = make_outputs(run, &s, err);
-  if (!st) st = evaluate(run, &s, err);
+  if (!st) st = evaluate_node(run, &s, err);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
-    laci_plain_replace(run, node->outputs[at], s.out[at]);
+    laci_plain_replace_value(run, node->outputs[at], s.out[at]);
     s.out[at] = NULL;
   }
   step_clear(&s);
@@ -240,7 +240,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
 
 /* A node that would not run in a real run may fail, since its operands need not fit: such a failure
  * becomes LAC_UNSUPPORTED. */
-static lac_status tolerate_failure(lac_status st) {
+static lac_status status_of_tolerated_failure(lac_status st) {
   return !st || laci_status_ends_run(st) ? st : LAC_UNSUPPORTED;
 }
 
@@ -250,12 +250,12 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   run->last = node_id;
   bool active = laci_plain_is_active(run, node);
   for (int at = 0; at < node->n_outputs && !active; at++) {
-    if (node->outputs[at] >= 0) laci_plain_replace(run, node->outputs[at], NULL);
+    if (node->outputs[at] >= 0) laci_plain_replace_value(run, node->outputs[at], NULL);
   }
   if (!active && !run->max_iterations) return LAC_OK;
-  lac_status st =
-      laci_node_control(node) ? laci_plain_iterate(run, node_id, err) : step_plain(run, node, err);
-  return active ? st : tolerate_failure(st);
+  lac_status st = laci_node_control(node) ? laci_plain_run_control_node(run, node_id, err)
+                                          : step_plain(run, node, err);
+  return active ? st : status_of_tolerated_failure(st);
 }
 
 lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
@@ -279,7 +279,7 @@ typedef struct memory_plan {
 static void plan_value(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
-  o->held[value] = laci_plain_bytes(&o->types[value]);
+  o->held[value] = laci_plain_bytes_of_type(&o->types[value]);
   laci_plain_add_to_budget(o->now, o->graph, value, &o->types[value]);
   laci_budget_keep_larger(&o->most, o->now);
 }

@@ -28,10 +28,10 @@ void laci_plain_set_max_elements(laci_plain *run, int64_t max_elements);
 void laci_plain_set_max_kept_elements(laci_plain *run, int64_t max_elements);
 
 /** Sets laci_stepper_options.iterations. */
-void laci_plain_set_iterations(laci_plain *run, int max_iterations);
+void laci_plain_set_max_iterations(laci_plain *run, int max_iterations);
 
 /** Sets laci_stepper_options.single. */
-void laci_plain_set_single(laci_plain *run, bool single);
+void laci_plain_set_single_precision(laci_plain *run, bool single);
 
 /** Sets laci_stepper_options.unrounded. */
 void laci_plain_set_unrounded(laci_plain *run, bool unrounded);

@@ -33,27 +33,27 @@ struct laci_plain {
 /* values.c */
 
 /** Bytes that a value of that type takes in this engine: 8 for each element. */
-uint64_t laci_plain_bytes(const laci_type *type);
+uint64_t laci_plain_bytes_of_type(const laci_type *type);
 /** Adds a value of that type to the budget. */
 void laci_plain_add_to_budget(laci_budget *budget, const laci_graph *graph, int value,
                               const laci_type *type);
 /** Loads a stored tensor unless its content is in memory already. */
-LAC_MUST_CHECK lac_status laci_plain_load(laci_plain *run, int value, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_load_value(laci_plain *run, int value, lac_error *err);
 
 /** Replaces the content of a value by `take` (NULL: none), of which it takes ownership. */
-void laci_plain_replace(laci_plain *run, int value, laci_buf *take);
+void laci_plain_replace_value(laci_plain *run, int value, laci_buf *take);
 /** Checks that the budget allows a value of that type. Fails LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_plain_check_budget(laci_plain *run, int value, const laci_type *type,
                                                   lac_error *err);
 /** Makes sure that an operand has content: loads a stored tensor, and fails for a value that was
  * not computed. */
-LAC_MUST_CHECK lac_status laci_plain_require(laci_plain *run, const laci_node *node, int value,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_require_value(laci_plain *run, const laci_node *node,
+                                                   int value, lac_error *err);
 /** The at-th value that a node reads (inputs, then captures); -1: none, or read before. */
 int laci_plain_nth_read(const laci_node *node, int at);
 /** Frees a value whose readers have all run. A large stored tensor is freed after each reader, and
  * loaded again. */
-void laci_plain_release(laci_plain *run, int value);
+void laci_plain_release_value(laci_plain *run, int value);
 /** Frees the values that the last step kept for the caller. */
 void laci_plain_release_last(laci_plain *run);
 
@@ -64,6 +64,6 @@ void laci_plain_release_last(laci_plain *run);
 bool laci_plain_is_active(const laci_plain *run, const laci_node *node);
 /** Runs a control node (If, Loop, Scan: begin or end of a body). The end of a loop runs all
  * iterations but the first one, whose nodes the caller has stepped. */
-LAC_MUST_CHECK lac_status laci_plain_iterate(laci_plain *run, int node, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plain_run_control_node(laci_plain *run, int node, lac_error *err);
 
 #endif

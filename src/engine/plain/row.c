@@ -29,20 +29,22 @@ typedef struct plan {
   char *text;
 } plan;
 
-static lac_status check_node(const laci_node *node, lac_error *err) {
-  return laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
+static lac_status check_node_is_supported(const laci_node *node, lac_error *err) {
+  return laci_node_control(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
 }
 
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
-  return !check_node(node, why);
+  return !check_node_is_supported(node, why);
 }
 
 /* ---- Planning ---- */
 
 static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
-  for (int n = 0; n < graph->n_nodes && !st; n++) { st = check_node(&graph->nodes[n], err); }
+  for (int n = 0; n < graph->n_nodes && !st; n++) {
+    st = check_node_is_supported(&graph->nodes[n], err);
+  }
   return st;
 }
 
@@ -169,7 +171,7 @@ static lac_status make_text(plan *p, lac_error *err) {
 
 /* ---- Creating ---- */
 
-static void destroy(void *self) {
+static void destroy_engine(void *self) {
   plan *p = self;
   if (!p) return;
   laci_engine_graph_clear(&p->own);
@@ -201,8 +203,8 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   return st ? st : make_text(p, err);
 }
 
-static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
-                         lac_error *err) {
+static lac_status create_engine(const laci_graph *graph, const laci_engine_options *options,
+                                void **self, lac_error *err) {
   if (options->bf16) {
     return laci_fail(err, LAC_UNSUPPORTED, "the plain engine does not compute in bf16");
   }
@@ -210,35 +212,35 @@ static lac_status create(const laci_graph *graph, const laci_engine_options *opt
   if (!p) return laci_fail_memory(err, "the engine");
   laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   lac_status st = make_plan(p, graph, options, &budget, err);
-  if (st) destroy(p);
+  if (st) destroy_engine(p);
   else *self = p;
   if (!st && options->budget) *options->budget = budget;
   return st;
 }
 
-static int inputs(const void *self, const laci_engine_port **ports) {
+static int get_inputs(const void *self, const laci_engine_port **ports) {
   const plan *p = self;
   *ports = p->inputs;
   return p->own.graph.n_inputs;
 }
 
-static int outputs(const void *self, const laci_engine_port **ports) {
+static int get_outputs(const void *self, const laci_engine_port **ports) {
   const plan *p = self;
   *ports = p->outputs;
   return p->own.graph.n_outputs;
 }
 
-static int threads(const void *self) {
+static int thread_count(const void *self) {
   const plan *p = self;
   return laci_pool_threads(p->pool);
 }
 
-static laci_engine_memory planned(const void *self) {
+static laci_engine_memory planned_memory(const void *self) {
   const plan *p = self;
   return p->memory;
 }
 
-static const char *text(const void *self) {
+static const char *plan_text(const void *self) {
   const plan *p = self;
   return p->text;
 }
@@ -303,7 +305,7 @@ static lac_status run_nodes(const plan *p, laci_plain *run, const laci_engine_wa
                             lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
-    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     double begin = laci_engine_begin_step(watch, (size_t)node);
     st = laci_plain_step(run, node, err);
     if (!st && p->observed_at) st = observe_outputs(p, run, node, err);
@@ -322,8 +324,8 @@ static lac_status copy_outputs(const plan *p, const laci_plain *run, void *const
   return st;
 }
 
-static lac_status run(void *self, const void *const *in, void *const *out,
-                      const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_engine(void *self, const void *const *in, void *const *out,
+                             const laci_engine_watch *watch, lac_error *err) {
   const plan *p = self;
   laci_plain *walk = NULL;
   lac_status st = laci_plain_create(&p->own.graph, NULL, NULL, p->pool, &walk, err);
@@ -337,49 +339,49 @@ static lac_status run(void *self, const void *const *in, void *const *out,
 
 /* ---- Node by node ---- */
 
-static lac_status walk_create(const laci_graph *graph, const laci_stepper_options *options,
-                              void **self, lac_error *err) {
+static lac_status create_stepper(const laci_graph *graph, const laci_stepper_options *options,
+                                 void **self, lac_error *err) {
   laci_plain *walk = NULL;
   lac_status st =
       laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
   if (!st) laci_plain_set_budget(walk, options->budget);
-  if (!st) laci_plain_set_iterations(walk, options->iterations);
-  if (!st) laci_plain_set_single(walk, options->single);
+  if (!st) laci_plain_set_max_iterations(walk, options->iterations);
+  if (!st) laci_plain_set_single_precision(walk, options->single);
   if (!st) laci_plain_set_unrounded(walk, options->unrounded);
   *self = walk;
   return st;
 }
 
-static void walk_destroy(void *self) { laci_plain_destroy(self); }
-static void walk_set(void *self, int value, laci_buf *take) {
+static void destroy_stepper(void *self) { laci_plain_destroy(self); }
+static void set_stepper_value(void *self, int value, laci_buf *take) {
   laci_plain_set_value(self, value, take);
 }
 
-static lac_status walk_step(void *self, int node, lac_error *err) {
+static lac_status step_node(void *self, int node, lac_error *err) {
   return laci_plain_step(self, node, err);
 }
 
-static const laci_buf *walk_value(const void *self, int value) {
+static const laci_buf *get_stepper_value(const void *self, int value) {
   return laci_plain_value(self, value);
 }
 
-static const laci_stepper_functions stepping = {.create = walk_create,
-                                                .destroy = walk_destroy,
-                                                .set = walk_set,
-                                                .step = walk_step,
-                                                .value = walk_value,
+static const laci_stepper_functions stepping = {.create = create_stepper,
+                                                .destroy = destroy_stepper,
+                                                .set = set_stepper_value,
+                                                .step = step_node,
+                                                .value = get_stepper_value,
                                                 .plan = laci_plain_plan_memory};
 
 const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .supports = supports,
-                                           .create = create,
-                                           .destroy = destroy,
-                                           .inputs = inputs,
-                                           .outputs = outputs,
-                                           .run = run,
-                                           .threads = threads,
-                                           .planned = planned,
-                                           .text = text,
+                                           .create = create_engine,
+                                           .destroy = destroy_engine,
+                                           .inputs = get_inputs,
+                                           .outputs = get_outputs,
+                                           .run = run_engine,
+                                           .threads = thread_count,
+                                           .planned = planned_memory,
+                                           .text = plan_text,
                                            .step_count = step_count,
                                            .step_info = step_info,
                                            .stepping = &stepping};

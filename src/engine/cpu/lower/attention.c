@@ -44,7 +44,7 @@ static char *head_address(const work *w, const operand *o, int64_t head, size_t 
     at += head % w->s->sizes[axis] * o->strides[axis];
     head /= w->s->sizes[axis];
   }
-  return (char *)laci_net_data(w->net, o->tensor) + at * (int64_t)element;
+  return (char *)laci_net_tensor_data(w->net, o->tensor) + at * (int64_t)element;
 }
 
 static void attend_parts(int64_t begin, int64_t end, void *context) {
@@ -52,7 +52,8 @@ static void attend_parts(int64_t begin, int64_t end, void *context) {
   const attend_step *s = w->s;
   size_t element = s->a.bf16 ? sizeof(uint16_t) : sizeof(float);
   for (int64_t part = begin; part < end; part++) {
-    void *scratch = (char *)laci_net_data(w->net, s->scratch) + (size_t)part * s->scratch_bytes;
+    void *scratch =
+        (char *)laci_net_tensor_data(w->net, s->scratch) + (size_t)part * s->scratch_bytes;
     int64_t last = (part + 1) * s->n_heads / s->n_parts;
     for (int64_t h = part * s->n_heads / s->n_parts; h < last; h++) {
       const laci_attention_head head = {
@@ -84,7 +85,7 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
  * copied if need be.
  */
 static operand read_rows_operand(laci_net *net, int value, int along) {
-  operand o = {.tensor = laci_net_read(net, value)};
+  operand o = {.tensor = laci_net_read_value(net, value)};
   laci_element dt = laci_net_float_element(net);
   if (o.tensor < 0) return o;
   const laci_shape shape = net->tensors[o.tensor].shape;
@@ -98,8 +99,8 @@ static operand read_rows_operand(laci_net *net, int value, int along) {
     strides[axis] = axis == along ? 1 : stride;
     if (axis != along) stride *= shape.dims[axis];
   }
-  if (!laci_layout_strided(&md, shape.rank, shape.dims, dt, strides))
-    laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_strided(&md, shape.rank, shape.dims, dt, strides))
+    laci_plan_fail_no_memory(&net->plan);
   o.tensor = laci_net_convert(net, o.tensor, md, dt);
   laci_layout_destroy(md);
   o.offset = 0;
@@ -113,7 +114,7 @@ static operand read_mask_operand(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
   const laci_shape shape = *laci_plan_shape(&net->plan, value);
-  o.tensor = laci_net_convert_to_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
+  o.tensor = laci_net_convert_to_dense(net, laci_net_read_value(net, value), LACI_ELEMENT_F32);
   int64_t stride = 1;
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
     o.strides[rank - shape.rank + axis] = shape.dims[axis] == 1 ? 0 : stride;
@@ -189,7 +190,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   if (net->plan.status) return;
   describe_step(net, s, a);
   s->result = (laci_checked_value){.value = fused->output};
-  s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
+  s->scratch = laci_net_scratch_new(net, s->scratch_bytes * (size_t)s->n_parts);
   laci_net_step *step = laci_net_step_add_code(
       net, &net->plan.graph->nodes[fused->node], run_attention, 6,
       (int[]){s->q.tensor, s->k.tensor, s->v.tensor, s->y.tensor, s->scratch, s->mask.tensor});
@@ -200,7 +201,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   step->shown = s->y.tensor;
   laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
-  laci_net_bind(net, fused->output, s->y.tensor);
+  laci_net_bind_value(net, fused->output, s->y.tensor);
 }
 
 const laci_implementation laci_implementations_attention[] = {

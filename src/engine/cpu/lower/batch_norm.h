@@ -15,10 +15,10 @@ laci_lower_function laci_lower_norm_constant, laci_lower_norm_train, laci_lower_
 
 /** Does a batch norm of training, or its gradient, use given statistics instead of those of the
  * batch (attribute "fixed" of gradient.h)? */
-bool laci_norm_is_fixed(const laci_node *node);
+bool laci_norm_has_fixed_statistics(const laci_node *node);
 /** Writes the values of the mean and variance that a batch norm of training reads: inputs, or
  * results of its first computation. False: it computes them. */
-bool laci_norm_has_given_statistics(const laci_net *net, const laci_node *node, int from[2]);
+bool laci_norm_find_statistics(const laci_net *net, const laci_node *node, int from[2]);
 
 /** laci_norm_new_vector: returns a new tensor of n floats in the arena. laci_norm_read_vector:
  * returns a tensor of a value as such a vector. */
@@ -26,6 +26,6 @@ int laci_norm_new_vector(laci_net *net, int64_t n);
 int laci_norm_read_vector(laci_net *net, int value);
 /** Adds the step that updates the running statistics from the batch's mean and variance (tensors),
  * if the node has such outputs. */
-void laci_norm_update_running(laci_net *net, const laci_node *node, int mean, int var);
+void laci_norm_update_running_statistics(laci_net *net, const laci_node *node, int mean, int var);
 
 #endif

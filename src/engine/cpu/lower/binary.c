@@ -37,8 +37,8 @@ static int align_operand(laci_net *net, int tensor, int first) {
      * kernels: both operands get the same description. */
     laci_layout *md = NULL;
     tensor = laci_net_convert(net, tensor, net->tensors[first].md, net->tensors[first].dt);
-    if (!laci_layout_copy(&md, net->tensors[first].md)) laci_plan_no_memory(&net->plan);
-    return laci_net_view(net, tensor, &like, md, false);
+    if (!laci_layout_create_copy(&md, net->tensors[first].md)) laci_plan_fail_no_memory(&net->plan);
+    return laci_net_view_new(net, tensor, &like, md, false);
   }
   laci_shape wide = {.rank = like.rank};
   int missing = like.rank - shape.rank;
@@ -47,8 +47,8 @@ static int align_operand(laci_net *net, int tensor, int first) {
   }
   int dense = laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
   if (missing == 0) return dense;
-  return laci_net_view(net, dense, &wide,
-                       laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
+  return laci_net_view_new(net, dense, &wide,
+                           laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
 }
 
 typedef struct binary_plan {
@@ -74,9 +74,9 @@ static binary_plan try_layout(laci_net *net, const named_binary *binary, binary_
   p.b = align_operand(net, from.b, p.a);
   if (net->plan.status) return p;
   const laci_layout *md = net->tensors[p.a].md;
-  lac_status st =
-      laci_primitive_binary(&p.pd, net->onednn, binary->alg,
-                            (const laci_layout *const[]){md, net->tensors[p.b].md, md}, attr);
+  lac_status st = laci_primitive_describe_binary(
+      &p.pd, net->onednn, binary->alg, (const laci_layout *const[]){md, net->tensors[p.b].md, md},
+      attr);
   if (st && layout == 2) (void)laci_net_check_status(net, st, "operation of these operands");
   if (st) p.pd = NULL;
   return p;
@@ -96,7 +96,7 @@ static bool is_padded(const laci_net *net, int tensor) {
 static bool is_in_narrow_blocks(const laci_net *net, int tensor) {
   enum { NARROWEST = 4, OF_AVX2 = 8, OF_AVX512 = 16 };
   if (net->plan.status || tensor < 0) return false;
-  const int64_t block = laci_layout_block(net->tensors[tensor].md);
+  const int64_t block = laci_layout_block_channels(net->tensors[tensor].md);
   const int64_t vector = laci_cpu_has_avx512f() ? OF_AVX512 : OF_AVX2;
   return block > 1 && block < vector && (block <= NARROWEST || is_padded(net, tensor));
 }
@@ -120,8 +120,8 @@ static binary_plan choose_layout(laci_net *net, const named_binary *binary, bina
 
 /** Adds the step; the result overwrites a if possible. It does not where a block's channels are
  * padded and a function follows: oneDNN 2.6 then leaves that block unchanged. */
-static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
-                        int b) {
+static void add_binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary,
+                            int a, int b) {
   int sum;
   laci_posts *attr = laci_net_create_posts(net, fused, &sum);
   binary_plan p =
@@ -131,11 +131,11 @@ static void binary_step(laci_net *net, const laci_fused *fused, const named_bina
   laci_net_step_add(
       net, fused, p.pd, 3,
       (const int[][2]){{LACI_ARG_SRC, p.a}, {LACI_ARG_SRC_1, p.b}, {LACI_ARG_DST, to}});
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
   laci_posts_destroy(attr);
 }
 
-static const named_binary *binary_of(const laci_node *node) {
+static const named_binary *named_binary_of(const laci_node *node) {
   const named_binary *binary = binaries;
   while (node->op != binary->op) binary++;
   return binary;
@@ -143,12 +143,13 @@ static const named_binary *binary_of(const laci_node *node) {
 
 /** Shall the operands be swapped? The first one must have the result's shape and should not be a
  * constant, since its layout determines that of the result. */
-static bool should_swap(const laci_net *net, const laci_node *node, bool left, bool right) {
-  return right && binary_of(node)->commutes &&
+static bool should_swap_operands(const laci_net *net, const laci_node *node, bool left,
+                                 bool right) {
+  return right && named_binary_of(node)->commutes &&
          (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
 }
 
-static bool has_result_shape(const laci_net *net, int value, const laci_node *node) {
+static bool is_of_result_shape(const laci_net *net, int value, const laci_node *node) {
   return laci_shape_equal(laci_plan_shape(&net->plan, value),
                           laci_plan_shape(&net->plan, node->outputs[0]));
 }
@@ -159,8 +160,8 @@ typedef struct operands {
 } operands;
 
 static operands operands_of(const laci_net *net, const laci_node *node) {
-  bool swap = should_swap(net, node, has_result_shape(net, node->inputs[0], node),
-                          has_result_shape(net, node->inputs[1], node));
+  bool swap = should_swap_operands(net, node, is_of_result_shape(net, node->inputs[0], node),
+                                   is_of_result_shape(net, node->inputs[1], node));
   return (operands){node->inputs[swap], node->inputs[!swap]};
 }
 
@@ -173,16 +174,17 @@ bool laci_binary_fits(laci_net *net, const laci_fused *fused, const char **why) 
       !laci_plan_is_float(&net->plan, node->inputs[1])) {
     return false;
   }
-  bool left = has_result_shape(net, node->inputs[0], node),
-       right = has_result_shape(net, node->inputs[1], node);
-  return left || should_swap(net, node, left, right);
+  bool left = is_of_result_shape(net, node->inputs[0], node),
+       right = is_of_result_shape(net, node->inputs[1], node);
+  return left || should_swap_operands(net, node, left, right);
 }
 
 void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   operands o = operands_of(net, node);
-  int a = laci_net_make_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
-  binary_step(net, fused, binary_of(node), a, b);
+  int a = laci_net_make_whole_tensor(net, laci_net_read_value(net, o.a)),
+      b = laci_net_read_value(net, o.b);
+  add_binary_step(net, fused, named_binary_of(node), a, b);
 }
 
 /* ---- Channels times one factor each: squeeze and excitation ---- */
@@ -211,9 +213,9 @@ static void gate_blocks(int64_t begin, int64_t end, void *context) {
 static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
   const gate_step *s = step->context;
   gate_work w = {.s = s,
-                 .x = laci_net_data(net, step->tensors[0]),
-                 .factors = laci_net_data(net, step->tensors[1]),
-                 .y = laci_net_data(net, step->tensors[2])};
+                 .x = laci_net_tensor_data(net, step->tensors[0]),
+                 .factors = laci_net_tensor_data(net, step->tensors[1]),
+                 .y = laci_net_tensor_data(net, step->tensors[2])};
   (void)err;
   laci_pool_for(net->pool, s->n_blocks, 1, gate_blocks, &w);
   return LAC_OK;
@@ -235,7 +237,7 @@ bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
 
 void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   operands o = operands_of(net, &net->plan.graph->nodes[fused->node]);
-  int a = laci_net_read(net, o.a), b = laci_net_read(net, o.b);
+  int a = laci_net_read_value(net, o.a), b = laci_net_read_value(net, o.b);
   const laci_shape x = *laci_plan_shape(&net->plan, o.a), g = *laci_plan_shape(&net->plan, o.b);
   laci_layout *md = laci_net_blocks_layout(net, &g, LACI_ELEMENT_F32);
   int factors = laci_net_convert(net, b, md, LACI_ELEMENT_F32),
@@ -254,5 +256,5 @@ void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   step->kernel = "gate";
   step->context = s;
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }

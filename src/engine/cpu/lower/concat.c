@@ -35,10 +35,10 @@ typedef struct work {
 static void copy_chunks(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const runs *r = w->step->context;
-  char *to = laci_net_data(w->net, w->step->tensors[r->n]);
+  char *to = laci_net_tensor_data(w->net, w->step->tensors[r->n]);
   for (int64_t at = begin; at < end; at++) {
     int64_t chunk = at % CHUNKS, part = at / CHUNKS % r->n, image = at / CHUNKS / r->n;
-    const char *from = laci_net_data(w->net, w->step->tensors[part]);
+    const char *from = laci_net_tensor_data(w->net, w->step->tensors[part]);
     size_t bytes = r->bytes[part], first = bytes / CHUNKS * (size_t)chunk;
     size_t n = chunk == CHUNKS - 1 ? bytes - first : bytes / CHUNKS;
     memcpy(to + (size_t)image * r->image + r->offset[part] + first,
@@ -77,7 +77,7 @@ static int count_shared_inputs(const laci_net *net, const laci_node *longer,
 
 /** Returns the next node after n that reads the value and extends n's result; -1: none. In a
  * recomputation it must be recomputed, too. */
-static int find_continuation_by(const laci_net *net, int n, int value) {
+static int find_extending_reader(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->plan.graph;
   const laci_value *v = &graph->values[value];
   int found = -1;
@@ -90,16 +90,16 @@ static int find_continuation_by(const laci_net *net, int n, int value) {
   return found;
 }
 
-static int find_continuation(const laci_net *net, int n) {
+static int find_extending_concat(const laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
-  int a = find_continuation_by(net, n, node->inputs[0]),
-      b = find_continuation_by(net, n, node->outputs[0]);
+  int a = find_extending_reader(net, n, node->inputs[0]),
+      b = find_extending_reader(net, n, node->outputs[0]);
   return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 /** Returns the Concat whose buffer node n is to extend, and how many of n's inputs are in that
  * buffer; -1: none. */
-static int find_extended(const laci_net *net, int n, int *there) {
+static int find_concat_to_extend(const laci_net *net, int n, int *there) {
   const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[n];
   const laci_value *first = &graph->values[node->inputs[0]];
@@ -130,8 +130,8 @@ static laci_layout *make_block_layout(laci_net *net, const laci_shape *shape, in
   if (shape->rank != 4 || shape->dims[1] % together != 0) return NULL;
   if (together == 1) return laci_net_dense_layout(net, shape, laci_net_float_element(net));
   if (net->plan.status) return NULL;
-  if (!laci_layout_blocks(&md, shape->dims, together, laci_net_float_element(net)))
-    laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_blocks(&md, shape->dims, together, laci_net_float_element(net)))
+    laci_plan_fail_no_memory(&net->plan);
   return md;
 }
 
@@ -165,7 +165,7 @@ static bool is_read_as_native(const laci_net *net, int value) {
   const laci_value *v = &net->plan.graph->values[value];
   for (int at = 0; at < v->n_readers; at++) {
     const int written = net->plan.fused[v->readers[at]].output;
-    if (written >= 0 && laci_native_has_value(net, written)) return true;
+    if (written >= 0 && laci_native_uses_value(net, written)) return true;
   }
   return false;
 }
@@ -200,10 +200,10 @@ static int choose_block_channels(laci_net *net, const laci_node *node, bool to_n
 
 /** Decides how the result of node n is stored. Values that come from native layouts or go to them,
  * and results of other Concats, may be reordered. */
-static join_plan find_join(laci_net *net, int n) {
+static join_plan plan_join(laci_net *net, int n) {
   const laci_node *node = &net->plan.graph->nodes[n];
   join_plan j = {.there = 0};
-  j.waiting = find_extended(net, n, &j.there);
+  j.waiting = find_concat_to_extend(net, n, &j.there);
   const bool to_native = is_read_as_native(net, node->outputs[0]);
   const bool reorders = j.waiting >= 0 || to_native;
   j.together = j.waiting >= 0 ? part_block_channels(net, j.waiting)
@@ -232,14 +232,14 @@ static int result_tensor(laci_net *net, int n, const join_plan *j) {
   int to = laci_net_tensor_new(net, y, laci_net_float_element(net), md, buffer);
   if (to < 0) return -1;
   net->buffers[buffer].bytes = bytes;
-  net->buffers[buffer].continued_by = y->dims[0] == 1 ? find_continuation(net, n) + 1 : 0;
+  net->buffers[buffer].continued_by = y->dims[0] == 1 ? find_extending_concat(net, n) + 1 : 0;
   return to;
 }
 
 /** Adds a step that copies inputs [there, n_inputs), which all have that layout, after those that
  * are in the buffer. */
-static void copy_step(laci_net *net, const laci_fused *fused, const int *parts,
-                      const join_plan *j) {
+static void add_copy_step(laci_net *net, const laci_fused *fused, const int *parts,
+                          const join_plan *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - j->there;
   runs *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
@@ -266,10 +266,10 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts,
   step->what = j->waiting >= 0 ? "Concat, new parts" : "Concat";
   step->context = r;
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
-static void parts_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
+static void add_concat_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   size_t n = (size_t)node->n_inputs;
   const laci_layout **sources = laci_plan_alloc(&net->plan, n, sizeof *sources);
@@ -282,17 +282,17 @@ static void parts_step(laci_net *net, const laci_fused *fused, int axis, const i
     args[at][1] = parts[at];
     sources[at] = net->tensors[parts[at]].md;
   }
-  lac_status st = laci_primitive_concat(&pd, net->onednn, (int)n, axis, sources);
+  lac_status st = laci_primitive_describe_concat(&pd, net->onednn, (int)n, axis, sources);
   if (!laci_net_check_status(net, st, "concatenation")) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_copy(&md, dst)) laci_plan_fail_no_memory(&net->plan);
   int to = laci_net_tensor_new(net, laci_plan_shape(&net->plan, fused->output),
                                laci_net_float_element(net), md,
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   args[n][0] = LACI_ARG_DST;
   args[n][1] = to;
   laci_net_step_add(net, fused, pd, (int)n + 1, (const int(*)[2])args);
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 static bool has_float_parts(const laci_net *net, const laci_fused *fused) {
@@ -300,14 +300,14 @@ static bool has_float_parts(const laci_net *net, const laci_fused *fused) {
          laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
 
-static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool join_by_copying_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "parts in different layouts";
   if (!has_float_parts(net, fused) || axis_of(net, node) != 1) return false;
-  return find_join(net, fused->node).together > 0;
+  return plan_join(net, fused->node).together > 0;
 }
 
-static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool join_by_onednn_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = has_float_parts(net, fused) ? "more inputs than oneDNN joins" : "integers";
   return has_float_parts(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
@@ -318,14 +318,14 @@ static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) 
 static int *read_parts(laci_net *net, const laci_node *node, int first) {
   int *parts = laci_plan_alloc(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {
-    parts[at] = laci_net_make_whole(net, laci_net_read(net, node->inputs[at]));
+    parts[at] = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[at]));
   }
   return net->plan.status ? NULL : parts;
 }
 
-static void lower_runs(laci_net *net, const laci_fused *fused) {
+static void lower_by_copying(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const join_plan j = find_join(net, fused->node);
+  const join_plan j = plan_join(net, fused->node);
   int *parts = read_parts(net, node, j.there);
   for (int at = j.there; at < node->n_inputs && parts; at++) {
     laci_layout *md =
@@ -333,17 +333,17 @@ static void lower_runs(laci_net *net, const laci_fused *fused) {
     parts[at] = laci_net_convert(net, parts[at], md, laci_net_float_element(net));
     laci_layout_destroy(md);
   }
-  if (parts && !net->plan.status) copy_step(net, fused, parts, &j);
+  if (parts && !net->plan.status) add_copy_step(net, fused, parts, &j);
 }
 
-static void lower_parts(laci_net *net, const laci_fused *fused) {
+static void lower_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int *parts = read_parts(net, node, 0);
-  if (parts) parts_step(net, fused, (int)axis_of(net, node), parts);
+  if (parts) add_concat_step(net, fused, (int)axis_of(net, node), parts);
 }
 
 const laci_implementation laci_implementations_concat[] = {
-    {"runs of bytes", LACI_FUSIBLE_NOTHING, runs_fit, lower_runs},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, parts_fit, lower_parts},
+    {"runs of bytes", LACI_FUSIBLE_NOTHING, join_by_copying_fits, lower_by_copying},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, join_by_onednn_fits, lower_by_onednn},
     {.name = NULL},
 };

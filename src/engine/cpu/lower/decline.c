@@ -5,7 +5,7 @@
 
 #include "engine/cpu/net_in.h"
 
-void laci_net_decline(laci_net *net, const char *why) {
+void laci_net_decline_node(laci_net *net, const char *why) {
   if (net->plan.status) return;
   net->declined = true;
   laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s", why);
@@ -13,17 +13,17 @@ void laci_net_decline(laci_net *net, const char *why) {
 
 bool laci_net_check_status(laci_net *net, lac_status status, const char *what) {
   if (status == LAC_OK) return !net->plan.status;
-  if (status == LAC_NO_MEMORY) laci_plan_no_memory(&net->plan);
+  if (status == LAC_NO_MEMORY) laci_plan_fail_no_memory(&net->plan);
   if (status != LAC_NO_MEMORY) {
     char text[128];
     (void)snprintf(text, sizeof text, "oneDNN has no %s for this", what);
-    laci_net_decline(net, text);
+    laci_net_decline_node(net, text);
   }
   return false;
 }
 
 bool laci_net_has_memory(laci_net *net) {
   if (!net->plan.status && !laci_memory_is_available(LACI_NET_RESERVE))
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
   return !net->plan.status;
 }

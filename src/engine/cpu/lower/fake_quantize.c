@@ -26,13 +26,14 @@ static void quantize_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_quantize(laci_net *net, laci_net_step *step, lac_error *err) {
   const quantize_step *s = step->context;
-  quantize_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
+  quantize_work w = {s, laci_net_tensor_data(net, step->tensors[0]),
+                     laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
   laci_pool_for(net->pool, s->n, GRAIN, quantize_range, &w);
   return LAC_OK;
 }
 
-static bool fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool quantize_fits(laci_net *net, const laci_fused *fused, const char **why) {
   (void)fused;
   *why = "values are bf16";
   return !net->plan.bf16;
@@ -46,21 +47,22 @@ static int64_t count_floats(const laci_net *net, int tensor) {
 }
 
 /** Returns a tensor of int8 values for the int8 layers that read them; -1: none. */
-static int read_int8(laci_net *net, const laci_fused *fused) {
-  return laci_native_read_bytes(net, fused->reads[0], fused->output, fused->details);
+static int read_int8_result(laci_net *net, const laci_fused *fused) {
+  return laci_native_read_as_int8(net, fused->reads[0], fused->output, fused->details);
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
-  const bool are_there = laci_native_is_bytes(net, x, fused->details); /* the layer before has
+  const bool are_there = laci_native_is_int8_tensor(net, x, fused->details); /* the layer before has
                                                                           written them */
-  if (are_there || laci_native_wants_bytes(net, fused->output)) {
-    laci_net_bind(net, fused->output, are_there ? x : read_int8(net, fused));
+  if (are_there || laci_native_wants_int8(net, fused->output)) {
+    laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
     return;
   }
-  x = laci_native_read_floats(net, x);
+  x = laci_native_read_as_floats(net, x);
   if (x >= 0 && !net->tensors[x].native) {
-    x = laci_net_make_whole(net, laci_net_convert(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
+    x = laci_net_make_whole_tensor(net,
+                                   laci_net_convert(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
   const int y = laci_net_result_like(net, x, true);
   quantize_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
@@ -72,19 +74,19 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   step->kernel = "own";
   step->context = s;
   step->shown = y;
-  laci_net_bind(net, fused->output, y);
+  laci_net_bind_value(net, fused->output, y);
 }
 
 /** Binds the result of a DequantizeLinear to that of another one that reads the same bytes. */
-static void lower_same(laci_net *net, const laci_fused *fused) {
-  laci_net_bind(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
+static void lower_repeated_dequantize(laci_net *net, const laci_fused *fused) {
+  laci_net_bind_value(net, fused->output, laci_net_tensor_of(net, fused->reads[0]));
 }
 
 const laci_implementation laci_implementations_again[] = {
-    {"nothing", LACI_FUSIBLE_NOTHING, NULL, lower_same},
+    {"nothing", LACI_FUSIBLE_NOTHING, NULL, lower_repeated_dequantize},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_quantize[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, fits, lower_quantize},
+    {"our kernel", LACI_FUSIBLE_NOTHING, quantize_fits, lower_quantize},
     {.name = NULL},
 };

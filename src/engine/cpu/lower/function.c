@@ -17,7 +17,7 @@ int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
   laci_primitive *pd = NULL;
   int to = laci_net_result_like(net, from, true);
   if (to < 0) return -1;
-  lac_status st = laci_primitive_function(&pd, net->onednn, f, net->tensors[from].md);
+  lac_status st = laci_primitive_describe_function(&pd, net->onednn, f, net->tensors[from].md);
   if (!laci_net_check_status(net, st, "element-wise function")) return -1;
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   return to;
@@ -34,28 +34,28 @@ void laci_lower_unary_function(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f[2];
   int input, n = laci_functions_of_node(&net->plan, node, &input, f);
-  int at = laci_net_make_whole(net, laci_net_read(net, node->inputs[input]));
+  int at = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[input]));
   for (int i = 0; i < n; i++) at = laci_net_apply_function(net, fused, at, &f[i]);
-  laci_net_bind(net, fused->output, at);
+  laci_net_bind_value(net, fused->output, at);
 }
 
 /* ---- Without loss of digits ---- */
 
 /* log(x) near x = 1, and softplus(x) for very negative x, are as accurate as results of any other
  * size. */
-typedef struct careful {
+typedef struct accurate_function {
   int64_t n;
   bool softplus;
-} careful;
+} accurate_function;
 
-typedef struct careful_work {
-  const careful *c;
+typedef struct accurate_work {
+  const accurate_function *c;
   const float *x;
   float *y;
-} careful_work;
+} accurate_work;
 
 static void apply_range(int64_t begin, int64_t end, void *context) {
-  const careful_work *w = context;
+  const accurate_work *w = context;
   for (int64_t at = begin; at < end; at++) {
     const float x = w->x[at];
     if (!w->c->softplus) w->y[at] = logf(x);
@@ -63,53 +63,56 @@ static void apply_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_careful(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_accurate_function(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 4096 };
-  const careful *c = step->context;
-  careful_work w = {
-      .c = c, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
+  const accurate_function *c = step->context;
+  accurate_work w = {.c = c,
+                     .x = laci_net_tensor_data(net, step->tensors[0]),
+                     .y = laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
   laci_pool_for(net->pool, c->n, GRAIN, apply_range, &w);
   return LAC_OK;
 }
 
-static bool careful_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool accurate_function_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no floats, or none at all";
   return laci_plan_is_float(&net->plan, node->inputs[0]) &&
          laci_shape_count(laci_plan_shape(&net->plan, node->inputs[0])) > 0;
 }
 
-static void lower_careful(laci_net *net, const laci_fused *fused) {
+static void lower_accurate_function(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[0]);
-  int from = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  int from =
+      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_result(net, shape, LACI_ELEMENT_F32, md) : -1;
+  int to = md && from >= 0 ? laci_net_result_new(net, shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  careful *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
-  laci_net_step *step = laci_net_step_add_code(net, node, run_careful, 2, (int[]){from, to});
+  accurate_function *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
+  laci_net_step *step =
+      laci_net_step_add_code(net, node, run_accurate_function, 2, (int[]){from, to});
   if (!c || !step) return;
-  *c = (careful){.n = laci_shape_count(shape), .softplus = node->op == &laci_op_softplus};
+  *c = (accurate_function){.n = laci_shape_count(shape), .softplus = node->op == &laci_op_softplus};
   step->context = c;
   step->kernel = "own";
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 /* ---- Gradients ---- */
 
 /** Adds a step that multiplies dY by the slope at `data`, in the layout of `data`; returns the
  * result's tensor. */
-static int gradient_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
-                         int data) {
+static int add_gradient_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
+                             int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
   laci_primitive *hint = NULL, *pd = NULL;
-  data = laci_net_make_whole(net, data);
+  data = laci_net_make_whole_tensor(net, data);
   if (data < 0) return -1;
   const laci_layout *md = net->tensors[data].md;
-  lac_status st = laci_primitive_function_train(&hint, net->onednn, f, md);
-  if (!st) st = laci_primitive_function_gradient(&pd, net->onednn, f, md, hint);
+  lac_status st = laci_primitive_describe_function_train(&hint, net->onednn, f, md);
+  if (!st) st = laci_primitive_describe_function_gradient(&pd, net->onednn, f, md, hint);
   laci_primitive_destroy(hint);
   if (!laci_net_check_status(net, st, "gradient of this function")) return -1;
   int from = laci_net_convert(net, dy, md, laci_net_float_element(net));
@@ -126,15 +129,15 @@ static int gradient_step(laci_net *net, const laci_fused *fused, const laci_func
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int norm = laci_plan_workspace_from(&net->plan, fused->node);
+  int norm = laci_plan_workspace_producer(&net->plan, fused->node);
   int dy;
   if (norm >= 0 && net->workspaces[norm] >= 0) {
     dy = laci_net_tensor_of(net, node->inputs[0]);
   } else {
-    dy = laci_net_read(net, node->inputs[0]);
-    dy = gradient_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
+    dy = laci_net_read_value(net, node->inputs[0]);
+    dy = add_gradient_step(net, fused, &relu, dy, laci_net_read_value(net, node->inputs[1]));
   }
-  laci_net_bind(net, fused->output, dy);
+  laci_net_bind_value(net, fused->output, dy);
 }
 
 /** Finds the function whose slope a UnaryGrad or ClipGrad multiplies by; false: it is not a single
@@ -150,18 +153,18 @@ static bool read_gradient_function(laci_net *net, const laci_fused *fused, laci_
   return n == 1;
 }
 
-static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool function_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
   laci_function f;
   *why = "a function or bounds that oneDNN lacks";
   return read_gradient_function(net, fused, &f);
 }
 
-static void lower_grad(laci_net *net, const laci_fused *fused) {
+static void lower_function_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f;
   (void)read_gradient_function(net, fused, &f);
-  int dy = laci_net_read(net, node->inputs[0]), x = laci_net_read(net, node->inputs[1]);
-  laci_net_bind(net, fused->output, gradient_step(net, fused, &f, dy, x));
+  int dy = laci_net_read_value(net, node->inputs[0]), x = laci_net_read_value(net, node->inputs[1]);
+  laci_net_bind_value(net, fused->output, add_gradient_step(net, fused, &f, dy, x));
 }
 
 /* ---- The lists ---- */
@@ -170,8 +173,8 @@ const laci_implementation laci_implementations_function[] = {
     {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_function_fits, laci_lower_unary_function},
     {.name = NULL},
 };
-const laci_implementation laci_implementations_careful[] = {
-    {"with all digits", LACI_FUSIBLE_NOTHING, careful_fits, lower_careful},
+const laci_implementation laci_implementations_accurate[] = {
+    {"with all digits", LACI_FUSIBLE_NOTHING, accurate_function_fits, lower_accurate_function},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_relu_grad[] = {
@@ -179,10 +182,10 @@ const laci_implementation laci_implementations_relu_grad[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_unary_grad[] = {
-    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, function_gradient_fits, lower_function_gradient},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_clip_grad[] = {
-    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
+    {"oneDNN's slope", LACI_FUSIBLE_NOTHING, function_gradient_fits, lower_function_gradient},
     {.name = NULL},
 };

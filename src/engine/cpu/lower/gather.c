@@ -15,9 +15,9 @@ typedef struct gather {
 
 static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err) {
   const gather *g = step->context;
-  const char *table = laci_net_data(net, step->tensors[0]);
-  const int64_t *indices = laci_net_data(net, step->tensors[1]);
-  char *out = laci_net_data(net, step->tensors[2]);
+  const char *table = laci_net_tensor_data(net, step->tensors[0]);
+  const int64_t *indices = laci_net_tensor_data(net, step->tensors[1]);
+  char *out = laci_net_tensor_data(net, step->tensors[2]);
   size_t bytes = (size_t)g->inner * g->element, rows = 1;
   for (int64_t t = 0; t < g->tuple; t++) rows *= (size_t)g->sizes[t];
   for (int64_t o = 0; o < g->outer; o++, table += rows * bytes) {
@@ -39,11 +39,12 @@ static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err)
 }
 
 /** Adds the step of a gather from floats (as f32) or integers. */
-static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
+static void add_gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
+  int table = laci_net_read_value(net, node->inputs[0]),
+      index = laci_net_read_value(net, node->inputs[1]);
   if (is_float) table = laci_net_convert_to_dense(net, table, LACI_ELEMENT_F32);
   g->element = is_float ? sizeof(float) : sizeof(int64_t);
   int to = laci_net_tensor_new(
@@ -54,10 +55,10 @@ static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   if (!step) return;
   step->context = g;
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
-static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool gather_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   *why = "indices or an axis of this kind";
@@ -80,26 +81,27 @@ static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
   return *index >= 0;
 }
 
-static bool index_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool gather_of_constant_index_fits(laci_net *net, const laci_fused *fused,
+                                          const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t index;
-  if (!rows_fit(net, fused, why)) return false;
+  if (!gather_fits(net, fused, why)) return false;
   *why = "an index that depends on data";
   return read_index(net, node, &index);
 }
 
 /** Binds the result to a view of the indexed row, without the axis. */
-static void lower_index(laci_net *net, const laci_fused *fused) {
+static void lower_gather_of_constant_index(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape part = *laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t offsets[LACI_MAX_RANK] = {0}, axis = laci_move_axis(net, node, node->inputs[0]);
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   if (!read_index(net, node, &offsets[axis])) return;
   part.dims[axis] = 1;
   laci_net_bind_shaped(net, fused->output, laci_move_part(net, from, &part, offsets));
 }
 
-static void lower_rows(laci_net *net, const laci_fused *fused) {
+static void lower_gather(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
@@ -110,7 +112,7 @@ static void lower_rows(laci_net *net, const laci_fused *fused) {
                 .tuple = 1,
                 .sizes = {x->dims[axis]},
                 .inner = laci_shape_count_range(x, (int)axis + 1, x->rank)};
-  gather_step(net, fused, g);
+  add_gather_step(net, fused, g);
 }
 
 /** Returns how many indices select one row (the last axis of GatherND's indices). */
@@ -119,7 +121,7 @@ static int64_t tuple_length(const laci_net *net, const laci_node *node) {
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;
 }
 
-static bool tuples_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool gather_nd_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t tuple = tuple_length(net, node);
   *why = "indices or batch axes of this kind";
@@ -128,7 +130,7 @@ static bool tuples_fit(laci_net *net, const laci_fused *fused, const char **why)
          !laci_plan_is_float(&net->plan, node->inputs[1]);
 }
 
-static void lower_tuples(laci_net *net, const laci_fused *fused) {
+static void lower_gather_nd(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
@@ -140,15 +142,15 @@ static void lower_tuples(laci_net *net, const laci_fused *fused) {
                 .tuple = tuple,
                 .inner = laci_shape_count_range(x, (int)tuple, x->rank)};
   for (int64_t t = 0; t < tuple; t++) g->sizes[t] = x->dims[t];
-  gather_step(net, fused, g);
+  add_gather_step(net, fused, g);
 }
 
 const laci_implementation laci_implementations_gather[] = {
-    {"a part", LACI_FUSIBLE_NOTHING, index_fits, lower_index},
-    {"rows", LACI_FUSIBLE_NOTHING, rows_fit, lower_rows},
+    {"a part", LACI_FUSIBLE_NOTHING, gather_of_constant_index_fits, lower_gather_of_constant_index},
+    {"rows", LACI_FUSIBLE_NOTHING, gather_fits, lower_gather},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_gather_nd[] = {
-    {"rows", LACI_FUSIBLE_NOTHING, tuples_fit, lower_tuples},
+    {"rows", LACI_FUSIBLE_NOTHING, gather_nd_fits, lower_gather_nd},
     {.name = NULL},
 };

@@ -49,12 +49,12 @@ static const operator_implementations of_operators[] = {
     {&laci_op_sigmoid, laci_implementations_function},
     {&laci_op_tanh, laci_implementations_function},
     {&laci_op_exp, laci_implementations_function},
-    {&laci_op_log, laci_implementations_careful},
+    {&laci_op_log, laci_implementations_accurate},
     {&laci_op_sqrt, laci_implementations_function},
     {&laci_op_abs, laci_implementations_function},
     {&laci_op_neg, laci_implementations_function},
     {&laci_op_reciprocal, laci_implementations_function},
-    {&laci_op_softplus, laci_implementations_careful},
+    {&laci_op_softplus, laci_implementations_accurate},
     {&laci_op_mish, laci_implementations_function},
     {&laci_op_swish, laci_implementations_function},
     {&laci_op_hard_swish, laci_implementations_function},
@@ -157,9 +157,9 @@ static bool fuses_all(const laci_implementation *implementation, int needs) {
 
 /** Returns the first implementation from `implementation` on that supports the fused node, or the
  * end of the list. why: what the last one lacks. */
-static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
-                                              const laci_implementation *implementation,
-                                              const char **why) {
+static const laci_implementation *find_supporting_implementation(
+    laci_net *net, const laci_fused *fused, const laci_implementation *implementation,
+    const char **why) {
   int needs = needed_fusions(fused);
   for (; implementation && implementation->name; implementation++) {
     if (!fuses_all(implementation, needs)) continue;
@@ -175,7 +175,7 @@ int laci_lower_fusible(void *lowering, const laci_fused *fused) {
   while (implementation && implementation->name && !implementation->fusible) implementation++;
   if (!implementation) return -1;
   if (!implementation->name && !fused->pattern) return 0; /* the plain operator fuses nothing */
-  implementation = choose_from(net, fused, list, &why);
+  implementation = find_supporting_implementation(net, fused, list, &why);
   return implementation->name ? implementation->fusible : -1;
 }
 
@@ -184,7 +184,7 @@ int laci_lower_fusible(void *lowering, const laci_fused *fused) {
 /** Notes that the fused node has read its inputs: once for each input port. */
 static void note_reads_done(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
-    int value = laci_fused_read(&net->plan, fused, at);
+    int value = laci_fused_nth_read(&net->plan, fused, at);
     if (value >= 0) laci_net_note_read_done(net, value);
   }
 }
@@ -192,9 +192,9 @@ static void note_reads_done(laci_net *net, const laci_fused *fused) {
 /** Tries the implementations in order; false: all of them declined, and no step was added. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_implementation *implementation =
-      choose_from(net, fused, find_implementations(net, fused), why);
+      find_supporting_implementation(net, fused, find_implementations(net, fused), why);
   for (; implementation && implementation->name && !net->plan.status;
-       implementation = choose_from(net, fused, implementation + 1, why)) {
+       implementation = find_supporting_implementation(net, fused, implementation + 1, why)) {
     laci_net_mark mark = laci_net_get_mark(net);
     implementation->lower(net, fused);
     if (!net->declined) return true;
@@ -240,14 +240,15 @@ static void lower_input(laci_net *net, int port) {
   laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->reads_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
-  laci_net_bind(net, value,
-                laci_net_tensor_new(net, &p->type.shape,
-                                    is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE, md, buffer));
+  laci_net_bind_value(
+      net, value,
+      laci_net_tensor_new(net, &p->type.shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE, md,
+                          buffer));
 }
 
 static lac_status copy_integers(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
-  memcpy(laci_net_data(net, step->tensors[1]), laci_net_data(net, step->tensors[0]),
+  memcpy(laci_net_tensor_data(net, step->tensors[1]), laci_net_tensor_data(net, step->tensors[0]),
          net->buffers[net->tensors[step->tensors[1]].buffer].bytes);
   return LAC_OK;
 }
@@ -256,7 +257,7 @@ static void lower_output(laci_net *net, int port) {
   static const laci_node result = {.name = "", .type = "output"};
   const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
-  int from = laci_net_read(net, net->plan.graph->outputs[port]);
+  int from = laci_net_read_value(net, net->plan.graph->outputs[port]);
   laci_layout *md = is_float ? port_layout(net, &p->type.shape, net->writes_blocks) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
@@ -269,7 +270,7 @@ static void lower_output(laci_net *net, int port) {
   }
   laci_primitive *pd = NULL;
   lac_status st =
-      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
+      laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
   if (!laci_net_check_status(net, st, "reorder of an output")) return;
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
@@ -286,13 +287,13 @@ static void lower_outputs(laci_net *net, bool *lowered, bool all) {
   }
 }
 
-void laci_net_lower(laci_net *net) {
+void laci_net_lower_graph(laci_net *net) {
   bool *lowered = laci_plan_alloc(&net->plan, (size_t)net->n_outputs, sizeof *lowered);
   net->workspaces =
       laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
   for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
   laci_native_choose(net);
-  laci_conv_choose_blocks(net);
+  laci_conv_choose_blocked_layout(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);
   laci_net_lower_checks(net);

@@ -48,7 +48,7 @@ extern const laci_implementation laci_implementations_conv[],
 extern const laci_implementation laci_implementations_gemm[], laci_implementations_matmul[];
 extern const laci_implementation laci_implementations_pool[], laci_implementations_global_pool[],
     laci_implementations_max_pool_grad[], laci_implementations_average_pool_grad[];
-extern const laci_implementation laci_implementations_function[], laci_implementations_careful[],
+extern const laci_implementation laci_implementations_function[], laci_implementations_accurate[],
     laci_implementations_arithmetic[], laci_implementations_pair[],
     laci_implementations_relu_grad[], laci_implementations_unary_grad[],
     laci_implementations_clip_grad[];
@@ -73,12 +73,12 @@ extern const laci_implementation laci_implementations_attention[],
 /** Answers what can be fused (laci_plan_ask_fusible). */
 laci_plan_ask_fusible laci_lower_fusible;
 /** Lowers all fused nodes in the order of the schedule, then the outputs. */
-void laci_net_lower(laci_net *net);
+void laci_net_lower_graph(laci_net *net);
 /** Lowers a node to the operator's own eval; nothing can be fused to it. plain.c */
 laci_lower_function laci_lower_plain;
 /** Called by an implementation that finds only while lowering that it cannot lower the node, so
  * that the next one is tried. What can be known before belongs in `supports`. */
-void laci_net_decline(laci_net *net, const char *why);
+void laci_net_decline_node(laci_net *net, const char *why);
 
 /* ---- What tensors and steps are ---- */
 
@@ -145,8 +145,8 @@ int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
 int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer);
 /** Adds a tensor that shares the buffer of another tensor. Takes ownership of md. */
-int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
-                  bool partial);
+int laci_net_view_new(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
+                      bool partial);
 
 /** Notes that the tensor holds the same content as others with the number `content`. */
 void laci_net_set_content(laci_net *net, int tensor, int content);
@@ -154,10 +154,10 @@ void laci_net_set_content(laci_net *net, int tensor, int content);
 int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md);
 /** Uses `found`, an existing tensor with the content of `like`, for one more reader, and returns
  * it. Reads of its buffer that are still to come are those of other values. */
-int laci_net_reuse(laci_net *net, int found, int like);
+int laci_net_reuse_tensor(laci_net *net, int found, int like);
 /** Returns the tensor of a value, in any layout of oneDNN; a native layout is converted. Constants
  * become weights. */
-int laci_net_read(laci_net *net, int value);
+int laci_net_read_value(laci_net *net, int value);
 /** Returns the tensor of a value in any layout, native ones included. */
 int laci_net_tensor_of(laci_net *net, int value);
 /** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
@@ -167,12 +167,12 @@ int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_elem
 int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt);
 /** Returns a tensor with the content of `tensor` that is no part of another, in any dense layout,
  * of the net's element type. */
-int laci_net_make_whole(laci_net *net, int tensor);
+int laci_net_make_whole_tensor(laci_net *net, int tensor);
 /** Returns a tensor of the value in blocks of 16 channels, of the net's element type. */
 int laci_net_read_in_blocks(laci_net *net, int value);
 /** Binds a value to the tensor that holds it. In a recomputation, a value that was not dropped
  * keeps its tensor. */
-void laci_net_bind(laci_net *net, int value, int tensor);
+void laci_net_bind_value(laci_net *net, int value, int tensor);
 /** Binds a value to a tensor with the same elements, whose axes may differ from those of the
  * value. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);
@@ -185,12 +185,13 @@ bool laci_net_is_last_read(const laci_net *net, int tensor);
  * if these may be overwritten and in_place is set. */
 int laci_net_result_like(laci_net *net, int like, bool in_place);
 /** Adds a tensor with a new buffer in the arena. md is copied. */
-int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt, const laci_layout *md);
+int laci_net_result_new(laci_net *net, const laci_shape *shape, laci_element dt,
+                        const laci_layout *md);
 /** Adds a scratch buffer for one step; returns its tensor. */
-int laci_net_scratch(laci_net *net, size_t bytes);
+int laci_net_scratch_new(laci_net *net, size_t bytes);
 /** Adds the workspace that the forward primitive of `node` fills for its gradient, and notes it in
  * net->workspaces. Returns its tensor; -1: the primitive has none. */
-int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd);
+int laci_net_workspace_new(laci_net *net, int node, const laci_primitive *pd);
 /** Returns the element type of a result: the net's type, or f32 for gradients of parameters and
  * other outputs. */
 laci_element laci_net_result_element(const laci_net *net, int value);
@@ -240,7 +241,7 @@ const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value);
 double laci_net_kept_share(const laci_net *net, int value);
 /** Frees weights that no step reads: those of implementations that declined, and superseded
  * layouts. */
-void laci_net_drop_weights(laci_net *net);
+void laci_net_free_unused_weights(laci_net *net);
 
 /* ---- Posts, and steps (step.c) ---- */
 
@@ -256,7 +257,7 @@ int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_ele
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]);
 /** Returns the operators of the fused node, with all that is fused to it, for the plan's text. */
-const char *laci_net_describe(laci_net *net, const laci_fused *fused);
+const char *laci_net_describe_fused(laci_net *net, const laci_fused *fused);
 /** Adds a step that runs `code` over n_tensors tensors. */
 laci_net_step *laci_net_step_add_code(laci_net *net, const laci_node *node, laci_net_code *code,
                                       int n_tensors, const int *tensors);
@@ -271,6 +272,6 @@ laci_net_mark laci_net_get_mark(const laci_net *net);
 void laci_net_roll_back(laci_net *net, laci_net_mark mark);
 
 /** Returns the address of a tensor's bytes; only after buffers have been placed in the arena. */
-void *laci_net_data(const laci_net *net, int tensor);
+void *laci_net_tensor_data(const laci_net *net, int tensor);
 
 #endif

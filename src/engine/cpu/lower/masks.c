@@ -57,15 +57,15 @@ DEFINE_ROW(row_choose_floats, float,
            INTEGER(0) ? ((const float *)from[1])[i * steps[1]]
                       : ((const float *)from[2])[i * steps[2]])
 
-static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_row_function(laci_net *net, laci_net_step *step, lac_error *err) {
   const rows *r = step->context;
   int last = r->rank - 1;
   int64_t index[LACI_MAX_RANK] = {0}, steps[MOST_OPERANDS] = {0};
   const char *from[MOST_OPERANDS] = {NULL};
-  char *to = laci_net_data(net, step->tensors[r->n_operands]);
+  char *to = laci_net_tensor_data(net, step->tensors[r->n_operands]);
   (void)err;
   for (int k = 0; k < r->n_operands; k++) {
-    from[k] = laci_net_data(net, step->tensors[k]);
+    from[k] = laci_net_tensor_data(net, step->tensors[k]);
     steps[k] = r->strides[k][last];
   }
   for (int axis = 0; axis >= 0;) {
@@ -87,8 +87,8 @@ static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
 
 /* ---- Steps ---- */
 
-static int read_plain(laci_net *net, int value) {
-  int tensor = laci_net_read(net, value);
+static int read_as_dense(laci_net *net, int value) {
+  int tensor = laci_net_read_value(net, value);
   return laci_plan_is_float(&net->plan, value)
              ? laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32)
              : tensor;
@@ -105,7 +105,7 @@ static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_
 
 /** Adds a step that computes the fused node's output, row by row, from the node's first n
  * inputs. */
-static void rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
+static void add_rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
@@ -115,7 +115,7 @@ static void rows_step(laci_net *net, const laci_fused *fused, row_function *row,
   *r = (rows){.row = row, .n_operands = n, .rank = y->rank > 0 ? y->rank : 1, .sizes = {1}};
   for (int axis = 0; axis < y->rank; axis++) r->sizes[axis] = y->dims[axis];
   for (int k = 0; k < n; k++) {
-    tensors[k] = read_plain(net, node->inputs[k]);
+    tensors[k] = read_as_dense(net, node->inputs[k]);
     set_strides(laci_plan_shape(&net->plan, node->inputs[k]), r->rank, r->strides[k]);
     r->elements[k] =
         laci_plan_is_float(&net->plan, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
@@ -126,12 +126,12 @@ static void rows_step(laci_net *net, const laci_fused *fused, row_function *row,
       laci_net_tensor_new(net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
                           is_float ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL,
                           laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  laci_net_step *step = laci_net_step_add_code(net, node, run_rows, n + 1, tensors);
+  laci_net_step *step = laci_net_step_add_code(net, node, run_row_function, n + 1, tensors);
   if (!step) return;
   step->context = r;
   step->kernel = "rows";
   step->shown = tensors[n];
-  laci_net_bind(net, fused->output, tensors[n]);
+  laci_net_bind_value(net, fused->output, tensors[n]);
 }
 
 /* ---- Truth values ---- */
@@ -152,7 +152,7 @@ static const logic logics[] = {{&laci_op_and, row_and, 2},
                                {&laci_op_greater, row_greater, 2},
                                {&laci_op_greater_or_equal, row_greater_equal, 2}};
 
-static const logic *logic_of(const laci_node *node) {
+static const logic *logic_operation_of(const laci_node *node) {
   const logic *found = logics;
   while (found->op != node->op) found++;
   return found;
@@ -160,7 +160,7 @@ static const logic *logic_of(const laci_node *node) {
 
 static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  bool fits = node->n_inputs == logic_of(node)->n && laci_node_attr(node, "axis") == NULL;
+  bool fits = node->n_inputs == logic_operation_of(node)->n && laci_node_attr(node, "axis") == NULL;
   for (int at = 0; at < node->n_inputs && fits; at++) {
     lac_dtype dtype = net->plan.values[node->inputs[at]].type.dtype;
     fits = laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
@@ -170,8 +170,8 @@ static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why)
 }
 
 static void lower_logic(laci_net *net, const laci_fused *fused) {
-  const logic *l = logic_of(&net->plan.graph->nodes[fused->node]);
-  rows_step(net, fused, l->row, l->n);
+  const logic *l = logic_operation_of(&net->plan.graph->nodes[fused->node]);
+  add_rows_step(net, fused, l->row, l->n);
 }
 
 /* ---- Choices and copies ---- */
@@ -187,12 +187,12 @@ static bool where_fits(laci_net *net, const laci_fused *fused, const char **why)
 
 static void lower_where(laci_net *net, const laci_fused *fused) {
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  rows_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
+  add_rows_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
 }
 
 static void lower_expand(laci_net *net, const laci_fused *fused) {
   bool is_float = laci_plan_is_float(&net->plan, fused->output);
-  rows_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
+  add_rows_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
 }
 
 /* ---- Casts ---- */
@@ -205,44 +205,47 @@ static lac_dtype type_before_cast(const laci_net *net, const laci_fused *fused) 
   return net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype;
 }
 
-static bool is_wide(lac_dtype dtype) { return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64; }
+static bool is_f32_or_f64(lac_dtype dtype) {
+  return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64;
+}
 
 /** Are operand and result stored as the same bytes? A net's floats are all f32, so only a cast to a
  * narrow type rounds. */
-static bool is_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
+static bool is_cast_of_same_bytes(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype from = type_before_cast(net, fused), to = net->plan.values[fused->output].type.dtype;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *mode = laci_node_text(node, "round_mode", "up");
   bool rounds = strcmp(mode, LACI_ROUND_MODE_NONE) != 0;
   *why = "a conversion";
   if (!rounds && laci_dtype_is_float(from) && laci_dtype_is_float(to)) return true;
-  return (is_wide(from) && is_wide(to)) || (is_small_integer(from) && to == LAC_DTYPE_I64) ||
+  return (is_f32_or_f64(from) && is_f32_or_f64(to)) ||
+         (is_small_integer(from) && to == LAC_DTYPE_I64) ||
          (from == to && !laci_dtype_is_narrow(from));
 }
 
 static void lower_same_bytes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
+  laci_net_bind_value(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 
 /** Returns the narrow type to which a cast between floats rounds; NONE: it does not only round. */
 static lac_dtype rounding_type(lac_dtype from, lac_dtype to) {
   if (!laci_dtype_is_float(from) || !laci_dtype_is_float(to)) return LAC_DTYPE_NONE;
-  if (is_wide(from) || from == to) return to;
-  return is_wide(to) ? from : LAC_DTYPE_NONE;
+  if (is_f32_or_f64(from) || from == to) return to;
+  return is_f32_or_f64(to) ? from : LAC_DTYPE_NONE;
 }
 
-static bool round_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool rounding_cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
   lac_dtype to =
       rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
   *why = "a conversion through doubles";
   return to == LAC_DTYPE_F16 || to == LAC_DTYPE_BF16;
 }
 
-static void lower_round(laci_net *net, const laci_fused *fused) {
+static void lower_rounding_cast(laci_net *net, const laci_fused *fused) {
   lac_dtype to =
       rounding_type(type_before_cast(net, fused), net->plan.values[fused->output].type.dtype);
-  rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
+  add_rows_step(net, fused, to == LAC_DTYPE_F16 ? row_f16 : row_bf16, 1);
 }
 
 static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -254,7 +257,7 @@ static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) 
 
 static void lower_cast(laci_net *net, const laci_fused *fused) {
   bool truth = net->plan.values[fused->output].type.dtype == LAC_DTYPE_BOOL;
-  rows_step(net, fused, truth ? row_truth : row_number, 1);
+  add_rows_step(net, fused, truth ? row_truth : row_number, 1);
 }
 
 /* ---- The lists ---- */
@@ -272,8 +275,8 @@ const laci_implementation laci_implementations_expand[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_cast[] = {
-    {"the same bytes", LACI_FUSIBLE_NOTHING, is_same_bytes, lower_same_bytes},
-    {"rounded", LACI_FUSIBLE_NOTHING, round_fits, lower_round},
+    {"the same bytes", LACI_FUSIBLE_NOTHING, is_cast_of_same_bytes, lower_same_bytes},
+    {"rounded", LACI_FUSIBLE_NOTHING, rounding_cast_fits, lower_rounding_cast},
     {"rows", LACI_FUSIBLE_NOTHING, cast_fits, lower_cast},
     {.name = NULL},
 };

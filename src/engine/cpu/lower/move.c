@@ -12,7 +12,7 @@
 
 static void lower_reshape(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_bind_shaped(net, fused->output, laci_net_read(net, node->inputs[0]));
+  laci_net_bind_shaped(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 
 static bool identity_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -25,7 +25,7 @@ static bool identity_fits(laci_net *net, const laci_fused *fused, const char **w
 
 static void lower_identity(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
+  laci_net_bind_value(net, fused->output, laci_net_read_value(net, node->inputs[0]));
 }
 
 /* ---- Transpose ---- */
@@ -61,7 +61,7 @@ static bool transpose_fits(laci_net *net, const laci_fused *fused, const char **
 static void lower_transpose(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  int from = laci_net_read(net, node->inputs[0]), places[LACI_MAX_RANK];
+  int from = laci_net_read_value(net, node->inputs[0]), places[LACI_MAX_RANK];
   size_t n = 0;
   const int64_t *order = laci_node_ints(node, "perm", &n);
   laci_layout *md = NULL;
@@ -73,8 +73,9 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
     laci_net_bind_shaped(net, fused->output, from);
     return;
   }
-  if (!laci_layout_permuted(&md, net->tensors[from].md, places)) laci_plan_no_memory(&net->plan);
-  laci_net_bind(net, fused->output, laci_net_view(net, from, y, md, false));
+  if (!laci_layout_create_permuted(&md, net->tensors[from].md, places))
+    laci_plan_fail_no_memory(&net->plan);
+  laci_net_bind_value(net, fused->output, laci_net_view_new(net, from, y, md, false));
 }
 
 /* ---- Parts ---- */
@@ -82,15 +83,15 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets) {
   laci_layout *md = NULL;
   if (net->plan.status || tensor < 0) return -1;
-  if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+  if (!laci_layout_create_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
     tensor = laci_net_convert_to_dense(net, tensor, net->tensors[tensor].dt);
     if (tensor < 0) return -1;
-    if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
-      laci_net_decline(net, "a part of this layout");
+    if (!laci_layout_create_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+      laci_net_decline_node(net, "a part of this layout");
       return -1;
     }
   }
-  return laci_net_view(net, tensor, shape, md, true);
+  return laci_net_view_new(net, tensor, shape, md, true);
 }
 
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value) {
@@ -116,10 +117,10 @@ static bool split_fits(laci_net *net, const laci_fused *fused, const char **why)
 static void lower_split(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   for (int at = 0; at < node->n_outputs && !net->plan.status; at++) {
     const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[at]);
-    laci_net_bind(net, node->outputs[at], laci_move_part(net, from, y, offsets));
+    laci_net_bind_value(net, node->outputs[at], laci_move_part(net, from, y, offsets));
     offsets[axis] += y->dims[axis];
   }
 }
@@ -129,7 +130,7 @@ static void lower_split(laci_net *net, const laci_fused *fused) {
 static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   int tensor = step->tensors[0];
-  memset(laci_net_data(net, tensor), 0, net->buffers[net->tensors[tensor].buffer].bytes);
+  memset(laci_net_tensor_data(net, tensor), 0, net->buffers[net->tensors[tensor].buffer].bytes);
   return LAC_OK;
 }
 
@@ -170,9 +171,9 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_primitive *pd = NULL;
   padding p;
   if (!read_padding(net, node, &p)) return;
-  int from = laci_move_part(net, laci_net_read(net, node->inputs[0]), &p.kept, p.crop);
+  int from = laci_move_part(net, laci_net_read_value(net, node->inputs[0]), &p.kept, p.crop);
   if (!p.has_zeros) {
-    laci_net_bind(net, fused->output, from);
+    laci_net_bind_value(net, fused->output, from);
     return;
   }
   laci_layout *md = laci_net_dense_layout(net, &y, dt);
@@ -181,12 +182,12 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   int inside = laci_move_part(net, to, &p.kept, p.begin);
   (void)laci_net_step_add_code(net, node, clear_bytes, 1, &to);
   if (net->plan.status) return;
-  lac_status st =
-      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[inside].md);
+  lac_status st = laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[from].md,
+                                                  net->tensors[inside].md);
   if (!laci_net_check_status(net, st, "padding")) return;
   laci_net_step_add(net, fused, pd, 2,
                     (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, inside}});
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 /* ---- The lists ---- */

@@ -60,7 +60,7 @@ static void prepare_input(laci_net *net, int value, operand *o) {
     prepare_constant(net, value, o);
     return;
   }
-  int tensor = laci_net_read(net, value);
+  int tensor = laci_net_read_value(net, value);
   prepare_operand(net, value, o);
   bool is_float = laci_plan_is_float(&net->plan, value);
   bool empty = laci_shape_count(laci_plan_shape(&net->plan, value)) == 0;
@@ -82,11 +82,11 @@ static void prepare_output(laci_net *net, int value, operand *o) {
 static void bind_operand(laci_net *net, operand *o, bool read) {
   if (o->tensor < 0) return; /* a constant: was set while planning */
   if (o->doubles < 0) {
-    o->buf.i = laci_net_data(net, o->tensor);
+    o->buf.i = laci_net_tensor_data(net, o->tensor);
     return;
   }
-  o->buf.f = laci_net_data(net, o->doubles);
-  const float *from = laci_net_data(net, o->tensor);
+  o->buf.f = laci_net_tensor_data(net, o->doubles);
+  const float *from = laci_net_tensor_data(net, o->tensor);
   for (int64_t at = 0; read && at < o->buf.count; at++) o->buf.f[at] = (double)from[at];
 }
 
@@ -97,7 +97,7 @@ static void clear_result(operand *o) {
 
 static void write_result(laci_net *net, const operand *o) {
   if (o->doubles < 0) return;
-  float *to = laci_net_data(net, o->tensor);
+  float *to = laci_net_tensor_data(net, o->tensor);
   for (int64_t at = 0; at < o->buf.count; at++) to[at] = (float)o->buf.f[at];
 }
 
@@ -134,7 +134,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
 
 /** Adds the step, with all tensors that it uses as operands, so that their buffers live long
  * enough. */
-static void add_step(laci_net *net, plain *p) {
+static void add_plain_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;
   int n = 2 * (node->n_inputs + node->n_outputs), at = 0;
   int *tensors = laci_plan_alloc(&net->plan, (size_t)n, sizeof *tensors);
@@ -178,8 +178,8 @@ void laci_lower_plain(laci_net *net, const laci_fused *fused) {
     p->out_bufs[at] = &p->out[at].buf;
   }
   if (net->plan.status) return;
-  add_step(net, p);
+  add_plain_step(net, p);
   for (size_t at = 0; at < n_out; at++) {
-    if (node->outputs[at] >= 0) laci_net_bind(net, node->outputs[at], p->out[at].tensor);
+    if (node->outputs[at] >= 0) laci_net_bind_value(net, node->outputs[at], p->out[at].tensor);
   }
 }

@@ -16,7 +16,7 @@ typedef struct laci_right_operand {
 } laci_right_operand;
 
 /** Are the operands floats of a rank that oneDNN supports? */
-bool laci_product_has_operands(const laci_net *net, const laci_node *node);
+bool laci_product_operands_fit(const laci_net *net, const laci_node *node);
 /** Is it a Gemm or MatMul of the form laci_right_operand, with C absent, a constant row, or one
  * constant number? */
 laci_lower_supports laci_right_operand_fits;

@@ -15,7 +15,7 @@ static bool is_bias(const laci_net *net, const laci_node *node, int64_t columns)
          laci_plan_is_float(&net->plan, node->inputs[2]) && row;
 }
 
-bool laci_product_has_operands(const laci_net *net, const laci_node *node) {
+bool laci_product_operands_fit(const laci_net *net, const laci_node *node) {
   if (!laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1) || node->outputs[0] < 0)
     return false;
   const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -28,7 +28,7 @@ bool laci_product_has_operands(const laci_net *net, const laci_node *node) {
 bool laci_right_operand_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
-  if (!laci_product_has_operands(net, node)) return false;
+  if (!laci_product_operands_fit(net, node)) return false;
   if (!laci_plan_is_constant(&net->plan, node->inputs[1])) return false;
   if (node->op != &laci_op_gemm) return laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
   return is_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
@@ -75,25 +75,25 @@ int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_r
   if (net->plan.status || (!c && !fused->shift)) return -1;
   int64_t count = c ? laci_shape_count(laci_plan_shape(&net->plan, node->inputs[2])) : 0;
   float *sum = laci_alloc((size_t)r->columns, sizeof *sum);
-  if (!sum) laci_plan_no_memory(&net->plan);
+  if (!sum) laci_plan_fail_no_memory(&net->plan);
   for (int64_t at = 0; sum && at < r->columns; at++) {
     sum[at] = c ? c[count == 1 ? 0 : at] * r->beta * (fused->scale ? fused->scale[at] : 1) : 0;
     if (fused->shift) sum[at] += fused->shift[at];
   }
   int vector = sum ? laci_net_weight_from_floats(net, sum, r->columns) : -1;
   laci_free(sum);
-  return laci_net_view(net, vector, &shape, laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32),
-                       false);
+  return laci_net_view_new(net, vector, &shape,
+                           laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32), false);
 }
 
 int laci_product_read_rows(laci_net *net, int value, int64_t rows, int64_t columns,
                            bool transposed) {
   laci_element dt = laci_net_float_element(net);
-  int dense = laci_net_convert_to_dense(net, laci_net_read(net, value), dt);
+  int dense = laci_net_convert_to_dense(net, laci_net_read_value(net, value), dt);
   laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
   laci_layout *md = NULL;
   int64_t strides[LACI_MOST_AXES] = {transposed ? 1 : columns, transposed ? rows : 1};
-  if (!net->plan.status && !laci_layout_strided(&md, 2, shape.dims, dt, strides))
-    laci_plan_no_memory(&net->plan);
-  return laci_net_view(net, dense, &shape, md, false);
+  if (!net->plan.status && !laci_layout_create_strided(&md, 2, shape.dims, dt, strides))
+    laci_plan_fail_no_memory(&net->plan);
+  return laci_net_view_new(net, dense, &shape, md, false);
 }

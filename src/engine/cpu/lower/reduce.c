@@ -94,8 +94,9 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   const sums *s = step->context;
-  sums_work w = {
-      .s = s, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
+  sums_work w = {.s = s,
+                 .x = laci_net_tensor_data(net, step->tensors[0]),
+                 .y = laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
   laci_pool_for(net->pool, s->channels / s->block, 1, sum_range, &w);
   return LAC_OK;
@@ -115,14 +116,14 @@ static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
 static void lower_sums(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   if (from < 0) return;
   laci_element dt = net->tensors[from].dt;
   bool blocks = laci_net_is_in_blocks(net, from);
   if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
   laci_shape y = laci_shape_of(1, &x->dims[1]);
   laci_layout *md = laci_net_dense_layout(net, &y, LACI_ELEMENT_F32);
-  int to = md ? laci_net_result(net, &y, LACI_ELEMENT_F32, md) : -1;
+  int to = md ? laci_net_result_new(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   sums *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_add_code(net, node, run_sums, 2, (int[]){from, to});
@@ -184,9 +185,10 @@ static void reduce_parts(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *err) {
   const extremes *e = step->context;
-  extremes_work w = {
-      .e = e, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
-  if (e->n_parts > 1) w.parts = laci_net_data(net, step->tensors[2]);
+  extremes_work w = {.e = e,
+                     .x = laci_net_tensor_data(net, step->tensors[0]),
+                     .y = laci_net_tensor_data(net, step->tensors[1])};
+  if (e->n_parts > 1) w.parts = laci_net_tensor_data(net, step->tensors[2]);
   (void)err;
   laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_parts, &w);
   for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
@@ -227,9 +229,10 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   if (!read_reduction(net, node, &r)) return;
-  int from = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+  int from =
+      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
+  int to = md && from >= 0 ? laci_net_result_new(net, &r.y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   extremes *e = laci_plan_alloc(&net->plan, 1, sizeof *e);
   if (!e) return;
@@ -237,7 +240,7 @@ static void lower_extremes(laci_net *net, const laci_fused *fused) {
   e->largest = node->op == &laci_op_reduce_max;
   const bool parts = e->n_parts > 1;
   const int64_t bytes = e->outer * e->n_parts * e->inner * (int64_t)sizeof(float);
-  const int scratch = parts ? laci_net_scratch(net, (size_t)bytes) : -1;
+  const int scratch = parts ? laci_net_scratch_new(net, (size_t)bytes) : -1;
   laci_net_step *step =
       laci_net_step_add_code(net, node, run_extremes, parts ? 3 : 2, (int[]){from, to, scratch});
   if (!step) return;
@@ -268,7 +271,7 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
   reduction r;
   if (!read_reduction(net, node, &r)) return;
   laci_element dt = laci_net_result_element(net, fused->output);
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   from = laci_net_convert_to_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
   laci_layout *md = laci_net_dense_layout(net, &r.y, dt);
   if (net->plan.status) {
@@ -278,7 +281,7 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
   int to = laci_net_tensor_new(net, &r.y, dt, md,
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md)));
   if (to < 0) return;
-  lac_status st = laci_primitive_reduction(
+  lac_status st = laci_primitive_describe_reduction(
       &pd, net->onednn, reduction_kind_of(node),
       (const laci_layout *const[]){net->tensors[from].md, net->tensors[to].md});
   if (!laci_net_check_status(net, st, "reduction")) return;

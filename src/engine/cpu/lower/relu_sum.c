@@ -35,10 +35,10 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
 static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *err) {
   const relu_step *s = step->context;
   relu_work w = {.s = s,
-                 .a = laci_net_data(net, step->tensors[0]),
-                 .b = laci_net_data(net, step->tensors[1]),
-                 .y = laci_net_data(net, step->tensors[2]),
-                 .to = laci_net_data(net, step->tensors[3])};
+                 .a = laci_net_tensor_data(net, step->tensors[0]),
+                 .b = laci_net_tensor_data(net, step->tensors[1]),
+                 .y = laci_net_tensor_data(net, step->tensors[2]),
+                 .to = laci_net_tensor_data(net, step->tensors[3])};
   (void)err;
   laci_pool_for(net->pool, s->n, GRAIN, sum_range, &w);
   return LAC_OK;
@@ -56,7 +56,7 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
   step->kernel = "own";
   step->context = s;
   step->shown = tensors[3];
-  laci_net_bind(net, fused->output, tensors[3]);
+  laci_net_bind_value(net, fused->output, tensors[3]);
 }
 
 static bool native_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -68,8 +68,8 @@ static bool native_fits(laci_net *net, const laci_fused *fused, const char **why
 static void lower_native(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;
-  const int a = laci_native_read_like(net, fused->reads[0], y);
-  const int b = laci_native_read_like(net, fused->reads[1], y);
+  const int a = laci_native_read_in_layout_of(net, fused->reads[0], y);
+  const int b = laci_native_read_in_layout_of(net, fused->reads[1], y);
   if (a < 0 || b < 0) return;
   const size_t bytes = net->buffers[net->tensors[y].buffer].bytes;
   const int to = laci_net_result_like(net, a, a != b);
@@ -79,8 +79,8 @@ static void lower_native(laci_net *net, const laci_fused *fused) {
 /** Lowers with all operands in the layout of y, whatever it is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
-  int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
-  int y = laci_net_make_whole(net, laci_net_read(net, fused->reads[2]));
+  int a = laci_net_read_value(net, fused->reads[0]), b = laci_net_read_value(net, fused->reads[1]);
+  int y = laci_net_make_whole_tensor(net, laci_net_read_value(net, fused->reads[2]));
   if (y < 0) return;
   a = laci_net_convert(net, a, net->tensors[y].md, dt);
   b = laci_net_convert(net, b, net->tensors[y].md, dt);

@@ -96,8 +96,8 @@ enum { ROWS_AT_ONCE = 256 };
 static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) {
   const part *p = step->context;
   part_work w = {.p = p,
-                 .large = laci_net_data(net, step->tensors[0]),
-                 .small = laci_net_data(net, step->tensors[1]),
+                 .large = laci_net_tensor_data(net, step->tensors[0]),
+                 .small = laci_net_tensor_data(net, step->tensors[1]),
                  .collects = true};
   (void)err;
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
@@ -109,8 +109,8 @@ static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) 
 static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *err) {
   const part *p = step->context;
   part_work w = {.p = p,
-                 .small = laci_net_data(net, step->tensors[0]),
-                 .large = laci_net_data(net, step->tensors[1])};
+                 .small = laci_net_tensor_data(net, step->tensors[0]),
+                 .large = laci_net_tensor_data(net, step->tensors[1])};
   (void)err;
   memset(w.large, 0, p->whole);
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
@@ -120,21 +120,21 @@ static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *
 
 /* ---- Building ---- */
 
-static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
-                      int from, int to) {
+static void add_part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
+                          int from, int to) {
   laci_net_step *step =
       laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], code, 2, (int[]){from, to});
   if (!step) return;
   step->context = p;
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 /** Adds a new tensor of that shape, in blocks or row-major. */
-static int new_result(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
+static int new_result_tensor(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
   laci_layout *md =
       blocks ? laci_net_blocks_layout(net, shape, dt) : laci_net_dense_layout(net, shape, dt);
-  int tensor = md ? laci_net_result(net, shape, dt, md) : -1;
+  int tensor = md ? laci_net_result_new(net, shape, dt, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
@@ -214,18 +214,18 @@ static bool view_fits(laci_net *net, const laci_fused *fused, const char **why) 
 
 static void lower_view(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   slice_start c;
   if (!read_slice_start(net, node, &c)) return;
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_net_bind(net, fused->output, laci_move_part(net, from, y, c.starts));
+  laci_net_bind_value(net, fused->output, laci_move_part(net, from, y, c.starts));
 }
 
 static void lower_slice(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]),
                    *y = laci_plan_shape(&net->plan, fused->output);
-  int from = laci_net_read(net, node->inputs[0]);
+  int from = laci_net_read_value(net, node->inputs[0]);
   part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
   slice_start c;
   if (!p || from < 0 || !read_slice_start(net, node, &c)) return;
@@ -234,12 +234,12 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
   if (!blocks) from = laci_net_convert_to_dense(net, from, dt);
   describe_part(x, y, c.starts, c.steps, blocks, p);
   p->element = element_bytes(dt);
-  part_step(net, fused, run_slice, p, from, new_result(net, y, dt, blocks));
+  add_part_step(net, fused, run_slice, p, from, new_result_tensor(net, y, dt, blocks));
 }
 
 /* ---- The gradient of a Slice ---- */
 
-static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool slice_gradient_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int rank = laci_plan_shape(&net->plan, fused->output)->rank;
   size_t n_starts, n_steps;
@@ -249,7 +249,7 @@ static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) 
   return starts && steps && (int)n_starts == rank && (int)n_steps == rank && rank >= 1;
 }
 
-static void lower_grad(laci_net *net, const laci_fused *fused) {
+static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output),
                    *y = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -263,13 +263,14 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
                 keeps_blocks(y, starts, steps);
   laci_layout *layout =
       blocks ? laci_net_blocks_layout(net, y, dt) : laci_net_dense_layout(net, y, dt);
-  int from = layout ? laci_net_convert(net, laci_net_read(net, node->inputs[0]), layout, dt) : -1;
-  int to = new_result(net, x, dt, blocks);
+  int from =
+      layout ? laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), layout, dt) : -1;
+  int to = new_result_tensor(net, x, dt, blocks);
   laci_layout_destroy(layout);
   describe_part(x, y, starts, steps, blocks, p);
   p->element = element_bytes(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;
-  part_step(net, fused, run_slice_grad, p, from, to);
+  add_part_step(net, fused, run_slice_grad, p, from, to);
 }
 
 const laci_implementation laci_implementations_slice[] = {
@@ -278,6 +279,6 @@ const laci_implementation laci_implementations_slice[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_slice_grad[] = {
-    {"zeros around", LACI_FUSIBLE_NOTHING, grad_fits, lower_grad},
+    {"zeros around", LACI_FUSIBLE_NOTHING, slice_gradient_fits, lower_slice_gradient},
     {.name = NULL},
 };

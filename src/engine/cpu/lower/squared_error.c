@@ -38,7 +38,7 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Returns the sum of squares; *scale is factor / d. */
-static double sum_all(laci_net *net, error_work *w, double *scale) {
+static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
   double error = 0, energy = 0;
@@ -54,11 +54,11 @@ static double sum_all(laci_net *net, error_work *w, double *scale) {
 /* tensors: x, t, loss */
 static lac_status run_error(laci_net *net, laci_net_step *step, lac_error *err) {
   error_work w = {.s = step->context,
-                  .x = laci_net_data(net, step->tensors[0]),
-                  .t = laci_net_data(net, step->tensors[1])};
-  double scale, error = sum_all(net, &w, &scale);
+                  .x = laci_net_tensor_data(net, step->tensors[0]),
+                  .t = laci_net_tensor_data(net, step->tensors[1])};
+  double scale, error = sum_all_errors(net, &w, &scale);
   (void)err;
-  *(float *)laci_net_data(net, step->tensors[2]) = (float)(error * scale);
+  *(float *)laci_net_tensor_data(net, step->tensors[2]) = (float)(error * scale);
   return LAC_OK;
 }
 
@@ -77,30 +77,31 @@ static void gradient_range(int64_t begin, int64_t end, void *context) {
 static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const error_step *s = step->context;
   error_work w = {.s = s,
-                  .x = laci_net_data(net, step->tensors[0]),
-                  .t = laci_net_data(net, step->tensors[1]),
-                  .to = laci_net_data(net, step->tensors[3])};
+                  .x = laci_net_tensor_data(net, step->tensors[0]),
+                  .t = laci_net_tensor_data(net, step->tensors[1]),
+                  .to = laci_net_tensor_data(net, step->tensors[3])};
   double scale = s->factor;
   (void)err;
-  if (s->relative) (void)sum_all(net, &w, &scale);
-  w.slope = (float)(2 * scale * (double)*(const float *)laci_net_data(net, step->tensors[2]));
+  if (s->relative) (void)sum_all_errors(net, &w, &scale);
+  w.slope =
+      (float)(2 * scale * (double)*(const float *)laci_net_tensor_data(net, step->tensors[2]));
   laci_pool_for(net->pool, s->n, GRAIN, gradient_range, &w);
   return LAC_OK;
 }
 
 /** Reads x and t in the layout of x, as bf16 or f32, into tensors[0] and tensors[1]. */
 static error_step *read_operands(laci_net *net, const laci_node *node, int first, int tensors[2]) {
-  int x = laci_net_read(net, node->inputs[first]);
+  int x = laci_net_read_value(net, node->inputs[first]);
   if (x < 0) return NULL;
   laci_element dt =
       net->tensors[x].dt == LACI_ELEMENT_F32 ? LACI_ELEMENT_F32 : laci_net_float_element(net);
-  x = dt == laci_net_float_element(net) ? laci_net_make_whole(net, x)
+  x = dt == laci_net_float_element(net) ? laci_net_make_whole_tensor(net, x)
                                         : laci_net_convert_to_dense(net, x, dt);
   if (x < 0) return NULL;
   dt = net->tensors[x].dt;
   tensors[0] = x;
-  tensors[1] =
-      laci_net_convert(net, laci_net_read(net, node->inputs[first + 1]), net->tensors[x].md, dt);
+  tensors[1] = laci_net_convert(net, laci_net_read_value(net, node->inputs[first + 1]),
+                                net->tensors[x].md, dt);
   error_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || tensors[1] < 0) return NULL;
   *s = (error_step){.kernel = laci_squared_error_variant(),
@@ -118,7 +119,7 @@ static void finish_step(laci_net *net, const laci_fused *fused, laci_net_step *s
   step->kernel = "own";
   step->context = s;
   step->shown = step->tensors[step->n_args - 1];
-  laci_net_bind(net, fused->output, step->shown);
+  laci_net_bind_value(net, fused->output, step->shown);
 }
 
 static void lower_error(laci_net *net, const laci_fused *fused) {
@@ -128,7 +129,7 @@ static void lower_error(laci_net *net, const laci_fused *fused) {
   error_step *s = read_operands(net, node, 0, tensors);
   laci_layout *md = s ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL;
   if (!md) return;
-  tensors[2] = laci_net_result(net, y, LACI_ELEMENT_F32, md);
+  tensors[2] = laci_net_result_new(net, y, LACI_ELEMENT_F32, md);
   laci_layout_destroy(md);
   finish_step(net, fused, laci_net_step_add_code(net, node, run_error, 3, tensors), s);
 }
@@ -139,7 +140,7 @@ static void lower_gradient(laci_net *net, const laci_fused *fused) {
   error_step *s = read_operands(net, node, 1, tensors);
   if (!s) return;
   tensors[2] =
-      laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[0]), LACI_ELEMENT_F32);
+      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   tensors[3] = laci_net_result_like(net, tensors[1], tensors[1] != tensors[0]);
   finish_step(net, fused, laci_net_step_add_code(net, node, run_gradient, 4, tensors), s);
 }

@@ -9,7 +9,7 @@
 static laci_net_step *new_step(laci_net *net, int n_args) {
   if (net->plan.status) return NULL;
   if (!laci_grow((void **)&net->steps, net->n_steps, &net->step_capacity, sizeof *net->steps)) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
     return NULL;
   }
   laci_net_step *step = &net->steps[net->n_steps];
@@ -27,7 +27,7 @@ static void extend_lifetime(laci_net *net, int tensor, int step) {
   buffer->last = step;
 }
 
-const char *laci_net_describe(laci_net *net, const laci_fused *fused) {
+const char *laci_net_describe_fused(laci_net *net, const laci_fused *fused) {
   char text[256];
   size_t used = 0;
   if (!fused) return "reorder";
@@ -38,7 +38,7 @@ const char *laci_net_describe(laci_net *net, const laci_fused *fused) {
                              fused->posts[at].value >= 0 ? " + sum" : " + function");
   }
   const char *copy = laci_arena_text(&net->plan.memory, text);
-  if (!copy) laci_plan_no_memory(&net->plan);
+  if (!copy) laci_plan_fail_no_memory(&net->plan);
   return copy;
 }
 
@@ -47,7 +47,7 @@ static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   laci_layout *copy = NULL;
   if (bytes == 0) return -1;
-  if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_copy(&copy, md)) laci_plan_fail_no_memory(&net->plan);
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_BYTE, copy, buffer);
@@ -75,8 +75,8 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
     extend_lifetime(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
-    step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel(pd));
-    step->what = laci_net_describe(net, fused);
+    step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel_name(pd));
+    step->what = laci_net_describe_fused(net, fused);
     step->node = fused ? &net->plan.graph->nodes[fused->node] : NULL;
     step->primitive = pd;
     return;

@@ -18,16 +18,16 @@ laci_layout *laci_net_dense_layout(laci_net *net, const laci_shape *shape, laci_
     strides[axis] = stride;
     stride *= s.dims[axis] > 0 ? s.dims[axis] : 1;
   }
-  if (!net->plan.status && !laci_layout_strided(&md, s.rank, s.dims, dt, strides))
-    laci_plan_no_memory(&net->plan);
+  if (!net->plan.status && !laci_layout_create_strided(&md, s.rank, s.dims, dt, strides))
+    laci_plan_fail_no_memory(&net->plan);
   return md;
 }
 
 laci_layout *laci_net_any_layout(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_shape s = laci_net_shape_with_axis(shape);
   laci_layout *md = NULL;
-  if (!net->plan.status && !laci_layout_any(&md, s.rank, s.dims, dt))
-    laci_plan_no_memory(&net->plan);
+  if (!net->plan.status && !laci_layout_create_any(&md, s.rank, s.dims, dt))
+    laci_plan_fail_no_memory(&net->plan);
   return md;
 }
 
@@ -40,8 +40,9 @@ laci_layout *laci_net_channels_last_layout(laci_net *net, const laci_shape *shap
     strides[axis] = axis == 1 ? 1 : stride;
     if (axis != 1) stride *= shape->dims[axis];
   }
-  if (!net->plan.status && !laci_layout_strided(&md, shape->rank, shape->dims, dt, strides)) {
-    laci_plan_no_memory(&net->plan);
+  if (!net->plan.status &&
+      !laci_layout_create_strided(&md, shape->rank, shape->dims, dt, strides)) {
+    laci_plan_fail_no_memory(&net->plan);
   }
   return md;
 }
@@ -50,7 +51,8 @@ laci_layout *laci_net_blocks_layout(laci_net *net, const laci_shape *shape, laci
   laci_layout *md = NULL;
   bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
   if (!fits || net->plan.status) return NULL;
-  if (!laci_layout_blocks(&md, shape->dims, LACI_NET_BLOCK, dt)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_blocks(&md, shape->dims, LACI_NET_BLOCK, dt))
+    laci_plan_fail_no_memory(&net->plan);
   return md;
 }
 
@@ -69,7 +71,7 @@ int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
   if (net->plan.status) return -1;
   if (!laci_grow((void **)&net->buffers, net->n_buffers, &net->buffer_capacity,
                  sizeof *net->buffers)) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
     return -1;
   }
   net->buffers[net->n_buffers] =
@@ -82,7 +84,7 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
   bool fits = !net->plan.status && buffer >= 0;
   if (fits && !laci_grow((void **)&net->tensors, net->n_tensors, &net->tensor_capacity,
                          sizeof *net->tensors)) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
     fits = false;
   }
   if (!fits) {
@@ -100,8 +102,8 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
   return id;
 }
 
-int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
-                  bool partial) {
+int laci_net_view_new(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
+                      bool partial) {
   if (net->plan.status || tensor < 0) {
     laci_layout_destroy(md);
     return -1;
@@ -113,7 +115,7 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layou
   return view;
 }
 
-void laci_net_bind(laci_net *net, int value, int tensor) {
+void laci_net_bind_value(laci_net *net, int value, int tensor) {
   if (net->plan.status || tensor < 0) return;
   laci_plan_value *v = &net->plan.values[value];
   if (net->recomputing && v->tensor >= 0 && v->n_uses_again == 0) return;
@@ -141,7 +143,7 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
   if (net->plan.status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
   laci_layout *md = NULL;
-  if (from.md && !laci_layout_copy(&md, from.md)) laci_plan_no_memory(&net->plan);
+  if (from.md && !laci_layout_create_copy(&md, from.md)) laci_plan_fail_no_memory(&net->plan);
   int buffer = in_place && laci_net_is_last_read(net, like)
                    ? prepare_overwrite(net, like)
                    : laci_net_buffer_new(net, LACI_PLACE_ARENA, net->buffers[from.buffer].bytes);
@@ -150,27 +152,27 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
   return tensor;
 }
 
-int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt,
-                    const laci_layout *md) {
+int laci_net_result_new(laci_net *net, const laci_shape *shape, laci_element dt,
+                        const laci_layout *md) {
   laci_layout *copy = NULL;
   if (net->plan.status) return -1;
-  if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_copy(&copy, md)) laci_plan_fail_no_memory(&net->plan);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
   return laci_net_tensor_new(net, shape, dt, copy, buffer);
 }
 
-int laci_net_scratch(laci_net *net, size_t bytes) {
+int laci_net_scratch_new(laci_net *net, size_t bytes) {
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL,
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
 }
 
-int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd) {
+int laci_net_workspace_new(laci_net *net, int node, const laci_primitive *pd) {
   const laci_layout *md = laci_primitive_layout(pd, LACI_ARG_WORKSPACE);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   if (bytes == 0 || net->plan.status) return -1;
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
-  net->workspaces[node] = laci_net_result(net, &shape, LACI_ELEMENT_BYTE, md);
+  net->workspaces[node] = laci_net_result_new(net, &shape, LACI_ELEMENT_BYTE, md);
   return net->workspaces[node];
 }
 
@@ -205,12 +207,12 @@ int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md
   return -1;
 }
 
-int laci_net_reuse(laci_net *net, int found, int like) {
+int laci_net_reuse_tensor(laci_net *net, int found, int like) {
   const laci_net_tensor copy = net->tensors[found];
   laci_layout *md = NULL;
   if (copy.buffer == net->tensors[like].buffer) return found;
-  if (copy.md && !laci_layout_copy(&md, copy.md)) laci_plan_no_memory(&net->plan);
-  int view = laci_net_view(net, found, &copy.shape, md, false);
+  if (copy.md && !laci_layout_create_copy(&md, copy.md)) laci_plan_fail_no_memory(&net->plan);
+  int view = laci_net_view_new(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
   net->tensors[view].native = copy.native;
   laci_net_set_content(net, view, copy.content);
@@ -218,7 +220,7 @@ int laci_net_reuse(laci_net *net, int found, int like) {
   return view;
 }
 
-void *laci_net_data(const laci_net *net, int tensor) {
+void *laci_net_tensor_data(const laci_net *net, int tensor) {
   const laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA ? net->arena + buffer->offset : buffer->data;
 }

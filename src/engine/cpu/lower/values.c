@@ -26,21 +26,22 @@ static void fail_read(laci_net *net, int value) {
 int laci_net_tensor_of(laci_net *net, int value) {
   if (net->plan.status) return -1;
   laci_plan_value *v = &net->plan.values[value];
-  if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
+  if (v->tensor < 0 && v->constant)
+    laci_net_bind_value(net, value, laci_net_constant_tensor(net, value));
   if (v->tensor < 0) fail_read(net, value);
   return v->tensor;
 }
 
-int laci_net_read(laci_net *net, int value) {
+int laci_net_read_value(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
   const bool native = tensor >= 0 && net->tensors[tensor].native;
   return native ? laci_native_read_for_onednn(net, tensor) : tensor;
 }
 
-static void reorder_step(laci_net *net, int from, int to) {
+static void add_reorder_step(laci_net *net, int from, int to) {
   laci_primitive *pd = NULL;
   lac_status st =
-      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
+      laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
   if (!laci_net_check_status(net, st, "reorder")) return;
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
@@ -49,17 +50,17 @@ int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_elem
   if (net->plan.status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   int found = laci_net_find_tensor(net, from.content, md);
-  if (found >= 0) return laci_net_reuse(net, found, tensor);
+  if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
   int to;
   const laci_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {
     to = laci_net_weight_from_tensor(net, &from, source->data, md, dt);
   } else {
     laci_layout *copy = NULL;
-    if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
+    if (!laci_layout_create_copy(&copy, md)) laci_plan_fail_no_memory(&net->plan);
     int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
     to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
-    if (to >= 0) reorder_step(net, tensor, to);
+    if (to >= 0) add_reorder_step(net, tensor, to);
   }
   if (to >= 0) laci_net_set_content(net, to, from.content);
   return to;
@@ -74,7 +75,7 @@ int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt) {
   return to;
 }
 
-int laci_net_make_whole(laci_net *net, int tensor) {
+int laci_net_make_whole_tensor(laci_net *net, int tensor) {
   if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->partial && t->dt == laci_net_float_element(net)) return tensor;
@@ -87,7 +88,8 @@ int laci_net_read_in_blocks(laci_net *net, int value) {
   laci_layout *md =
       laci_net_blocks_layout(net, laci_plan_shape(&net->plan, value), laci_net_float_element(net));
   int tensor =
-      md ? laci_net_convert(net, laci_net_read(net, value), md, laci_net_float_element(net)) : -1;
+      md ? laci_net_convert(net, laci_net_read_value(net, value), md, laci_net_float_element(net))
+         : -1;
   laci_layout_destroy(md);
   return tensor;
 }
@@ -101,13 +103,13 @@ static int reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) {
   laci_layout *md = NULL;
   bool strided =
       from && laci_layout_strides(from, net->tensors[tensor].shape.rank, strides, &offset);
-  if (strided && laci_layout_reshaped(&md, from, shape->rank, shape->dims)) {
-    return laci_net_view(net, tensor, shape, md, false);
+  if (strided && laci_layout_create_reshaped(&md, from, shape->rank, shape->dims)) {
+    return laci_net_view_new(net, tensor, shape, md, false);
   }
   int dense = from ? laci_net_convert_to_dense(net, tensor, dt) : tensor;
   bool has_layout = dense >= 0 && net->tensors[dense].md;
-  return laci_net_view(net, dense, shape, has_layout ? laci_net_dense_layout(net, shape, dt) : NULL,
-                       false);
+  return laci_net_view_new(net, dense, shape,
+                           has_layout ? laci_net_dense_layout(net, shape, dt) : NULL, false);
 }
 
 void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
@@ -116,7 +118,7 @@ void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
   if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
     tensor = reshape_tensor(net, tensor, &shape);
   }
-  laci_net_bind(net, value, tensor);
+  laci_net_bind_value(net, value, tensor);
 }
 
 /* ---- Posts ---- */
@@ -138,7 +140,7 @@ int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_ele
   if (laci_layout_equal(net->tensors[have].md, md) && laci_net_is_last_read(net, have)) {
     return laci_net_result_like(net, have, true);
   }
-  int to = laci_net_result(net, &shape, dt, md);
-  if (to >= 0) reorder_step(net, have, to);
+  int to = laci_net_result_new(net, &shape, dt, md);
+  if (to >= 0) add_reorder_step(net, have, to);
   return to;
 }

@@ -34,7 +34,7 @@ static int weight_buffer(laci_net *net, size_t bytes, int value) {
   net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
   net->plan.weight_bytes += bytes;
   if (net->buffers[buffer].data) return buffer;
-  laci_plan_no_memory(&net->plan);
+  laci_plan_fail_no_memory(&net->plan);
   return -1;
 }
 
@@ -46,7 +46,7 @@ int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 
-void laci_net_drop_weights(laci_net *net) {
+void laci_net_free_unused_weights(laci_net *net) {
   if (net->plan.status) return;
   for (size_t at = 0; at < net->n_buffers; at++) {
     laci_buffer *buffer = &net->buffers[at];
@@ -68,7 +68,8 @@ int laci_net_weight_from_tensor(laci_net *net, const laci_net_tensor *from, cons
   (void)laci_net_check_status(
       net, laci_layout_convert(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
       "reorder of weights");
-  if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
+  if (!net->plan.status && !laci_layout_create_copy(&md, wanted))
+    laci_plan_fail_no_memory(&net->plan);
   return laci_net_tensor_new(net, &from->shape, dt, md, buffer);
 }
 
@@ -96,7 +97,7 @@ static void plan_slices(slices *s) {
   if (s->step > n) s->step = n;
 }
 
-static void scale_all(float factor, float *x, int64_t n) {
+static void scale_by_number(float factor, float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
 }
 
@@ -111,7 +112,7 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
 
 /** Scales elements [first, first + n), which are in x. */
 static void scale_elements(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
-  if (!w->scale && w->factor != 1) scale_all(w->factor, x, n);
+  if (!w->scale && w->factor != 1) scale_by_number(w->factor, x, n);
   if (!w->scale) return;
   for (int64_t at = 0, some; at < n;
        at += some) { /* as many elements as one factor, or one row of factors, is for */
@@ -159,8 +160,9 @@ static bool reorder_slice(void *context, int64_t first_element, int64_t n_elemen
   bool all = n == shape.dims[s->slow];
   shape.dims[s->slow] = n;
   offsets[s->slow] = first;
-  bool good = laci_layout_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
-              (all || laci_layout_part(&to, s->wanted, shape.rank, shape.dims, offsets));
+  bool good =
+      laci_layout_create_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
+      (all || laci_layout_create_part(&to, s->wanted, shape.rank, shape.dims, offsets));
   if (good) {
     lac_status st = laci_layout_convert(net->onednn, from, x, all ? s->wanted : to, s->out);
     good = st == LAC_OK;
@@ -178,7 +180,7 @@ static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
   const int64_t n = laci_shape_count(&w->shape);
   bool good = true;
   float *buffer = laci_alloc((size_t)(step < n ? step : n), sizeof *buffer);
-  if (!buffer) laci_plan_no_memory(&net->plan);
+  if (!buffer) laci_plan_fail_no_memory(&net->plan);
   for (int64_t first = 0; first < n && good && !net->plan.status; first += step) {
     int64_t some = n - first < step ? n - first : step;
     if (!read_scaled(net, w, first, some, buffer)) break;
@@ -200,7 +202,7 @@ bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, f
   return !net->plan.status && read_scaled(net, weight, 0, laci_shape_count(&weight->shape), to);
 }
 
-static bool fill_weight(laci_net *net, slices *s) {
+static bool fill_reordered_weight(laci_net *net, slices *s) {
   return read_slices(net, s->weight, s->step * s->each, reorder_slice, s);
 }
 
@@ -213,12 +215,13 @@ int laci_net_weight_in_layout(laci_net *net, const laci_net_weight *weight,
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
   plan_slices(&s);
-  if (!fill_weight(net, &s) && !net->plan.status) {
+  if (!fill_reordered_weight(net, &s) && !net->plan.status) {
     s.step = weight->shape.dims[s.slow];
-    if (!fill_weight(net, &s))
+    if (!fill_reordered_weight(net, &s))
       laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "oneDNN has no such weights");
   }
-  if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
+  if (!net->plan.status && !laci_layout_create_copy(&md, wanted))
+    laci_plan_fail_no_memory(&net->plan);
   return laci_net_tensor_new(net, &weight->shape, LACI_ELEMENT_F32, md, buffer);
 }
 
@@ -231,7 +234,7 @@ const laci_engine_weight *laci_net_weight_facts(const laci_net *net, int value) 
   return NULL;
 }
 
-static double sampled_share(const laci_net *net, int value) {
+static double sampled_nonzero_share(const laci_net *net, int value) {
   float sample[SAMPLE];
   const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
   const int64_t length = n < SAMPLE ? n : SAMPLE;
@@ -252,7 +255,7 @@ double laci_net_kept_share(const laci_net *net, int value) {
   if (known && known->packing && known->rows) {
     return (double)known->packing->row_values / (double)known->packing->columns;
   }
-  if (c->kept == 0) c->kept = sampled_share(net, value);
+  if (c->kept == 0) c->kept = sampled_nonzero_share(net, value);
   return c->kept;
 }
 

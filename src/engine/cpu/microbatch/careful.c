@@ -23,10 +23,10 @@ static lac_status make_careful_net(laci_microbatches *stages, const laci_engine_
                          &place, net, err);
 }
 
-static const char *careless_node(const laci_microbatches *stages) {
+static const char *node_needing_careful_plan(const laci_microbatches *stages) {
   const char *node = NULL;
   for (int at = 0; at < stages->n && !node; at++) {
-    node = laci_net_careless_node(stages->stages[at].net);
+    node = laci_net_node_needing_careful_plan(stages->stages[at].net);
   }
   return node;
 }
@@ -43,10 +43,10 @@ static lac_status remember_options(laci_microbatches *stages, const laci_engine_
   return LAC_OK;
 }
 
-lac_status laci_microbatches_make_careful(laci_microbatches *stages,
-                                          const laci_engine_options *options,
-                                          const laci_budget *before, lac_error *err) {
-  const char *node = careless_node(stages);
+lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
+                                                const laci_engine_options *options,
+                                                const laci_budget *before, lac_error *err) {
+  const char *node = node_needing_careful_plan(stages);
   if (!node) return remember_options(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
@@ -66,7 +66,7 @@ lac_status laci_microbatches_make_careful(laci_microbatches *stages,
 }
 
 /** Creates the careful net, with the input shapes of the existing plan. */
-static lac_status make_careful_now(laci_microbatches *stages, lac_error *err) {
+static lac_status make_careful_net_once(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
   const int n = laci_microbatches_inputs(stages, &ports);
   laci_input_shape *shapes = laci_alloc((size_t)n + 1, sizeof *shapes);
@@ -124,7 +124,7 @@ lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_s
              "%s: a number is NaN, infinite or above 1e9: such runs are done once more, carefully, "
              "which is slow",
              value);
-    lac_status st = make_careful_now(stages, err);
+    lac_status st = make_careful_net_once(stages, err);
     if (st) return st;
   }
   const bool timed = watch && watch->seconds;

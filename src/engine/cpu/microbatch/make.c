@@ -52,8 +52,8 @@ typedef struct first_part {
   laci_graph *part, *rest; /* NULL: no part is to be cut off */
 } first_part;
 
-static lac_status split(laci_microbatches *stages, const laci_graph *graph, first_part *f,
-                        lac_error *err) {
+static lac_status split_graph(laci_microbatches *stages, const laci_graph *graph, first_part *f,
+                              lac_error *err) {
   laci_stage_ends small = {.input = graph->inputs[0],
                            .type = f->input,
                            .outputs = &f->cut.value,
@@ -81,7 +81,7 @@ static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
                          .err = why};
 }
 
-static bool same_content(const laci_constant *a, const laci_constant *b) {
+static bool has_same_content(const laci_constant *a, const laci_constant *b) {
   if (!a || !b || a->count != b->count) return !a && !b;
   if (a->f && b->f) return memcmp(a->f, b->f, (size_t)a->count * sizeof *a->f) == 0;
   return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
@@ -105,7 +105,7 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m
     for (int at = 0; at < node->n_inputs; at++) {
       const int value = node->inputs[at];
       if (value < 0 || graph->values[value].producer < 0) continue;
-      *same = *same && same_content(whole->values[value].constant, part.values[value].constant);
+      *same = *same && has_same_content(whole->values[value].constant, part.values[value].constant);
     }
   }
   laci_plan_clear(&part);
@@ -128,7 +128,7 @@ static lac_status find_first_part(laci_microbatches *stages, const builder *m, f
     bool same = false;
     f->input = plan.values[m->graph->inputs[0]].type;
     f->output = plan.values[f->cut.value].type;
-    st = split(stages, m->graph, f, err);
+    st = split_graph(stages, m->graph, f, err);
     part.graph = f->part;
     if (!st && f->rest) st = compare_constants(&plan, &part, &same, err);
     if (!same) f->rest = NULL;
@@ -216,7 +216,7 @@ enum { MOST_THREADS = 8 };
 
 /** May the network be cut? It must have one input, a batch of several images, with no observer and
  * no recomputation. */
-static bool may_cut(const laci_microbatches *stages, const builder *m) {
+static bool may_cut_network(const laci_microbatches *stages, const builder *m) {
   const laci_engine_options *o = &m->options;
   if (laci_pool_threads(stages->pool) > MOST_THREADS) return false;
   if (o->observer || o->recompute > 0 || o->early_outputs || m->graph->n_inputs != 1) return false;
@@ -241,7 +241,7 @@ static lac_status finish_stages(laci_microbatches *stages, lac_error *err) {
 /** Creates all stages. cut: parts may be cut off. */
 static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
-  while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut(stages, m)) {
+  while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut_network(stages, m)) {
     st = cut_off_stage(stages, m, &cut, err);
   }
   if (!st) st = add_stage(stages, m, err);
@@ -270,7 +270,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
   made->graph = graph;
-  lac_status st = laci_native_find_use(options, &m.use, err);
+  lac_status st = laci_native_read_use_options(options, &m.use, err);
   if (options->tuning == LACI_TUNING_OFF || m.use.which != LACI_NATIVE_USE_FASTER) {
     m.options.timings = NULL;
   } else if (!st && !m.options.timings) {
@@ -281,7 +281,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
   m.place.pool = made->pool;
   const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
   if (!st) st = make_stages_within_budget(made, &m, err);
-  if (!st) st = laci_microbatches_make_careful(made, options, &before, err);
+  if (!st) st = laci_microbatches_make_careful_stage(made, options, &before, err);
   laci_timings_close(timings);
   if (st) laci_microbatches_destroy(made);
   else *stages = made;

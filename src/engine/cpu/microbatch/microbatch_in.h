@@ -47,9 +47,10 @@ static inline const laci_stage *laci_microbatches_last_stage(const laci_microbat
 void laci_microbatches_destroy_last(laci_microbatches *stages);
 /** If a stage is careless, replaces all stages by one careful stage. before: the options' budget
  * before the stages were created. Fails as laci_net_create. */
-LAC_MUST_CHECK lac_status laci_microbatches_make_careful(laci_microbatches *stages,
-                                                         const laci_engine_options *options,
-                                                         const laci_budget *before, lac_error *err);
+LAC_MUST_CHECK lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
+                                                               const laci_engine_options *options,
+                                                               const laci_budget *before,
+                                                               lac_error *err);
 /** Repeats the run carefully, because `stage` suspects a value. The time of each node is added, in
  * watch->seconds, to the step with the same name. Fails LAC_BAD_VALUE where a careful run is not
  * possible, and as laci_net_create and laci_net_run. */

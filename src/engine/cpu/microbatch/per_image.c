@@ -70,7 +70,8 @@ static bool is_same_for_images(const laci_cpu_plan *plan, int value, int rank) {
          (shape->rank < rank || (shape->rank == rank && shape->dims[0] == 1));
 }
 
-static bool elements_fit(const laci_cpu_plan *plan, const laci_node *node, int64_t batch) {
+static bool is_elementwise_per_image(const laci_cpu_plan *plan, const laci_node *node,
+                                     int64_t batch) {
   const int rank = laci_plan_shape(plan, node->outputs[0])->rank;
   for (int at = 0; at < node->n_inputs; at++) {
     const int value = node->inputs[at];
@@ -81,14 +82,14 @@ static bool elements_fit(const laci_cpu_plan *plan, const laci_node *node, int64
   return true;
 }
 
-static bool others_are_constant(const laci_cpu_plan *plan, const laci_node *node) {
+static bool other_inputs_are_constant(const laci_cpu_plan *plan, const laci_node *node) {
   for (int at = 1; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_plan_is_constant(plan, node->inputs[at])) return false;
   }
   return true;
 }
 
-static bool window_fits(laci_cpu_plan *plan, const laci_node *node) {
+static bool is_window_per_image(laci_cpu_plan *plan, const laci_node *node) {
   laci_pads pads;
   bool axes[LACI_MAX_RANK];
   size_t n = 0;
@@ -111,7 +112,8 @@ static bool is_per_channel(const laci_node *node) {
   return laci_node_int(node, "axis", 1) == 1 && laci_node_int(node, "block_size", 0) == 0;
 }
 
-static bool channels_fit(const laci_cpu_plan *plan, const laci_node *node, int64_t batch) {
+static bool is_per_channel_and_image(const laci_cpu_plan *plan, const laci_node *node,
+                                     int64_t batch) {
   const int rank = laci_plan_shape(plan, node->outputs[0])->rank;
   const int64_t axis = laci_node_int(node, "axis", 1);
   for (int at = 0; at < node->n_inputs; at++) {
@@ -131,13 +133,13 @@ bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t 
     return false;
   }
   switch (kind_of(node)) {
-    case BY_ELEMENT: return elements_fit(plan, node, batch);
-    case BY_CHANNELS: return channels_fit(plan, node, batch);
+    case BY_ELEMENT: return is_elementwise_per_image(plan, node, batch);
+    case BY_CHANNELS: return is_per_channel_and_image(plan, node, batch);
     case BY_WINDOW:
-      return has_images(plan, node->inputs[0], batch) && others_are_constant(plan, node) &&
-             window_fits(plan, node);
+      return has_images(plan, node->inputs[0], batch) && other_inputs_are_constant(plan, node) &&
+             is_window_per_image(plan, node);
     case BY_LINE:
-      return has_images(plan, node->inputs[0], batch) && others_are_constant(plan, node) &&
+      return has_images(plan, node->inputs[0], batch) && other_inputs_are_constant(plan, node) &&
              is_per_channel(node);
     default: return false;
   }

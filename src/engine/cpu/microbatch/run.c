@@ -8,7 +8,7 @@ typedef struct stage_watch {
   size_t first_step;
 } stage_watch;
 
-static lac_status call_between(void *context, size_t step, lac_error *err) {
+static lac_status call_between_steps(void *context, size_t step, lac_error *err) {
   const stage_watch *w = context;
   return w->all->between(w->all->context, w->first_step + step, err);
 }
@@ -29,7 +29,7 @@ static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, in
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
-      .between = watch->between && last ? call_between : NULL,
+      .between = watch->between && last ? call_between_steps : NULL,
       .context = &own,
       .keeps_on = watch->keeps_on,
   };

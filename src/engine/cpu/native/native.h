@@ -14,8 +14,8 @@
 /** Sets which layers may be native, from the options and the environment: LAC_SPARSE (0, all) and
  * LAC_ALGORITHM (a name of algorithms/algorithm.def). Fails LAC_BAD_ARGUMENT: no algorithm has that
  * name, or LAC_SPARSE has another value. choose/use.c */
-LAC_MUST_CHECK lac_status laci_native_find_use(const laci_engine_options *options,
-                                               laci_native_use *use, lac_error *err);
+LAC_MUST_CHECK lac_status laci_native_read_use_options(const laci_engine_options *options,
+                                                       laci_native_use *use, lac_error *err);
 
 /** Gives the net the costs of layers on this processor (costs/costs.h). Must be called before all
  * others. Fails as laci_costs_load does. choose/use.c */
@@ -51,13 +51,13 @@ laci_lower_function laci_lower_native_norm;
 /** For products of few rows with a constant matrix of many zeros, by kernel/sparse/vector.
  * native/algorithms/vector.c */
 laci_lower_supports laci_product_sparse_fits;
-/** laci_vector_may_be_faster: may kernel/sparse/vector be faster than a dense product, for a matrix
- * of n_weights weights? laci_vector_is_faster: is it faster if that share of them is kept?
- * native/algorithms/costs.c */
-bool laci_vector_may_be_faster(const laci_net *net, int64_t n_weights);
-bool laci_vector_is_faster(const laci_net *net, double kept);
+/** laci_vector_kernel_may_be_faster: may kernel/sparse/vector be faster than a dense product, for a
+ * matrix of n_weights weights? laci_vector_kernel_is_faster: is it faster if that share of them is
+ * kept? native/algorithms/costs.c */
+bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights);
+bool laci_vector_kernel_is_faster(const laci_net *net, double kept);
 /** Returns how many bytes these products save by storing their matrices without zeros. */
-double laci_product_sparse_saved_bytes(laci_net *net);
+double laci_native_bytes_saved_by_sparse_products(laci_net *net);
 laci_lower_function laci_lower_product_sparse;
 /** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer
  * writes the input or reads the result; and for its gradient. native/train/norm.c */

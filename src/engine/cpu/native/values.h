@@ -18,20 +18,21 @@ laci_layout *laci_native_onednn_layout(laci_net *net, int tensor);
 laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape);
 /** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
  * step. Other tensors are returned unchanged. */
-int laci_native_read_floats(laci_net *net, int tensor);
+int laci_native_read_as_floats(laci_net *net, int tensor);
 /** Returns the value as a tensor in the native layout of tensor `like`: the value's own, an
  * existing copy, or a new one, made by a step. */
-int laci_native_read_like(laci_net *net, int value, int like);
+int laci_native_read_in_layout_of(laci_net *net, int value, int like);
 /** Returns the value quantized to int8, in the layout of value `output`, which is the result of the
  * quantization. */
-int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes);
+int laci_native_read_as_int8(laci_net *net, int value, int output,
+                             const laci_fake_quantized *bytes);
 
 /** Does a chosen layer write or add the value, or read it as it is stored? */
-bool laci_native_has_value(const laci_net *net, int value);
+bool laci_native_uses_value(const laci_net *net, int value);
 /** Does an int8 layer read it? */
-bool laci_native_wants_bytes(const laci_net *net, int value);
+bool laci_native_wants_int8(const laci_net *net, int value);
 /** Is the tensor int8 with these scales and bounds? tensor may be -1: no. */
-bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
+bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_trained(const laci_net *net, int value);
 /** Returns the floats of a tensor in a native layout, padding included. */

@@ -33,12 +33,12 @@ void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
   const laci_function *first = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   bool relu = first && first->kind == LACI_FUNCTION_RELU && first->alpha == 0;
   int flags = LACI_NORM_GIVEN | (relu ? LACI_NORM_RELU : 0);
-  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[0])),
+  int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0])),
       to = laci_net_result_like(net, from, true);
   read_norm_parameters(net, node, p);
   if (net->plan.status) return;
-  lac_status st = laci_primitive_batch_norm(&pd, net->onednn, net->tensors[from].md,
-                                            laci_node_float(node, "epsilon", 1e-5f), flags);
+  lac_status st = laci_primitive_describe_batch_norm(
+      &pd, net->onednn, net->tensors[from].md, laci_node_float(node, "epsilon", 1e-5f), flags);
   if (!laci_net_check_status(net, st, "batch norm")) return;
   laci_net_step_add(net, fused, pd, 6,
                     (const int[][2]){{LACI_ARG_SRC, from},
@@ -50,7 +50,7 @@ void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
   for (int at = relu; at < fused->n_posts; at++) {
     to = laci_net_apply_function(net, fused, to, &fused->posts[at].function);
   }
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 /* ---- Running statistics ---- */
@@ -65,9 +65,9 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
   const running *r = step->context;
   (void)err;
   for (int which = 0; which < 2; which++) {
-    const float *now = laci_net_data(net, step->tensors[which]);
-    const float *before = laci_net_data(net, step->tensors[2 + which]);
-    float *after = laci_net_data(net, step->tensors[4 + which]);
+    const float *now = laci_net_tensor_data(net, step->tensors[which]);
+    const float *before = laci_net_tensor_data(net, step->tensors[2 + which]);
+    float *after = laci_net_tensor_data(net, step->tensors[4 + which]);
     float part = (1 - r->momentum) * (which ? r->unbiased : 1);
     for (int64_t c = 0; c < r->channels; c++) after[c] = r->momentum * before[c] + part * now[c];
   }
@@ -77,16 +77,16 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
 int laci_norm_new_vector(laci_net *net, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
   laci_layout *md = laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
-  int tensor = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  int tensor = md ? laci_net_result_new(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   return tensor;
 }
 
 int laci_norm_read_vector(laci_net *net, int value) {
-  return laci_net_convert_to_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
+  return laci_net_convert_to_dense(net, laci_net_read_value(net, value), LACI_ELEMENT_F32);
 }
 
-void laci_norm_update_running(laci_net *net, const laci_node *node, int mean, int var) {
+void laci_norm_update_running_statistics(laci_net *net, const laci_node *node, int mean, int var) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool wanted = false;
   for (int at = 3; at < node->n_outputs; at++) {
@@ -110,16 +110,18 @@ void laci_norm_update_running(laci_net *net, const laci_node *node, int mean, in
   step->context = r;
   step->what = "running statistics";
   for (int at = 0; at < 2; at++) {
-    if (node->outputs[3 + at] >= 0) laci_net_bind(net, node->outputs[3 + at], after[at]);
+    if (node->outputs[3 + at] >= 0) laci_net_bind_value(net, node->outputs[3 + at], after[at]);
   }
 }
 
 /* ---- Forward and backward ---- */
 
-bool laci_norm_is_fixed(const laci_node *node) { return laci_node_int(node, "fixed", 0) != 0; }
+bool laci_norm_has_fixed_statistics(const laci_node *node) {
+  return laci_node_int(node, "fixed", 0) != 0;
+}
 
-bool laci_norm_has_given_statistics(const laci_net *net, const laci_node *node, int from[2]) {
-  const bool fixed = laci_norm_is_fixed(node);
+bool laci_norm_find_statistics(const laci_net *net, const laci_node *node, int from[2]) {
+  const bool fixed = laci_norm_has_fixed_statistics(node);
   for (int at = 0; at < 2; at++) from[at] = fixed ? node->inputs[3 + at] : output_of(node, 1 + at);
   return fixed || (net->recomputing && from[0] >= 0 && from[1] >= 0);
 }
@@ -130,11 +132,11 @@ void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
   int from[2], flags = 0;
-  bool given = laci_norm_has_given_statistics(net, node, from);
+  bool given = laci_norm_find_statistics(net, node, from);
   laci_primitive *pd = NULL;
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
   if (given) flags |= LACI_NORM_GIVEN;
-  int x = laci_net_make_whole(net, laci_net_read(net, node->inputs[0]));
+  int x = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0]));
   int scale = laci_norm_read_vector(net, node->inputs[1]),
       shift = laci_norm_read_vector(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
@@ -142,10 +144,10 @@ void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
   int mean = given ? laci_norm_read_vector(net, from[0]) : laci_norm_new_vector(net, channels);
   int var = given ? laci_norm_read_vector(net, from[1]) : laci_norm_new_vector(net, channels);
   if (net->plan.status) return;
-  lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
-                                                  epsilon_of(node), flags);
+  lac_status st = laci_primitive_describe_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
+                                                           epsilon_of(node), flags);
   if (!laci_net_check_status(net, st, "batch norm of training")) return;
-  int workspace = fused->n_posts > 0 ? laci_net_workspace(net, fused->node, pd) : -1;
+  int workspace = fused->n_posts > 0 ? laci_net_workspace_new(net, fused->node, pd) : -1;
   laci_net_step_add(net, fused, pd, workspace >= 0 ? 7 : 6,
                     (const int[][2]){{LACI_ARG_SRC, x},
                                      {LACI_ARG_SCALE, scale},
@@ -154,11 +156,11 @@ void laci_lower_norm_train(laci_net *net, const laci_fused *fused) {
                                      {LACI_ARG_MEAN, mean},
                                      {LACI_ARG_VARIANCE, var},
                                      {LACI_ARG_WORKSPACE, workspace}});
-  laci_net_bind(net, fused->output, y);
+  laci_net_bind_value(net, fused->output, y);
   if (net->recomputing) return;
-  if (known[0] >= 0) laci_net_bind(net, known[0], mean);
-  if (known[1] >= 0) laci_net_bind(net, known[1], var);
-  laci_norm_update_running(net, node, mean, var);
+  if (known[0] >= 0) laci_net_bind_value(net, known[0], mean);
+  if (known[1] >= 0) laci_net_bind_value(net, known[1], var);
+  laci_norm_update_running_statistics(net, node, mean, var);
 }
 
 void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
@@ -169,18 +171,20 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   bool reads_shift = laci_norm_gradient_reads_shift();
   laci_primitive *hint = NULL, *pd = NULL;
   if (workspace >= 0) flags |= LACI_NORM_RELU;
-  if (laci_norm_is_fixed(node)) flags |= LACI_NORM_GIVEN;
-  int x = laci_net_make_whole(net, laci_net_read(net, node->inputs[1]));
+  if (laci_norm_has_fixed_statistics(node)) flags |= LACI_NORM_GIVEN;
+  int x = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[1]));
   if (x < 0) return;
   const laci_layout *md = net->tensors[x].md;
   float epsilon = epsilon_of(node);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[1])->dims[1];
-  lac_status st = laci_primitive_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
-  if (!st) { st = laci_primitive_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint); }
+  lac_status st = laci_primitive_describe_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
+  if (!st) {
+    st = laci_primitive_describe_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint);
+  }
   laci_primitive_destroy(hint);
   if (!laci_net_check_status(net, st, "gradient of batch norm")) return;
-  int dy =
-      laci_net_convert(net, laci_net_read(net, node->inputs[0]), md, laci_net_float_element(net));
+  int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), md,
+                            laci_net_float_element(net));
   int scale = laci_norm_read_vector(net, node->inputs[2]);
   int mean = laci_norm_read_vector(net, node->inputs[3]),
       var = laci_norm_read_vector(net, node->inputs[4]);
@@ -198,7 +202,7 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
                                      {reads_shift ? LACI_ARG_SHIFT : LACI_ARG_WORKSPACE,
                                       reads_shift ? scale : workspace},
                                      {LACI_ARG_WORKSPACE, workspace}});
-  if (output_of(node, 0) >= 0) laci_net_bind(net, node->outputs[0], dx);
-  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], dscale);
-  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], dshift);
+  if (output_of(node, 0) >= 0) laci_net_bind_value(net, node->outputs[0], dx);
+  if (output_of(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], dscale);
+  if (output_of(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], dshift);
 }

@@ -3,8 +3,9 @@
  * channels.
  *
  * oneDNN chooses the layouts of a convolution's input, weights and output, unless the network's
- * values are in blocks of channels, which its Winograd kernels need (laci_conv_choose_blocks). The
- * weights are multiplied by the fused scale and reordered once. Next: convolution_window.c. */
+ * values are in blocks of channels, which its Winograd kernels need
+ * (laci_conv_choose_blocked_layout). The weights are multiplied by the fused scale and reordered
+ * once. Next: convolution_window.c. */
 #include "engine/cpu/onednn/convolution.h"
 #include "cpu/cpu.h"
 #include "graph/ops.h"
@@ -50,7 +51,7 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
       laci_plan_has_input(node, 2) ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
   if (!fused->scale) return bias ? laci_net_weight_from_floats(net, bias, fused->channels) : -1;
   float *sum = laci_alloc((size_t)fused->channels, sizeof *sum);
-  if (!sum) laci_plan_no_memory(&net->plan);
+  if (!sum) laci_plan_fail_no_memory(&net->plan);
   for (int64_t c = 0; c < fused->channels && sum; c++) {
     sum[c] = (bias ? bias[c] * fused->scale[c] : 0) + fused->shift[c];
   }
@@ -102,8 +103,8 @@ static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg
   lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
   if (!net->plan.status) {
-    st = laci_primitive_conv(pd, net->onednn, alg,
-                             (const laci_layout *const[]){src, w, c->bias, dst}, &c->window, attr);
+    st = laci_primitive_describe_conv(
+        pd, net->onednn, alg, (const laci_layout *const[]){src, w, c->bias, dst}, &c->window, attr);
   }
   laci_layout_destroy(src);
   laci_layout_destroy(w);
@@ -181,7 +182,7 @@ static bool has_conv_of_values(const laci_net *net) {
   return false;
 }
 
-void laci_conv_choose_blocks(laci_net *net) {
+void laci_conv_choose_blocked_layout(laci_net *net) {
   products p = {0};
   if (!laci_cpu_has_avx512f()) return; /* narrower vectors need other blocks */
   net->blocks = has_conv_of_values(net);
@@ -200,23 +201,23 @@ void laci_conv_choose_blocks(laci_net *net) {
 }
 
 /** Adds the step of the convolution; returns the result's tensor. */
-static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                     const laci_shape *weight, int bias, int sum) {
+static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                         const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_result_element(net, fused->output);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int x =
-      laci_net_convert(net, laci_net_read(net, node->inputs[0]), src, laci_net_float_element(net));
+  int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), src,
+                           laci_net_float_element(net));
   const laci_net_weight dense = laci_conv_weight(net, fused, weight);
   int w = laci_net_weight_in_layout(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int to;
   if (sum >= 0) {
-    to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
+    to = laci_net_sum_target(net, laci_net_read_value(net, sum), dst, dt);
   } else {
     laci_layout *md = NULL;
-    if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
+    if (!laci_layout_create_copy(&md, dst)) laci_plan_fail_no_memory(&net->plan);
     int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst));
     to = laci_net_tensor_new(net, y, dt, md, buffer);
   }
@@ -244,13 +245,13 @@ static void swish_range(int64_t begin, int64_t end, void *context) {
 /* Applies swish to all bytes of the result in any layout; padding of blocks is 0 and stays 0. */
 static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
   size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
-  swish_work w = {.swish = laci_swish_variant(), .x = laci_net_data(net, step->tensors[0])};
+  swish_work w = {.swish = laci_swish_variant(), .x = laci_net_tensor_data(net, step->tensors[0])};
   (void)err;
   laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_range, &w);
   return LAC_OK;
 }
 
-static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
+static void add_swish_step(laci_net *net, const laci_fused *fused, int tensor) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_step *step = laci_net_step_add_code(net, node, run_swish, 1, &tensor);
   if (!step) return;
@@ -261,7 +262,7 @@ static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
 
 /** Removes a swish from the end of the fused node's posts, for the separate kernel; false: there is
  * none. */
-static bool drop_swish(const laci_net *net, laci_fused *fused) {
+static bool remove_last_swish(const laci_net *net, laci_fused *fused) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
   bool swish = last && last->value < 0 && last->function.kind == LACI_FUNCTION_SWISH;
   if (!swish || last->function.alpha != 1 || net->plan.bf16) return false;
@@ -274,15 +275,15 @@ void laci_lower_conv_dense(laci_net *net, const laci_fused *whole) {
   int sum, to = -1;
   conv c;
   read_conv(net, &fused, &c);
-  bool swish = drop_swish(net, &fused);
+  bool swish = remove_last_swish(net, &fused);
   laci_shape channels = laci_shape_of(1, &fused.channels);
   int bias = laci_conv_bias(net, &fused);
   laci_posts *attr = laci_net_create_posts(net, &fused, &sum);
   c.bias = bias >= 0 ? laci_net_dense_layout(net, &channels, LACI_ELEMENT_F32) : NULL;
   laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, &c, attr);
-  if (pd) to = conv_step(net, &fused, pd, &c.weight, bias, sum);
-  if (to >= 0 && swish) swish_step(net, &fused, to);
-  laci_net_bind(net, fused.output, to);
+  if (pd) to = add_conv_step(net, &fused, pd, &c.weight, bias, sum);
+  if (to >= 0 && swish) add_swish_step(net, &fused, to);
+  laci_net_bind_value(net, fused.output, to);
   laci_layout_destroy(c.bias);
   laci_posts_destroy(attr);
 }

@@ -42,7 +42,7 @@ bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused);
 /** Decides net->blocks, from shapes and the processor's instructions only, so that a plan is the
  * same every time.
  */
-void laci_conv_choose_blocks(laci_net *net);
+void laci_conv_choose_blocked_layout(laci_net *net);
 
 /* ---- Weights that change ---- */
 

@@ -18,7 +18,7 @@ typedef struct conv {
   bool winograd;                        /* Winograd's algorithm is worth trying */
 } conv;
 
-static void conv_clear(conv *c) {
+static void clear_conv(conv *c) {
   laci_layout_destroy(c->md_x);
   laci_layout_destroy(c->md_weight);
   laci_layout_destroy(c->md_y);
@@ -36,12 +36,12 @@ static lac_status try_forward(const laci_net *net, const conv *c, const laci_lay
                               bool winograd, laci_primitive **pd) {
   const laci_layout *const mds[] = {c->md_x, c->md_weight, bias, c->md_y};
   laci_conv_algorithm alg = winograd ? LACI_CONV_WINOGRAD : LACI_CONV_DIRECT;
-  return laci_primitive_conv_train(pd, net->onednn, alg, mds, &c->window);
+  return laci_primitive_describe_conv_train(pd, net->onednn, alg, mds, &c->window);
 }
 
 /** Does oneDNN support the convolution's window? values: x, weight and y (or their gradients). */
-static bool values_fit(const laci_net *net, const laci_node *node, const int values[3],
-                       const char **why) {
+static bool conv_window_fits(const laci_net *net, const laci_node *node, const int values[3],
+                             const char **why) {
   const laci_shape *x = laci_plan_shape(&net->plan, values[0]),
                    *y = laci_plan_shape(&net->plan, values[2]);
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
@@ -51,7 +51,7 @@ static bool values_fit(const laci_net *net, const laci_node *node, const int val
          laci_conv_read_window(node, x, y, weight->dims + 2, &window);
 }
 
-static void conv_describe(laci_net *net, const laci_node *node, const int values[3], conv *c) {
+static void describe_conv(laci_net *net, const laci_node *node, const int values[3], conv *c) {
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   int64_t groups = laci_node_int(node, "group", 1);
   *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
@@ -67,12 +67,12 @@ static void conv_describe(laci_net *net, const laci_node *node, const int values
 
 /** Returns a tensor of a weight that changes from step to step, in the wanted layout. */
 static int read_conv_weight(laci_net *net, int value, const conv *c, const laci_layout *wanted) {
-  int tensor = laci_net_read(net, value);
+  int tensor = laci_net_read_value(net, value);
   if (c->weight.rank != c->x.rank) {
     laci_element dt = LACI_ELEMENT_F32;
     tensor = laci_net_convert_to_dense(net, tensor, dt);
-    tensor =
-        laci_net_view(net, tensor, &c->weight, laci_net_dense_layout(net, &c->weight, dt), false);
+    tensor = laci_net_view_new(net, tensor, &c->weight, laci_net_dense_layout(net, &c->weight, dt),
+                               false);
   }
   return laci_net_convert(net, tensor, wanted, laci_net_float_element(net));
 }
@@ -88,7 +88,7 @@ static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_l
 
 bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return values_fit(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
+  return conv_window_fits(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
 }
 
 void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
@@ -98,26 +98,27 @@ void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
   int bias = -1;
   conv c = {0};
   const int values[] = {node->inputs[0], node->inputs[1], fused->output};
-  conv_describe(net, node, values, &c);
+  describe_conv(net, node, values, &c);
   if (laci_plan_has_input(node, 2)) {
     bias_md =
         laci_net_dense_layout(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
-    bias = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
+    bias =
+        laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[2]), LACI_ELEMENT_F32);
   }
   laci_primitive *pd = choose_forward(net, &c, bias_md);
   if (!pd) goto out;
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
-  int x = laci_net_convert(net, laci_net_read(net, node->inputs[0]), src, dt);
+  int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), src, dt);
   int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
-  int y = laci_net_result(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
+  int y = laci_net_result_new(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, bias >= 0 ? 4 : 3,
       (const int[][2]){
           {LACI_ARG_SRC, x}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DST, y}, {LACI_ARG_BIAS, bias}});
-  laci_net_bind(net, fused->output, y);
+  laci_net_bind_value(net, fused->output, y);
 out:
   laci_layout_destroy(bias_md);
-  conv_clear(&c);
+  clear_conv(&c);
 }
 
 typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
@@ -153,7 +154,7 @@ static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_
 
 static bool grad_input_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return values_fit(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
+  return conv_window_fits(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
 }
 
 static void lower_grad_input(laci_net *net, const laci_fused *fused) {
@@ -161,28 +162,28 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
-  conv_describe(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
+  describe_conv(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
   if (!net->plan.status) {
     const laci_layout *const md[] = {c.md_x, c.md_weight, c.md_y};
-    pd = choose_gradient(net, &c, md, laci_primitive_conv_input_gradient,
+    pd = choose_gradient(net, &c, md, laci_primitive_describe_conv_input_gradient,
                          "gradient of a convolution's input");
   }
   if (pd) {
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int dy = laci_net_convert(net, laci_net_read(net, node->inputs[0]), dy_md, dt);
+    int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), dy_md, dt);
     int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
-    int dx = laci_net_result(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
+    int dx = laci_net_result_new(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
     laci_net_step_add(
         net, fused, pd, 3,
         (const int[][2]){{LACI_ARG_DIFF_DST, dy}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DIFF_SRC, dx}});
-    laci_net_bind(net, fused->output, dx);
+    laci_net_bind_value(net, fused->output, dx);
   }
-  conv_clear(&c);
+  clear_conv(&c);
 }
 
 static bool grad_weight_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  return values_fit(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
+  return conv_window_fits(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
 }
 
 static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
@@ -190,27 +191,27 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
-  conv_describe(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
+  describe_conv(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
   laci_layout *dw_md = laci_net_any_layout(net, &c.weight, LACI_ELEMENT_F32);
   if (dw_md && !net->plan.status) {
     const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
-    pd = choose_gradient(net, &c, md, laci_primitive_conv_weight_gradient,
+    pd = choose_gradient(net, &c, md, laci_primitive_describe_conv_weight_gradient,
                          "gradient of a convolution's weights");
   }
   if (pd) {
     const laci_layout *x_md = laci_primitive_layout(pd, LACI_ARG_SRC);
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int x = laci_net_convert(net, laci_net_read(net, node->inputs[0]), x_md, dt);
-    int dy = laci_net_convert(net, laci_net_read(net, node->inputs[1]), dy_md, dt);
-    int dw = laci_net_result(net, &c.weight, LACI_ELEMENT_F32,
-                             laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
+    int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), x_md, dt);
+    int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[1]), dy_md, dt);
+    int dw = laci_net_result_new(net, &c.weight, LACI_ELEMENT_F32,
+                                 laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
     laci_net_step_add(
         net, fused, pd, 3,
         (const int[][2]){{LACI_ARG_SRC, x}, {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_WEIGHTS, dw}});
     laci_net_bind_shaped(net, fused->output, dw);
   }
   laci_layout_destroy(dw_md);
-  conv_clear(&c);
+  clear_conv(&c);
 }
 
 const laci_implementation laci_implementations_conv_grad_input[] = {

@@ -12,7 +12,7 @@ static int read_norm_vector(laci_net *net, int value, int64_t n, float otherwise
   const float *floats = value >= 0 ? laci_plan_floats(&net->plan, value) : NULL;
   if (net->plan.status || floats) return floats ? laci_net_weight_from_floats(net, floats, n) : -1;
   float *same = laci_alloc((size_t)n, sizeof *same);
-  if (!same) laci_plan_no_memory(&net->plan);
+  if (!same) laci_plan_fail_no_memory(&net->plan);
   for (int64_t at = 0; same && at < n; at++) same[at] = otherwise;
   int tensor = same ? laci_net_weight_from_floats(net, same, n) : -1;
   laci_free(same);
@@ -20,25 +20,27 @@ static int read_norm_vector(laci_net *net, int value, int64_t n, float otherwise
 }
 
 /** Adds the step of a layer norm over the last axis of a tensor of rank 2 to 5. */
-static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_norm_pattern *norm) {
+static void add_norm_step(laci_net *net, const laci_fused *fused,
+                          const laci_layer_norm_pattern *norm) {
   laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
-  int from =
-      laci_net_convert_to_dense(net, laci_net_make_whole(net, laci_net_read(net, norm->x)), dt);
+  int from = laci_net_convert_to_dense(
+      net, laci_net_make_whole_tensor(net, laci_net_read_value(net, norm->x)), dt);
   int to = laci_net_result_like(net, from, true);
   if (net->plan.status) return;
   int64_t last = net->tensors[from].shape.dims[net->tensors[from].shape.rank - 1];
   int scale = read_norm_vector(net, norm->scale, last, 1),
       shift = read_norm_vector(net, norm->shift, last, 0);
   if (net->plan.status) return;
-  lac_status st = laci_primitive_layer_norm(&pd, net->onednn, net->tensors[from].md, norm->epsilon);
+  lac_status st =
+      laci_primitive_describe_layer_norm(&pd, net->onednn, net->tensors[from].md, norm->epsilon);
   if (!laci_net_check_status(net, st, "layer norm")) return;
   laci_net_step_add(net, fused, pd, 4,
                     (const int[][2]){{LACI_ARG_SRC, from},
                                      {LACI_ARG_DST, to},
                                      {LACI_ARG_SCALE, scale},
                                      {LACI_ARG_SHIFT, shift}});
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 static laci_layer_norm_pattern read_norm(const laci_node *node) {
@@ -55,20 +57,22 @@ static bool norm_fits(laci_net *net, const laci_fused *fused, const char **why) 
   laci_layer_norm_pattern norm = read_norm(node);
   bool fits = (axis == -1 || axis == x->rank - 1) && x->rank >= 2 && x->rank <= 5;
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
-  if (norm.scale >= 0) fits = fits && laci_plan_is_along_last(&net->plan, norm.scale, last);
-  if (norm.shift >= 0) fits = fits && laci_plan_is_along_last(&net->plan, norm.shift, last);
+  if (norm.scale >= 0)
+    fits = fits && laci_plan_is_vector_of_last_axis(&net->plan, norm.scale, last);
+  if (norm.shift >= 0)
+    fits = fits && laci_plan_is_vector_of_last_axis(&net->plan, norm.shift, last);
   *why = "axes, parameters or outputs that oneDNN lacks";
   return fits;
 }
 
 static void lower_norm(laci_net *net, const laci_fused *fused) {
   laci_layer_norm_pattern norm = read_norm(&net->plan.graph->nodes[fused->node]);
-  norm_step(net, fused, &norm);
+  add_norm_step(net, fused, &norm);
 }
 
-static void lower_pattern(laci_net *net, const laci_fused *fused) {
+static void lower_layer_norm_pattern(laci_net *net, const laci_fused *fused) {
   size_t first = net->n_steps;
-  norm_step(net, fused, fused->details);
+  add_norm_step(net, fused, fused->details);
   if (!net->plan.status && net->n_steps > first) {
     net->steps[net->n_steps - 1].what = "fused LayerNormalization";
   }
@@ -97,20 +101,21 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = axis_of(net, node);
   laci_primitive *pd = NULL;
-  int from =
-      laci_net_convert_to_dense(net, laci_net_make_whole(net, laci_net_read(net, node->inputs[0])),
-                                laci_net_float_element(net));
+  int from = laci_net_convert_to_dense(
+      net, laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0])),
+      laci_net_float_element(net));
   if (is_over_all_axes(node)) {
     laci_shape two = laci_shape_of(2, (int64_t[]){laci_shape_count_range(x, 0, (int)axis),
                                                   laci_shape_count_range(x, (int)axis, x->rank)});
-    from = laci_net_view(net, from, &two,
-                         laci_net_dense_layout(net, &two, laci_net_float_element(net)), false);
+    from = laci_net_view_new(net, from, &two,
+                             laci_net_dense_layout(net, &two, laci_net_float_element(net)), false);
     axis = 1;
   }
   int to = laci_net_result_like(net, from, true);
   if (net->plan.status) return;
   bool log = node->op == &laci_op_log_softmax;
-  lac_status st = laci_primitive_softmax(&pd, net->onednn, log, net->tensors[from].md, (int)axis);
+  lac_status st =
+      laci_primitive_describe_softmax(&pd, net->onednn, log, net->tensors[from].md, (int)axis);
   if (!laci_net_check_status(net, st, "softmax")) return;
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind_shaped(net, fused->output, to);
@@ -123,7 +128,7 @@ const laci_implementation laci_implementations_layer_norm[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_layer_norm_nodes[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, NULL, lower_pattern},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, NULL, lower_layer_norm_pattern},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_softmax[] = {

@@ -71,62 +71,65 @@ static dnnl_data_type_t type_of(laci_element element) {
   }
 }
 
-static bool give_layout(bool good, laci_md md, laci_layout **made) {
+static bool return_layout(bool good, laci_md md, laci_layout **made) {
   *made = good ? (laci_layout *)(void *)md : NULL;
   return good;
 }
 
-bool laci_layout_strided(laci_layout **made, int n, const int64_t *dims, laci_element element,
-                         const int64_t *strides) {
+bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
+                                laci_element element, const int64_t *strides) {
   laci_md md = NULL;
-  bool good = laci_md_strided(&md, n, dims, type_of(element), strides);
-  return give_layout(good, md, made);
+  bool good = laci_md_create_strided(&md, n, dims, type_of(element), strides);
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_element element) {
+bool laci_layout_create_any(laci_layout **made, int n, const int64_t *dims, laci_element element) {
   laci_md md = NULL;
-  bool good = laci_md_any(&md, n, dims, type_of(element));
-  return give_layout(good, md, made);
+  bool good = laci_md_create_any(&md, n, dims, type_of(element));
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
-                        laci_element element) {
+bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int channels,
+                               laci_element element) {
   laci_md md = NULL;
   const dnnl_format_tag_t tag = channels == 8 ? dnnl_nChw8c : dnnl_nChw16c;
-  bool good = laci_md_tagged(&md, 4, dims, type_of(element), tag);
-  return give_layout(good, md, made);
+  bool good = laci_md_create_tagged(&md, 4, dims, type_of(element), tag);
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_copy(laci_layout **made, const laci_layout *of) {
+bool laci_layout_create_copy(laci_layout **made, const laci_layout *of) {
   laci_md md = NULL;
-  bool good = laci_md_copy(&md, laci_md_of(of));
-  return give_layout(good, md, made);
+  bool good = laci_md_create_copy(&md, laci_md_of(of));
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
-                      const int64_t *offsets) {
+bool laci_layout_create_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
+                             const int64_t *offsets) {
   laci_md md = NULL;
-  bool good = laci_md_part(&md, laci_md_of(of), n, dims, offsets);
-  return give_layout(good, md, made);
+  bool good = laci_md_create_part(&md, laci_md_of(of), n, dims, offsets);
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_permuted(laci_layout **made, const laci_layout *of, const int *places) {
+bool laci_layout_create_permuted(laci_layout **made, const laci_layout *of, const int *places) {
   laci_md md = NULL;
-  bool good = laci_md_permuted(&md, laci_md_of(of), places);
-  return give_layout(good, md, made);
+  bool good = laci_md_create_permuted(&md, laci_md_of(of), places);
+  return return_layout(good, md, made);
 }
 
-bool laci_layout_reshaped(laci_layout **made, const laci_layout *of, int n, const int64_t *dims) {
+bool laci_layout_create_reshaped(laci_layout **made, const laci_layout *of, int n,
+                                 const int64_t *dims) {
   laci_md md = NULL;
-  bool good = laci_md_reshaped(&md, laci_md_of(of), n, dims);
-  return give_layout(good, md, made);
+  bool good = laci_md_create_reshaped(&md, laci_md_of(of), n, dims);
+  return return_layout(good, md, made);
 }
 
 bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset) {
-  return laci_md_layout(laci_md_of(of), n, strides, offset);
+  return laci_md_strides(laci_md_of(of), n, strides, offset);
 }
 
-int64_t laci_layout_block(const laci_layout *layout) { return laci_md_block(laci_md_of(layout)); }
+int64_t laci_layout_block_channels(const laci_layout *layout) {
+  return laci_md_block_channels(laci_md_of(layout));
+}
 
 size_t laci_layout_bytes(const laci_layout *layout) {
   return dnnl_memory_desc_get_size(laci_md_of(layout));
@@ -136,7 +139,7 @@ bool laci_layout_equal(const laci_layout *a, const laci_layout *b) {
   return dnnl_memory_desc_equal(laci_md_of(a), laci_md_of(b)) != 0;
 }
 
-void laci_layout_destroy(laci_layout *layout) { laci_md_drop((laci_md)(void *)layout); }
+void laci_layout_destroy(laci_layout *layout) { laci_md_destroy((laci_md)(void *)layout); }
 
 size_t laci_element_bytes(laci_element element) { return dnnl_data_type_size(type_of(element)); }
 
@@ -197,14 +200,14 @@ const laci_layout *laci_primitive_layout(const laci_primitive *p, laci_arg arg) 
   return (const laci_layout *)(const void *)dnnl_primitive_desc_query_md(p->pd, queries[arg], 0);
 }
 
-const char *laci_primitive_kernel(const laci_primitive *p) {
+const char *laci_primitive_kernel_name(const laci_primitive *p) {
   const char *kernel = NULL;
   (void)dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&kernel);
   return kernel ? kernel : "";
 }
 
 bool laci_primitive_is_reference(const laci_primitive *p) {
-  return strncmp(laci_primitive_kernel(p), "ref", 3) == 0;
+  return strncmp(laci_primitive_kernel_name(p), "ref", 3) == 0;
 }
 
 static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
@@ -212,7 +215,7 @@ static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
   return dnnl_primitive_get_primitive_desc(p->primitive, &pd) ? NULL : pd;
 }
 
-bool laci_primitive_adds(const laci_primitive *p) {
+bool laci_primitive_adds_to_result(const laci_primitive *p) {
   const_dnnl_primitive_attr_t attr = NULL;
   const_dnnl_post_ops_t posts = NULL;
   const_dnnl_primitive_desc_t pd = primitive_desc(p);
@@ -256,7 +259,7 @@ static int onednn_arg(int arg) {
   return arg < LACI_N_ARGS ? codes[arg] : DNNL_ARG_MULTIPLE_SRC + arg - LACI_ARG_MULTIPLE_SRC;
 }
 
-lac_status laci_primitive_make(laci_primitive *p) {
+lac_status laci_primitive_create(laci_primitive *p) {
   dnnl_status_t st = dnnl_primitive_create(&p->primitive, p->pd);
   (void)dnnl_primitive_desc_destroy(p->pd);
   p->pd = NULL;

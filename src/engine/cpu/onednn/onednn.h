@@ -91,27 +91,28 @@ bool laci_onednn_wait(const laci_onednn *dnn);
 
 /* ---- Layouts: false where there is no memory, or no such layout ---- */
 
-bool laci_layout_strided(laci_layout **made, int n, const int64_t *dims, laci_element element,
-                         const int64_t *strides);
+bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
+                                laci_element element, const int64_t *strides);
 /** Makes a layout that the primitive is to choose. */
-bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_element element);
+bool laci_layout_create_any(laci_layout **made, int n, const int64_t *dims, laci_element element);
 /** Makes a layout of four axes with blocks of `channels` (8 or 16) elements of axis 1 innermost. */
-bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
-                        laci_element element);
-bool laci_layout_copy(laci_layout **made, const laci_layout *of);
-bool laci_layout_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
-                      const int64_t *offsets);
+bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int channels,
+                               laci_element element);
+bool laci_layout_create_copy(laci_layout **made, const laci_layout *of);
+bool laci_layout_create_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
+                             const int64_t *offsets);
 /** Makes a layout in which axis i of `of` is axis places[i]. */
-bool laci_layout_permuted(laci_layout **made, const laci_layout *of, const int *places);
+bool laci_layout_create_permuted(laci_layout **made, const laci_layout *of, const int *places);
 /** Makes a layout with other axes for the same elements in the same memory; false where no layout
  * describes that. */
-bool laci_layout_reshaped(laci_layout **made, const laci_layout *of, int n, const int64_t *dims);
+bool laci_layout_create_reshaped(laci_layout **made, const laci_layout *of, int n,
+                                 const int64_t *dims);
 /** Gets the stride of each axis and the offset of the first element, in elements; false: the layout
  * has blocks.
  */
 bool laci_layout_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset);
 /** Returns the channels in a block, which are adjacent in memory; 1: there are no blocks. */
-int64_t laci_layout_block(const laci_layout *layout);
+int64_t laci_layout_block_channels(const laci_layout *layout);
 size_t laci_layout_bytes(const laci_layout *layout); /* padding of blocks included */
 bool laci_layout_equal(const laci_layout *a, const laci_layout *b);
 void laci_layout_destroy(laci_layout *layout); /* NULL is fine */
@@ -139,33 +140,36 @@ void laci_posts_destroy(laci_posts *posts); /* NULL is fine */
 
 /* The following describe primitives. posts NULL: none. Where a layout is `any`, the primitive
  * chooses it. */
-lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
-                                  const laci_layout *from, const laci_layout *to);
+lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_onednn *dnn,
+                                           const laci_layout *from, const laci_layout *to);
 /** md: source, weights, bias (or NULL), destination. */
-lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
-                               laci_conv_algorithm algorithm, const laci_layout *const md[4],
-                               const laci_window *w, const laci_posts *posts);
-lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
-                               const laci_layout *const md[2], const laci_window *w);
-lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
-                                 const laci_layout *const md[4], const laci_posts *posts);
-lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn,
-                                   const laci_function *f, const laci_layout *md);
-lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
-                                 laci_binary_kind kind, const laci_layout *const md[3],
-                                 const laci_posts *posts);
-lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *dnn,
-                                     const laci_layout *md, float epsilon, int flags);
-lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *dnn,
-                                     const laci_layout *md, float epsilon);
-lac_status laci_primitive_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
-                                  const laci_layout *md, int axis);
-lac_status laci_primitive_reduction(laci_primitive **made, const laci_onednn *dnn,
-                                    laci_reduction_kind kind, const laci_layout *const md[2]);
-lac_status laci_primitive_resample(laci_primitive **made, const laci_onednn *dnn, bool nearest,
-                                   const laci_layout *const md[2]);
-lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, int n, int axis,
-                                 const laci_layout *const *sources);
+lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn *dnn,
+                                        laci_conv_algorithm algorithm,
+                                        const laci_layout *const md[4], const laci_window *w,
+                                        const laci_posts *posts);
+lac_status laci_primitive_describe_pool(laci_primitive **made, const laci_onednn *dnn,
+                                        laci_pool_kind kind, const laci_layout *const md[2],
+                                        const laci_window *w);
+lac_status laci_primitive_describe_matmul(laci_primitive **made, const laci_onednn *dnn,
+                                          const laci_layout *const md[4], const laci_posts *posts);
+lac_status laci_primitive_describe_function(laci_primitive **made, const laci_onednn *dnn,
+                                            const laci_function *f, const laci_layout *md);
+lac_status laci_primitive_describe_binary(laci_primitive **made, const laci_onednn *dnn,
+                                          laci_binary_kind kind, const laci_layout *const md[3],
+                                          const laci_posts *posts);
+lac_status laci_primitive_describe_batch_norm(laci_primitive **made, const laci_onednn *dnn,
+                                              const laci_layout *md, float epsilon, int flags);
+lac_status laci_primitive_describe_layer_norm(laci_primitive **made, const laci_onednn *dnn,
+                                              const laci_layout *md, float epsilon);
+lac_status laci_primitive_describe_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
+                                           const laci_layout *md, int axis);
+lac_status laci_primitive_describe_reduction(laci_primitive **made, const laci_onednn *dnn,
+                                             laci_reduction_kind kind,
+                                             const laci_layout *const md[2]);
+lac_status laci_primitive_describe_resample(laci_primitive **made, const laci_onednn *dnn,
+                                            bool nearest, const laci_layout *const md[2]);
+lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_onednn *dnn, int n,
+                                          int axis, const laci_layout *const *sources);
 
 /* Primitives of training: forward ones, and gradients, each with its forward primitive as the hint.
  * Both agree about layouts and about the workspace that the forward one fills. */
@@ -173,45 +177,46 @@ lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, 
 /** Has batch norm's gradient an operand for the shift? In version 2 it has, but does not read
  * it. */
 bool laci_norm_gradient_reads_shift(void);
-lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_algorithm algorithm, const laci_layout *const md[4],
-                                     const laci_window *w);
+lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_onednn *dnn,
+                                              laci_conv_algorithm algorithm,
+                                              const laci_layout *const md[4], const laci_window *w);
 /** md: source, weights, destination. Each is the layout of the value or of its gradient, whichever
  * the primitive reads or writes. */
-lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_algorithm algorithm,
-                                              const laci_layout *const md[3], const laci_window *w,
-                                              const laci_primitive *hint);
-lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_algorithm algorithm,
-                                               const laci_layout *const md[3], const laci_window *w,
-                                               const laci_primitive *hint);
-lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
-                                           const laci_layout *md, float epsilon, int flags);
-lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              const laci_layout *md, float epsilon, int flags,
-                                              const laci_primitive *hint);
-lac_status laci_primitive_pool_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_pool_kind kind, const laci_layout *const md[2],
-                                     const laci_window *w);
-lac_status laci_primitive_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                        laci_pool_kind kind, const laci_layout *const md[2],
-                                        const laci_window *w, const laci_primitive *hint);
-lac_status laci_primitive_function_train(laci_primitive **made, const laci_onednn *dnn,
-                                         const laci_function *f, const laci_layout *md);
-lac_status laci_primitive_function_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                            const laci_function *f, const laci_layout *md,
-                                            const laci_primitive *hint);
+lac_status laci_primitive_describe_conv_input_gradient(
+    laci_primitive **made, const laci_onednn *dnn, laci_conv_algorithm algorithm,
+    const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint);
+lac_status laci_primitive_describe_conv_weight_gradient(
+    laci_primitive **made, const laci_onednn *dnn, laci_conv_algorithm algorithm,
+    const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint);
+lac_status laci_primitive_describe_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
+                                                    const laci_layout *md, float epsilon,
+                                                    int flags);
+lac_status laci_primitive_describe_batch_norm_gradient(laci_primitive **made,
+                                                       const laci_onednn *dnn,
+                                                       const laci_layout *md, float epsilon,
+                                                       int flags, const laci_primitive *hint);
+lac_status laci_primitive_describe_pool_train(laci_primitive **made, const laci_onednn *dnn,
+                                              laci_pool_kind kind, const laci_layout *const md[2],
+                                              const laci_window *w);
+lac_status laci_primitive_describe_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                                 laci_pool_kind kind,
+                                                 const laci_layout *const md[2],
+                                                 const laci_window *w, const laci_primitive *hint);
+lac_status laci_primitive_describe_function_train(laci_primitive **made, const laci_onednn *dnn,
+                                                  const laci_function *f, const laci_layout *md);
+lac_status laci_primitive_describe_function_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                                     const laci_function *f, const laci_layout *md,
+                                                     const laci_primitive *hint);
 
 /** Returns the layout of an argument; NULL: the primitive has none. It lives as long as the
  * primitive. */
 const laci_layout *laci_primitive_layout(const laci_primitive *p, laci_arg arg);
 /** Returns the library's name of the kernel, as a view. */
-const char *laci_primitive_kernel(const laci_primitive *p);
+const char *laci_primitive_kernel_name(const laci_primitive *p);
 /** Is it the library's slow reference implementation? */
 bool laci_primitive_is_reference(const laci_primitive *p);
 /** Does the primitive add to the content of its destination? */
-bool laci_primitive_adds(const laci_primitive *p);
+bool laci_primitive_adds_to_result(const laci_primitive *p);
 typedef enum laci_product_kind {
   LACI_PRODUCT_NONE,
   LACI_PRODUCT_CONV,
@@ -220,7 +225,7 @@ typedef enum laci_product_kind {
 laci_product_kind laci_primitive_product_kind(const laci_primitive *p);
 /** Creates the primitive from its description; laci_primitive_layout must not be called
  * afterwards. */
-LAC_MUST_CHECK lac_status laci_primitive_make(laci_primitive *p);
+LAC_MUST_CHECK lac_status laci_primitive_create(laci_primitive *p);
 /** Sets the primitive's n arguments (laci_arg); the memory stays the caller's. */
 LAC_MUST_CHECK lac_status laci_primitive_bind(laci_primitive *p, int n, const int *args,
                                               laci_memory *const *memory);

@@ -17,7 +17,7 @@ static bool has_gradient(const laci_net *net, int pool) {
   const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
     if (net->plan.computed[x->readers[at]] &&
-        laci_plan_workspace_from(&net->plan, x->readers[at]) == pool)
+        laci_plan_workspace_producer(&net->plan, x->readers[at]) == pool)
       return true;
   }
   return false;
@@ -30,15 +30,15 @@ static bool has_gradient(const laci_net *net, int pool) {
  * times as long over other layouts there. */
 static int read_pooled(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
-  const int from = laci_net_make_whole(net, laci_net_read(net, value));
+  const int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, value));
   const laci_shape *x = laci_plan_shape(&net->plan, value);
   const bool avx2 = laci_cpu_level_in_force() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
   if (from < 0 || !avx2 || trains || x->rank != 4 || x->dims[1] % BLOCK) return from;
   laci_layout *rows = laci_net_dense_layout(net, x, laci_net_float_element(net)), *blocks = NULL;
   int to = from;
   if (rows && laci_layout_equal(rows, net->tensors[from].md)) {
-    if (!laci_layout_blocks(&blocks, x->dims, BLOCK, laci_net_float_element(net))) {
-      laci_plan_no_memory(&net->plan);
+    if (!laci_layout_create_blocks(&blocks, x->dims, BLOCK, laci_net_float_element(net))) {
+      laci_plan_fail_no_memory(&net->plan);
     }
     to = blocks ? laci_net_convert(net, from, blocks, laci_net_float_element(net)) : -1;
   }
@@ -49,8 +49,8 @@ static int read_pooled(laci_net *net, int value, bool trains) {
 
 /** Adds the step of a pool over any window; returns the result's tensor. A max pool whose gradient
  * is computed stores in its workspace where the maxima are. */
-static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
-                     const laci_window *window, const laci_shape *y) {
+static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
+                         const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
@@ -59,12 +59,12 @@ static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
   int to = -1;
   if (net->plan.status) goto out;
   const laci_layout *const mds[] = {net->tensors[from].md, any};
-  lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
-                         : laci_primitive_pool(&pd, net->onednn, alg, mds, window);
+  lac_status st = trains ? laci_primitive_describe_pool_train(&pd, net->onednn, alg, mds, window)
+                         : laci_primitive_describe_pool(&pd, net->onednn, alg, mds, window);
   if (!laci_net_check_status(net, st, "pool")) goto out;
-  int workspace = trains ? laci_net_workspace(net, fused->node, pd) : -1;
-  to =
-      laci_net_result(net, y, laci_net_float_element(net), laci_primitive_layout(pd, LACI_ARG_DST));
+  int workspace = trains ? laci_net_workspace_new(net, fused->node, pd) : -1;
+  to = laci_net_result_new(net, y, laci_net_float_element(net),
+                           laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
@@ -92,11 +92,11 @@ bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_wind
   if (!kernel || (int)n != x->rank - 2 || !laci_plan_is_float(&net->plan, node->inputs[0]))
     return false;
   if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
-  if (laci_plan_window_may_miss(&net->plan, node)) return false;
+  if (laci_plan_window_may_be_all_padding(&net->plan, node)) return false;
   return laci_conv_read_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
 }
 
-static laci_pool_kind kind_of(const laci_node *node) {
+static laci_pool_kind pool_kind_of(const laci_node *node) {
   if (node->op == &laci_op_max_pool) return LACI_POOL_MAX;
   return laci_node_int(node, "count_include_pad", 0) != 0 ? LACI_POOL_MEAN_PADDED : LACI_POOL_MEAN;
 }
@@ -106,16 +106,16 @@ bool laci_pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
   if (!laci_pool_read_window(net, node, &window)) return false;
-  return kind_of(node) != LACI_POOL_MEAN_PADDED || is_divisor_supported(node, &window);
+  return pool_kind_of(node) != LACI_POOL_MEAN_PADDED || is_divisor_supported(node, &window);
 }
 
 void laci_lower_pool(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   (void)laci_pool_read_window(net, node, &window);
-  int to =
-      pool_step(net, fused, kind_of(node), &window, laci_plan_shape(&net->plan, fused->output));
-  laci_net_bind(net, fused->output, to);
+  int to = add_pool_step(net, fused, pool_kind_of(node), &window,
+                         laci_plan_shape(&net->plan, fused->output));
+  laci_net_bind_value(net, fused->output, to);
 }
 
 bool laci_pool_channels_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -135,7 +135,7 @@ void laci_lower_pool_channels(laci_net *net, const laci_fused *fused) {
     w.kernel[at] = w.strides[at] = x->dims[at + 2];
     y.dims[at + 2] = 1;
   }
-  int to = pool_step(net, fused, max ? LACI_POOL_MAX : LACI_POOL_MEAN, &w, &y);
+  int to = add_pool_step(net, fused, max ? LACI_POOL_MAX : LACI_POOL_MEAN, &w, &y);
   laci_net_bind_shaped(net, fused->output, to);
 }
 
@@ -143,30 +143,30 @@ void laci_lower_pool_channels(laci_net *net, const laci_fused *fused) {
 
 /** Adds the primitive's step, and a reorder of the gradient of the pool's result to the layout that
  * the primitive reads. */
-static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                          int workspace) {
+static void add_gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                              int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_float_element(net);
-  int dy = laci_net_convert(net, laci_net_read(net, node->inputs[0]),
+  int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]),
                             laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
-  int dx = laci_net_result(net, laci_plan_shape(&net->plan, fused->output), dt,
-                           laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
+  int dx = laci_net_result_new(net, laci_plan_shape(&net->plan, fused->output), dt,
+                               laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){
           {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_SRC, dx}, {LACI_ARG_WORKSPACE, workspace}});
-  laci_net_bind(net, fused->output, dx);
+  laci_net_bind_value(net, fused->output, dx);
 }
 
 static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  int pool = laci_plan_workspace_from(&net->plan, fused->node);
+  int pool = laci_plan_workspace_producer(&net->plan, fused->node);
   *why = "its pool is not computed by oneDNN";
   return pool >= 0 && net->workspaces[pool] >= 0;
 }
 
 static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  int pool = laci_plan_workspace_from(&net->plan, fused->node);
+  int pool = laci_plan_workspace_producer(&net->plan, fused->node);
   laci_primitive *hint = NULL, *pd = NULL;
   const laci_node *forward = &net->plan.graph->nodes[pool];
   size_t n;
@@ -174,19 +174,20 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[1]);
   (void)laci_conv_read_window(forward, x, laci_plan_shape(&net->plan, forward->outputs[0]),
                               laci_node_ints(forward, "kernel_shape", &n), &window);
-  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[1]));
+  int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[1]));
   laci_layout *any = laci_net_any_layout(net, laci_plan_shape(&net->plan, forward->outputs[0]),
                                          laci_net_float_element(net));
   if (!net->plan.status) {
     const laci_layout *src = net->tensors[from].md;
-    lac_status st = laci_primitive_pool_train(&hint, net->onednn, LACI_POOL_MAX,
-                                              (const laci_layout *const[]){src, any}, &window);
+    lac_status st = laci_primitive_describe_pool_train(
+        &hint, net->onednn, LACI_POOL_MAX, (const laci_layout *const[]){src, any}, &window);
     if (!st) {
       const laci_layout *const mds[] = {src, laci_primitive_layout(hint, LACI_ARG_DST)};
-      st = laci_primitive_pool_gradient(&pd, net->onednn, LACI_POOL_MAX, mds, &window, hint);
+      st = laci_primitive_describe_pool_gradient(&pd, net->onednn, LACI_POOL_MAX, mds, &window,
+                                                 hint);
     }
     if (laci_net_check_status(net, st, "gradient of this pool"))
-      gradient_step(net, fused, pd, net->workspaces[pool]);
+      add_gradient_step(net, fused, pd, net->workspaces[pool]);
     laci_primitive_destroy(hint);
   }
   laci_layout_destroy(any);
@@ -207,7 +208,7 @@ static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window that oneDNN lacks";
-  bool padded = kind_of(node) == LACI_POOL_MEAN_PADDED;
+  bool padded = pool_kind_of(node) == LACI_POOL_MEAN_PADDED;
   return read_average(net, fused, &window) && !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
 }
 
@@ -216,7 +217,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
   const laci_shape *y = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_element dt = laci_net_float_element(net);
-  laci_pool_kind alg = kind_of(node);
+  laci_pool_kind alg = pool_kind_of(node);
   laci_primitive *hint = NULL, *pd = NULL;
   laci_window window;
   (void)read_average(net, fused, &window);
@@ -224,9 +225,10 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
               *dy = laci_net_channels_last_layout(net, y, dt);
   if (!net->plan.status) {
     const laci_layout *const mds[] = {dx, dy};
-    lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
-    if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
-    if (laci_net_check_status(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
+    lac_status st = laci_primitive_describe_pool_train(&hint, net->onednn, alg, mds, &window);
+    if (!st) st = laci_primitive_describe_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
+    if (laci_net_check_status(net, st, "gradient of this pool"))
+      add_gradient_step(net, fused, pd, -1);
     laci_primitive_destroy(hint);
   }
   laci_layout_destroy(dx);

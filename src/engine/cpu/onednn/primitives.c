@@ -93,8 +93,8 @@ static const_dnnl_primitive_attr_t attr_of(const laci_onednn *dnn, const laci_po
 
 /** Makes a primitive from a description, or returns the status with which the library refused
  * it. */
-static lac_status give_primitive(dnnl_status_t st, dnnl_primitive_desc_t pd,
-                                 laci_primitive **made) {
+static lac_status wrap_description(dnnl_status_t st, dnnl_primitive_desc_t pd,
+                                   laci_primitive **made) {
   *made = NULL;
   if (st) return laci_onednn_status(st);
   *made = laci_alloc(1, sizeof **made);
@@ -117,16 +117,16 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn 
                                    const laci_dnnl_window *w, const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_t usual = NULL;
   const int threads = laci_openmp_set_threads(ASKED_THREADS);
-  dnnl_status_t st = laci_pd_conv(&usual, dnn->engine, how, md, w, attr);
+  dnnl_status_t st = laci_pd_create_conv(&usual, dnn->engine, how, md, w, attr);
   (void)laci_openmp_set_threads(threads);
   if (st || threads == ASKED_THREADS) {
     *pd = usual;
     return st;
   }
   how.name = laci_pd_name(usual);
-  st = laci_pd_conv(pd, dnn->engine, how, md, w, attr);
+  st = laci_pd_create_conv(pd, dnn->engine, how, md, w, attr);
   how.name = NULL;
-  if (st) st = laci_pd_conv(pd, dnn->engine, how, md, w, attr);
+  if (st) st = laci_pd_create_conv(pd, dnn->engine, how, md, w, attr);
   (void)dnnl_primitive_desc_destroy(usual);
   return st;
 }
@@ -141,8 +141,8 @@ lac_status laci_posts_create(const laci_onednn *dnn, const laci_post *posts, int
   if (!st) st = dnnl_post_ops_create(&ops);
   for (int at = 0; at < n && !st; at++) {
     const laci_function *f = &posts[at].function;
-    if (posts[at].value >= 0) st = laci_post_sum(ops);
-    else st = laci_post_eltwise(ops, function_alg(f->kind), f->alpha, f->beta);
+    if (posts[at].value >= 0) st = laci_post_append_sum(ops);
+    else st = laci_post_append_eltwise(ops, function_alg(f->kind), f->alpha, f->beta);
   }
   if (!st) st = dnnl_primitive_attr_set_post_ops(attr, ops);
   if (ops) (void)dnnl_post_ops_destroy(ops);
@@ -157,154 +157,145 @@ void laci_posts_destroy(laci_posts *posts) {
 
 /* ---- Inference ---- */
 
-lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
-                                  const laci_layout *from, const laci_layout *to) {
+lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_onednn *dnn,
+                                           const laci_layout *from, const laci_layout *to) {
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = dnnl_reorder_primitive_desc_create(&pd, laci_md_of(from), dnn->engine,
                                                         laci_md_of(to), dnn->engine, dnn->attr);
-  return give_primitive(st, pd, made);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn,
-                               laci_conv_algorithm algorithm, const laci_layout *const md[4],
-                               const laci_window *w, const laci_posts *posts) {
+lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn *dnn,
+                                        laci_conv_algorithm algorithm,
+                                        const laci_layout *const md[4], const laci_window *w,
+                                        const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 4, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_inference, .alg = conv_alg(algorithm)};
   dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attr_of(dnn, posts));
-  return give_primitive(st, pd, made);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
-                               const laci_layout *const md[2], const laci_window *w) {
+lac_status laci_primitive_describe_pool(laci_primitive **made, const laci_onednn *dnn,
+                                        laci_pool_kind kind, const laci_layout *const md[2],
+                                        const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 2, v);
   laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_pool(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
-  return give_primitive(st, pd, made);
+  dnnl_status_t st = laci_pd_create_pool(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
-                                 const laci_layout *const md[4], const laci_posts *posts) {
+lac_status laci_primitive_describe_matmul(laci_primitive **made, const laci_onednn *dnn,
+                                          const laci_layout *const md[4], const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 4, v);
-  dnnl_status_t st = laci_pd_matmul(&pd, dnn->engine, v, attr_of(dnn, posts));
-  return give_primitive(st, pd, made);
+  dnnl_status_t st = laci_pd_create_matmul(&pd, dnn->engine, v, attr_of(dnn, posts));
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn,
-                                   const laci_function *f, const laci_layout *md) {
+lac_status laci_primitive_describe_function(laci_primitive **made, const laci_onednn *dnn,
+                                            const laci_function *f, const laci_layout *md) {
   dnnl_primitive_desc_t pd = NULL;
   const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st =
-      laci_pd_eltwise(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
-  return give_primitive(st, pd, made);
+  dnnl_status_t st = laci_pd_create_eltwise(&pd, dnn->engine, function_alg(f->kind), ab,
+                                            laci_md_of(md), dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_binary(laci_primitive **made, const laci_onednn *dnn,
-                                 laci_binary_kind kind, const laci_layout *const md[3],
-                                 const laci_posts *posts) {
+lac_status laci_primitive_describe_binary(laci_primitive **made, const laci_onednn *dnn,
+                                          laci_binary_kind kind, const laci_layout *const md[3],
+                                          const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 3, v);
-  dnnl_status_t st = laci_pd_binary(&pd, dnn->engine, binary_alg(kind), v, attr_of(dnn, posts));
-  return give_primitive(st, pd, made);
+  dnnl_status_t st =
+      laci_pd_create_binary(&pd, dnn->engine, binary_alg(kind), v, attr_of(dnn, posts));
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *dnn,
-                                     const laci_layout *md, float epsilon, int flags) {
+lac_status laci_primitive_describe_batch_norm(laci_primitive **made, const laci_onednn *dnn,
+                                              const laci_layout *md, float epsilon, int flags) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_create_batch_norm(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                               norm_flags(flags), dnn->attr);
+  return wrap_description(st, pd, made);
+}
+
+lac_status laci_primitive_describe_layer_norm(laci_primitive **made, const laci_onednn *dnn,
+                                              const laci_layout *md, float epsilon) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_create_layer_norm(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                               norm_flags(0), dnn->attr);
+  return wrap_description(st, pd, made);
+}
+
+lac_status laci_primitive_describe_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
+                                           const laci_layout *md, int axis) {
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st =
-      laci_pd_batch_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(flags), dnn->attr);
-  return give_primitive(st, pd, made);
+      laci_pd_create_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
+                             laci_md_of(md), axis, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *dnn,
-                                     const laci_layout *md, float epsilon) {
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st =
-      laci_pd_layer_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(0), dnn->attr);
-  return give_primitive(st, pd, made);
-}
-
-lac_status laci_primitive_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
-                                  const laci_layout *md, int axis) {
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st =
-      laci_pd_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
-                      laci_md_of(md), axis, dnn->attr);
-  return give_primitive(st, pd, made);
-}
-
-lac_status laci_primitive_reduction(laci_primitive **made, const laci_onednn *dnn,
-                                    laci_reduction_kind kind, const laci_layout *const md[2]) {
+lac_status laci_primitive_describe_reduction(laci_primitive **made, const laci_onednn *dnn,
+                                             laci_reduction_kind kind,
+                                             const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 2, v);
-  dnnl_status_t st = laci_pd_reduction(&pd, dnn->engine, reduction_alg(kind), v, 0, dnn->attr);
-  return give_primitive(st, pd, made);
+  dnnl_status_t st =
+      laci_pd_create_reduction(&pd, dnn->engine, reduction_alg(kind), v, 0, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_resample(laci_primitive **made, const laci_onednn *dnn, bool nearest,
-                                   const laci_layout *const md[2]) {
+lac_status laci_primitive_describe_resample(laci_primitive **made, const laci_onednn *dnn,
+                                            bool nearest, const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 2, v);
-  dnnl_status_t st = laci_pd_resample(
+  dnnl_status_t st = laci_pd_create_resample(
       &pd, dnn->engine, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, v, dnn->attr);
-  return give_primitive(st, pd, made);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, int n, int axis,
-                                 const laci_layout *const *sources) {
+lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_onednn *dnn, int n,
+                                          int axis, const laci_layout *const *sources) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view *views_of = (laci_md_view *)laci_alloc((size_t)n, sizeof *views_of);
   *made = NULL;
   if (!views_of) return LAC_NO_MEMORY;
   for (int at = 0; at < n; at++) views_of[at] = laci_md_of(sources[at]);
-  dnnl_status_t st = laci_pd_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
+  dnnl_status_t st = laci_pd_create_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
   laci_free((void *)views_of);
-  return give_primitive(st, pd, made);
+  return wrap_description(st, pd, made);
 }
 
 /* ---- Training ---- */
 
 bool laci_norm_gradient_reads_shift(void) { return LACI_NORM_GRADIENT_READS_SHIFT; }
 
-lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_conv_algorithm algorithm, const laci_layout *const md[4],
-                                     const laci_window *w) {
+lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_onednn *dnn,
+                                              laci_conv_algorithm algorithm,
+                                              const laci_layout *const md[4],
+                                              const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 4, v);
   laci_dnnl_window window = window_of(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = conv_alg(algorithm)};
-  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
-  return give_primitive(st, pd, made);
+  dnnl_status_t st = laci_pd_create_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              laci_conv_algorithm algorithm,
-                                              const laci_layout *const md[3], const laci_window *w,
-                                              const laci_primitive *hint) {
-  dnnl_primitive_desc_t pd = NULL;
-  laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 3, v);
-  laci_dnnl_window window = window_of(w);
-  const laci_dnnl_triple t = {
-      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
-  dnnl_status_t st = laci_pd_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return give_primitive(st, pd, made);
-}
-
-lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                               laci_conv_algorithm algorithm,
-                                               const laci_layout *const md[3], const laci_window *w,
-                                               const laci_primitive *hint) {
+lac_status laci_primitive_describe_conv_input_gradient(
+    laci_primitive **made, const laci_onednn *dnn, laci_conv_algorithm algorithm,
+    const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 3, v);
@@ -312,65 +303,83 @@ lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci
   const laci_dnnl_triple t = {
       .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
-      laci_pd_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return give_primitive(st, pd, made);
+      laci_pd_create_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
-                                           const laci_layout *md, float epsilon, int flags) {
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_batch_norm_train(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                              norm_flags(flags), dnn->attr);
-  return give_primitive(st, pd, made);
-}
-
-lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                              const laci_layout *md, float epsilon, int flags,
-                                              const laci_primitive *hint) {
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = laci_pd_batch_norm_gradient(&pd, dnn->engine, laci_md_of(md), epsilon,
-                                                 norm_flags(flags), hint->pd, dnn->attr);
-  return give_primitive(st, pd, made);
-}
-
-lac_status laci_primitive_pool_train(laci_primitive **made, const laci_onednn *dnn,
-                                     laci_pool_kind kind, const laci_layout *const md[2],
-                                     const laci_window *w) {
+lac_status laci_primitive_describe_conv_weight_gradient(
+    laci_primitive **made, const laci_onednn *dnn, laci_conv_algorithm algorithm,
+    const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_views(md, 2, v);
+  get_views(md, 3, v);
   laci_dnnl_window window = window_of(w);
-  dnnl_status_t st = laci_pd_pool_train(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
-  return give_primitive(st, pd, made);
+  const laci_dnnl_triple t = {
+      .alg = conv_alg(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
+  dnnl_status_t st =
+      laci_pd_create_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                        laci_pool_kind kind, const laci_layout *const md[2],
-                                        const laci_window *w, const laci_primitive *hint) {
+lac_status laci_primitive_describe_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
+                                                    const laci_layout *md, float epsilon,
+                                                    int flags) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_create_batch_norm_train(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                                     norm_flags(flags), dnn->attr);
+  return wrap_description(st, pd, made);
+}
+
+lac_status laci_primitive_describe_batch_norm_gradient(laci_primitive **made,
+                                                       const laci_onednn *dnn,
+                                                       const laci_layout *md, float epsilon,
+                                                       int flags, const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_create_batch_norm_gradient(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                                        norm_flags(flags), hint->pd, dnn->attr);
+  return wrap_description(st, pd, made);
+}
+
+lac_status laci_primitive_describe_pool_train(laci_primitive **made, const laci_onednn *dnn,
+                                              laci_pool_kind kind, const laci_layout *const md[2],
+                                              const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
   get_views(md, 2, v);
   laci_dnnl_window window = window_of(w);
   dnnl_status_t st =
-      laci_pd_pool_gradient(&pd, dnn->engine, pool_alg(kind), v, &window, hint->pd, dnn->attr);
-  return give_primitive(st, pd, made);
+      laci_pd_create_pool_train(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_function_train(laci_primitive **made, const laci_onednn *dnn,
-                                         const laci_function *f, const laci_layout *md) {
+lac_status laci_primitive_describe_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                                 laci_pool_kind kind,
+                                                 const laci_layout *const md[2],
+                                                 const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
-  const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st =
-      laci_pd_eltwise_train(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
-  return give_primitive(st, pd, made);
+  laci_md_view v[MOST_LAYOUTS];
+  get_views(md, 2, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st = laci_pd_create_pool_gradient(&pd, dnn->engine, pool_alg(kind), v, &window,
+                                                  hint->pd, dnn->attr);
+  return wrap_description(st, pd, made);
 }
 
-lac_status laci_primitive_function_gradient(laci_primitive **made, const laci_onednn *dnn,
-                                            const laci_function *f, const laci_layout *md,
-                                            const laci_primitive *hint) {
+lac_status laci_primitive_describe_function_train(laci_primitive **made, const laci_onednn *dnn,
+                                                  const laci_function *f, const laci_layout *md) {
   dnnl_primitive_desc_t pd = NULL;
   const float ab[2] = {f->alpha, f->beta};
-  dnnl_status_t st = laci_pd_eltwise_gradient(&pd, dnn->engine, function_alg(f->kind), ab,
-                                              laci_md_of(md), hint->pd, dnn->attr);
-  return give_primitive(st, pd, made);
+  dnnl_status_t st = laci_pd_create_eltwise_train(&pd, dnn->engine, function_alg(f->kind), ab,
+                                                  laci_md_of(md), dnn->attr);
+  return wrap_description(st, pd, made);
+}
+
+lac_status laci_primitive_describe_function_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                                     const laci_function *f, const laci_layout *md,
+                                                     const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  const float ab[2] = {f->alpha, f->beta};
+  dnnl_status_t st = laci_pd_create_eltwise_gradient(&pd, dnn->engine, function_alg(f->kind), ab,
+                                                     laci_md_of(md), hint->pd, dnn->attr);
+  return wrap_description(st, pd, made);
 }

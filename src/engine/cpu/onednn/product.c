@@ -12,8 +12,8 @@
 
 /* ---- A constant matrix on the right ---- */
 
-static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                         const laci_right_operand *r, const int operands[3]) {
+static void add_product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                             const laci_right_operand *r, const int operands[3]) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_element(net, fused->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
@@ -33,8 +33,8 @@ static void product_step(laci_net *net, const laci_fused *fused, laci_primitive 
                                      {LACI_ARG_WEIGHTS, w},
                                      {LACI_ARG_DST, to},
                                      {LACI_ARG_BIAS, bias}});
-  laci_net_bind(net, fused->output,
-                laci_net_view(net, to, y, laci_net_dense_layout(net, y, dt), false));
+  laci_net_bind_value(net, fused->output,
+                      laci_net_view_new(net, to, y, laci_net_dense_layout(net, y, dt), false));
 }
 
 static void lower_product(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
@@ -50,10 +50,10 @@ static void lower_product(laci_net *net, const laci_fused *fused, const laci_rig
               *dst = laci_net_dense_layout(net, &flat, laci_net_result_element(net, fused->output));
   if (!net->plan.status) {
     const laci_layout *b = bias >= 0 ? net->tensors[bias].md : NULL;
-    lac_status st = laci_primitive_matmul(
+    lac_status st = laci_primitive_describe_matmul(
         &pd, net->onednn, (const laci_layout *const[]){net->tensors[a].md, w, b, dst}, attr);
     if (laci_net_check_status(net, st, "matrix product")) {
-      product_step(net, fused, pd, r, (const int[]){a, bias, sum});
+      add_product_step(net, fused, pd, r, (const int[]){a, bias, sum});
     }
   }
   laci_layout_destroy(w);
@@ -79,8 +79,8 @@ static int add_leading_axes(laci_net *net, int tensor, int rank) {
     wide.dims[axis] = from < 0 ? 1 : shape.dims[from];
   }
   int dense = laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
-  return laci_net_view(net, dense, &wide,
-                       laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
+  return laci_net_view_new(net, dense, &wide,
+                           laci_net_dense_layout(net, &wide, laci_net_float_element(net)), false);
 }
 
 /** Describes a batched product of the operands as they are stored (maybe transposed), or of
@@ -93,12 +93,12 @@ static laci_primitive *describe_batched_product(laci_net *net, int operands[2],
       /* A view of a part of a tensor is copied first: oneDNN 2.6's kernels ignore its offset. */
       operands[at] = dense
                          ? laci_net_convert_to_dense(net, operands[at], laci_net_float_element(net))
-                         : laci_net_make_whole(net, operands[at]);
+                         : laci_net_make_whole_tensor(net, operands[at]);
     }
     if (net->plan.status) break;
     const laci_layout *const mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md,
                                       NULL, dst};
-    lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, attr);
+    lac_status st = laci_primitive_describe_matmul(&pd, net->onednn, mds, attr);
     if (!st && (dense || !laci_primitive_is_reference(pd))) break;
     if (!st) laci_primitive_destroy(pd);
     pd = NULL;
@@ -107,10 +107,10 @@ static laci_primitive *describe_batched_product(laci_net *net, int operands[2],
   return pd;
 }
 
-static bool values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool product_of_values_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  return laci_product_has_operands(net, node) &&
+  return laci_product_operands_fit(net, node) &&
          laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 
@@ -119,13 +119,13 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_element(net, fused->output);
   int sum, to = -1;
-  int operands[2] = {add_leading_axes(net, laci_net_read(net, node->inputs[0]), y->rank),
-                     add_leading_axes(net, laci_net_read(net, node->inputs[1]), y->rank)};
+  int operands[2] = {add_leading_axes(net, laci_net_read_value(net, node->inputs[0]), y->rank),
+                     add_leading_axes(net, laci_net_read_value(net, node->inputs[1]), y->rank)};
   laci_posts *attr = laci_net_create_posts(net, fused, &sum);
   laci_layout *dst = laci_net_dense_layout(net, y, dt);
   laci_primitive *pd = net->plan.status ? NULL : describe_batched_product(net, operands, dst, attr);
   if (pd && sum >= 0) {
-    to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
+    to = laci_net_sum_target(net, laci_net_read_value(net, sum), dst, dt);
   } else if (pd) {
     to = laci_net_tensor_new(net, y, dt, laci_net_dense_layout(net, y, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
@@ -136,7 +136,7 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
         (const int[][2]){
             {LACI_ARG_SRC, operands[0]}, {LACI_ARG_WEIGHTS, operands[1]}, {LACI_ARG_DST, to}});
   }
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
   laci_layout_destroy(dst);
   laci_posts_destroy(attr);
 }
@@ -163,7 +163,7 @@ const laci_implementation laci_implementations_matmul[] = {
      laci_product_sparse_fits, laci_lower_product_sparse},
     {"constant matrix, by oneDNN", LACI_FUSIBLE_SCALE | LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM,
      laci_right_operand_fits, lower_product_with_constant},
-    {"two values, by oneDNN", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, values_fit,
+    {"two values, by oneDNN", LACI_FUSIBLE_FUNCTIONS | LACI_FUSIBLE_SUM, product_of_values_fits,
      lower_product_of_values},
     {.name = NULL},
 };

@@ -8,14 +8,15 @@
  * rows]. */
 static int read_operand(laci_net *net, int value, bool transposed) {
   laci_element dt = laci_net_float_element(net);
-  int dense = laci_net_convert_to_dense(net, laci_net_read(net, value), dt);
+  int dense = laci_net_convert_to_dense(net, laci_net_read_value(net, value), dt);
   if (dense < 0 || !transposed) return dense;
   laci_shape stored = net->tensors[dense].shape;
   laci_shape shape = laci_shape_of(2, (int64_t[]){stored.dims[1], stored.dims[0]});
   int64_t strides[LACI_MOST_AXES] = {1, stored.dims[1]};
   laci_layout *md = NULL;
-  if (!laci_layout_strided(&md, 2, shape.dims, dt, strides)) laci_plan_no_memory(&net->plan);
-  return laci_net_view(net, dense, &shape, md, false);
+  if (!laci_layout_create_strided(&md, 2, shape.dims, dt, strides))
+    laci_plan_fail_no_memory(&net->plan);
+  return laci_net_view_new(net, dense, &shape, md, false);
 }
 
 /** Is C absent, or a row with one number for each column? */
@@ -30,9 +31,10 @@ static bool is_bias_row(const laci_net *net, const laci_node *node, int64_t colu
 static int read_bias_row(laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return -1;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});
-  int dense = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
-  return laci_net_view(net, dense, &shape, laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32),
-                       false);
+  int dense =
+      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[2]), LACI_ELEMENT_F32);
+  return laci_net_view_new(net, dense, &shape, laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32),
+                           false);
 }
 
 bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -54,14 +56,14 @@ void laci_lower_gemm_values(laci_net *net, const laci_fused *fused) {
   if (!net->plan.status) {
     const laci_layout *const mds[] = {net->tensors[a].md, net->tensors[b].md,
                                       c >= 0 ? net->tensors[c].md : NULL, md};
-    lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, NULL);
+    lac_status st = laci_primitive_describe_matmul(&pd, net->onednn, mds, NULL);
     if (laci_net_check_status(net, st, "matrix product")) {
-      int to = laci_net_result(net, y, dt, md);
+      int to = laci_net_result_new(net, y, dt, md);
       laci_net_step_add(
           net, fused, pd, c >= 0 ? 4 : 3,
           (const int[][2]){
               {LACI_ARG_SRC, a}, {LACI_ARG_WEIGHTS, b}, {LACI_ARG_DST, to}, {LACI_ARG_BIAS, c}});
-      laci_net_bind(net, fused->output, to);
+      laci_net_bind_value(net, fused->output, to);
     }
   }
   laci_layout_destroy(md);

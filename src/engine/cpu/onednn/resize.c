@@ -67,22 +67,22 @@ static void lower_resize(laci_net *net, const laci_fused *fused) {
   laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_primitive *pd = NULL;
   laci_layout *md = NULL;
-  int from = laci_net_make_whole(net, laci_net_read(net, node->inputs[0]));
+  int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0]));
   laci_layout *any = laci_net_any_layout(net, &y, laci_net_float_element(net));
   if (!net->plan.status) {
     lac_status st =
-        laci_primitive_resample(&pd, net->onednn, is_nearest(node),
-                                (const laci_layout *const[]){net->tensors[from].md, any});
+        laci_primitive_describe_resample(&pd, net->onednn, is_nearest(node),
+                                         (const laci_layout *const[]){net->tensors[from].md, any});
     (void)laci_net_check_status(net, st, "resampling");
   }
   laci_layout_destroy(any);
   if (net->plan.status) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_create_copy(&md, dst)) laci_plan_fail_no_memory(&net->plan);
   int to = laci_net_tensor_new(net, &y, laci_net_float_element(net), md,
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }
 
 const laci_implementation laci_implementations_resize[] = {

@@ -27,14 +27,14 @@ static void clear_constant(laci_constant *constant) {
   constant->f = NULL;
 }
 
-void laci_plan_drop_constants(laci_cpu_plan *plan) {
+void laci_plan_free_constants(laci_cpu_plan *plan) {
   for (int v = 0; plan->values && v < plan->graph->n_values; v++)
     clear_constant(plan->values[v].constant);
   plan->constant_bytes = 0;
 }
 
 void laci_plan_clear(laci_cpu_plan *plan) {
-  laci_plan_drop_constants(plan);
+  laci_plan_free_constants(plan);
   laci_free(plan->values);
   laci_arena_clear(&plan->memory);
 }
@@ -84,7 +84,7 @@ const float *laci_plan_floats(laci_cpu_plan *plan, int value) {
   if (!laci_plan_check_budget(plan, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
   float *floats = laci_alloc((size_t)c->count, sizeof *floats);
   if (!floats) {
-    laci_plan_no_memory(plan);
+    laci_plan_fail_no_memory(plan);
     return NULL;
   }
   lac_status st = laci_plan_read_floats(plan, value, 0, c->count, floats, &why);
@@ -147,7 +147,7 @@ bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x) {
   laci_buf *buf = NULL;
   lac_status st = copy_constant(plan, value, &buf, NULL);
   if (st == LAC_NO_MEMORY)
-    laci_plan_no_memory(plan); /* otherwise the plan would depend on the free
+    laci_plan_fail_no_memory(plan); /* otherwise the plan would depend on the free
                                                          memory */
   if (st) return false;
   *x = laci_buf_get_f(buf, 0);
@@ -177,8 +177,8 @@ static lac_status store_constant(laci_cpu_plan *plan, int value, laci_buf *buf, 
 
 /* ---- Inputs ---- */
 
-static lac_status fix_input(laci_cpu_plan *plan, const laci_input_shape *fixed, int64_t *bound,
-                            lac_error *err) {
+static lac_status fix_input_shape(laci_cpu_plan *plan, const laci_input_shape *fixed,
+                                  int64_t *bound, lac_error *err) {
   char found[128], wanted[128];
   int id = laci_graph_find_value(plan->graph, fixed->name);
   if (id < 0 || !plan->graph->values[id].is_input) {
@@ -230,14 +230,14 @@ static lac_status check_input(const laci_cpu_plan *plan, int value, lac_error *e
 
 /** Sets the input shapes: the declared ones, with the sizes that the caller fixes wherever the file
  * uses the same symbol. */
-static lac_status fix_inputs(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
-                             lac_error *err) {
+static lac_status fix_input_shapes(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                                   lac_error *err) {
   const laci_graph *graph = plan->graph;
   int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
   if (!bound) return laci_fail_memory(err, "input shapes");
   for (int at = 0; at <= graph->n_symbols; at++) bound[at] = -1;
   lac_status st = LAC_OK;
-  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(plan, &fixed[at], bound, err);
+  for (int at = 0; at < n_fixed && !st; at++) st = fix_input_shape(plan, &fixed[at], bound, err);
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     laci_type *type = &plan->values[graph->inputs[at]].type;
     for (int axis = 0; axis < type->shape.rank; axis++) {
@@ -400,7 +400,7 @@ static int64_t largest_output(const laci_cpu_plan *plan, const laci_node *node) 
 static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
   node_inference l = {0};
-  lac_status st = laci_engine_node_check(node, err);
+  lac_status st = laci_engine_check_has_evaluation(node, err);
   if (st) return st;
   bool constant = is_constant(plan, node);
   st = node_inference_init(plan, node, constant && !node->op->shape_only, &l, err);
@@ -450,7 +450,7 @@ static lac_status init_values(laci_cpu_plan *plan, lac_error *err) {
 lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
                            lac_error *err) {
   lac_status st = init_values(plan, err);
-  if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
+  if (!st) st = fix_input_shapes(plan, fixed, n_fixed, err);
   for (int node = 0; node < plan->graph->n_nodes && !st; node++) st = infer_node(plan, node, err);
   return st;
 }
@@ -458,30 +458,30 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
 /* ---- As far as it goes ---- */
 
 /** Can a step read or write the value: has it numbers, and a known size? */
-static bool is_usable(const laci_type *type) {
+static bool is_numeric_of_known_size(const laci_type *type) {
   if (!is_numeric(type->dtype) || !laci_shape_is_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
   return count >= 0 && count <= most_elements;
 }
 
-static bool are_usable(const laci_cpu_plan *plan, const int *values, int n) {
+static bool are_numeric_of_known_size(const laci_cpu_plan *plan, const int *values, int n) {
   for (int at = 0; at < n; at++) {
-    if (values[at] >= 0 && !is_usable(&plan->values[values[at]].type)) return false;
+    if (values[at] >= 0 && !is_numeric_of_known_size(&plan->values[values[at]].type)) return false;
   }
   return true;
 }
 
 /** Infers one node. Fails as infer_node; LAC_UNSUPPORTED with an empty text means that an operand
  * is not known. */
-static lac_status try_node(laci_cpu_plan *plan, int id, lac_error *why) {
+static lac_status try_to_infer_node(laci_cpu_plan *plan, int id, lac_error *why) {
   const laci_node *node = &plan->graph->nodes[id];
-  lac_status st = laci_engine_node_check(node, why);
-  if (!st &&
-      (node->body || node->n_captures > 0 || !are_usable(plan, node->inputs, node->n_inputs))) {
+  lac_status st = laci_engine_check_has_evaluation(node, why);
+  if (!st && (node->body || node->n_captures > 0 ||
+              !are_numeric_of_known_size(plan, node->inputs, node->n_inputs))) {
     return LAC_UNSUPPORTED;
   }
   if (!st) st = infer_node(plan, id, why);
-  if (!st && !are_usable(plan, node->outputs, node->n_outputs)) {
+  if (!st && !are_numeric_of_known_size(plan, node->outputs, node->n_outputs)) {
     st = laci_fail(why, LAC_UNSUPPORTED, "%s (%s): its results are no numbers", node->name,
                    node->type);
   }
@@ -497,11 +497,11 @@ static void set_known_types(laci_cpu_plan *plan, const laci_node *node, const la
   }
 }
 
-static lac_status reach_node(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
-                             lac_error *err) {
+static lac_status set_reach_of_node(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
+                                    lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
   lac_error why = {0};
-  lac_status st = try_node(plan, id, &why);
+  lac_status st = try_to_infer_node(plan, id, &why);
   if (st == LAC_NO_MEMORY || plan->status) {
     return laci_fail(err, plan->status ? plan->status : st, "%s", why.text);
   }
@@ -520,8 +520,9 @@ lac_status laci_plan_infer_reach(laci_cpu_plan *plan, const laci_input_shape *fi
                                  laci_engine_reached *reached, lac_error *err) {
   lac_status st = init_values(plan, err);
   reached->first = -1;
-  if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
-  for (int n = 0; n < plan->graph->n_nodes && !st; n++) st = reach_node(plan, n, reached, err);
+  if (!st) st = fix_input_shapes(plan, fixed, n_fixed, err);
+  for (int n = 0; n < plan->graph->n_nodes && !st; n++)
+    st = set_reach_of_node(plan, n, reached, err);
   for (int v = 0; v < plan->graph->n_values && !st; v++) reached->types[v] = plan->values[v].type;
   return st;
 }

@@ -17,11 +17,11 @@ void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, 
   plan->status = laci_fail(plan->err, status, "%s", text);
 }
 
-void laci_plan_no_memory(laci_cpu_plan *plan) {
+void laci_plan_fail_no_memory(laci_cpu_plan *plan) {
   laci_plan_fail(plan, LAC_NO_MEMORY, "not enough memory for the plan");
 }
 
-static laci_budget budget_now(const laci_cpu_plan *plan) {
+static laci_budget current_budget(const laci_cpu_plan *plan) {
   laci_budget now = plan->budget;
   laci_budget_add(&now, plan->weight_bytes, "weights");
   laci_budget_add(&now, plan->constant_bytes, "constants");
@@ -29,14 +29,14 @@ static laci_budget budget_now(const laci_cpu_plan *plan) {
 }
 
 bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes) {
-  const laci_budget now = budget_now(plan);
+  const laci_budget now = current_budget(plan);
   return laci_budget_allows(&now, bytes);
 }
 
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
   char text[256] = "weights";
   if (plan->status) return false;
-  laci_budget now = budget_now(plan);
+  laci_budget now = current_budget(plan);
   if (laci_budget_allows(&now, bytes)) return true;
   if (value >= 0) {
     const laci_plan_value *v = &plan->values[value];
@@ -50,6 +50,6 @@ bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
 
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size) {
   void *memory = plan->status ? NULL : laci_arena_alloc(&plan->memory, n, size);
-  if (!memory) laci_plan_no_memory(plan);
+  if (!memory) laci_plan_fail_no_memory(plan);
   return memory;
 }

@@ -16,9 +16,9 @@ typedef struct walk {
 static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
 
 /** Returns the bound, or INFINITY if it is NaN, since fmin and fmax would ignore a NaN. */
-static double bound_of(double x) { return isnan(x) ? INFINITY : x; }
+static double infinite_if_nan(double x) { return isnan(x) ? INFINITY : x; }
 
-static bool is_move(const laci_node *node) {
+static bool is_data_move(const laci_node *node) {
   static const char *const moves[] = {"Transpose", "Reshape",   "Flatten",
                                       "Squeeze",   "Unsqueeze", "Identity"};
   for (size_t at = 0; at < sizeof moves / sizeof *moves; at++) {
@@ -34,12 +34,12 @@ static int moved_from(const laci_cpu_plan *plan, int value) {
   for (;;) {
     const int producer = plan->graph->values[value].producer;
     const laci_node *node = producer < 0 ? NULL : &plan->graph->nodes[producer];
-    if (!node || !is_move(node) || laci_plan_is_constant(plan, node->inputs[0])) return value;
+    if (!node || !is_data_move(node) || laci_plan_is_constant(plan, node->inputs[0])) return value;
     value = node->inputs[0];
   }
 }
 
-static void add_check(walk *w, int moved, double most) {
+static void add_value_to_check(walk *w, int moved, double most) {
   laci_cpu_plan *plan = w->plan;
   const int value = moved_from(plan, moved);
   w->bounds[moved] = fmin(w->bounds[moved], most);
@@ -56,14 +56,14 @@ static void add_check(walk *w, int moved, double most) {
 static void check_operands(walk *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
-    const int value = laci_fused_read(w->plan, fused, at);
+    const int value = laci_fused_nth_read(w->plan, fused, at);
     if (value < 0 || laci_plan_is_constant(w->plan, value) || !laci_plan_is_float(w->plan, value))
       continue;
     const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
                          value == ((const laci_attention_pattern *)fused->details)->mask;
     if (is_mask) continue; /* may hold -inf, which excludes a key */
     if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
-      add_check(w, value, LACI_FINITE_MOST);
+      add_value_to_check(w, value, LACI_FINITE_MOST);
     }
   }
 }
@@ -85,7 +85,7 @@ static const laci_fused *picking_node(walk *w, int value) {
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
                      !fused->pattern && fused->n_posts == 0;
-  return whole && laci_finite_core_of(w->plan, w->bounds, fused).picks ? fused : NULL;
+  return whole && laci_finite_core_bounds(w->plan, w->bounds, fused).picks ? fused : NULL;
 }
 
 /** Adds checks of the values from which the value is picked, until it is certain that it has no
@@ -96,16 +96,16 @@ static void check_not_nan(walk *w, int value, int depth) {
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
   bool sure = fused != NULL;
   for (int at = 0; at < n; at++) {
-    const int operand = laci_fused_read(w->plan, fused, at);
+    const int operand = laci_fused_nth_read(w->plan, fused, at);
     check_not_nan(w, operand, depth + 1);
     sure = sure && has_no_nan(w, operand); /* a constant may hold NaN */
   }
   if (sure) {
-    const double reach = laci_finite_core_of(w->plan, w->bounds, fused).bound;
+    const double reach = laci_finite_core_bounds(w->plan, w->bounds, fused).bound;
     w->numbers[value] = true;
     w->bounds[value] = is_known(reach) ? reach : INFINITY;
   } else {
-    add_check(w, value, LACI_FINITE_MOST);
+    add_value_to_check(w, value, LACI_FINITE_MOST);
   }
 }
 
@@ -115,8 +115,8 @@ static bool picks_from_no_nan(walk *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
-    check_not_nan(w, laci_fused_read(w->plan, fused, at), 0);
-    all = all && has_no_nan(w, laci_fused_read(w->plan, fused, at));
+    check_not_nan(w, laci_fused_nth_read(w->plan, fused, at), 0);
+    all = all && has_no_nan(w, laci_fused_nth_read(w->plan, fused, at));
   }
   return all;
 }
@@ -125,13 +125,14 @@ static bool picks_from_no_nan(walk *w, const laci_fused *fused) {
 
 /** Returns the bound of a fused node with its posts; *most: the bound of all numbers in between. */
 static double bound_after_posts(walk *w, const laci_fused *fused, double core, double *most) {
-  double y = bound_of(core);
+  double y = infinite_if_nan(core);
   *most = y;
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
-    y = bound_of(post->value >= 0 ? y + laci_finite_operand_bound(w->plan, w->bounds, post->value)
-                                  : laci_finite_function_bound(&post->function, y));
-    const bool open = post->value < 0 && laci_finite_may_be_nonfinite(&post->function);
+    y = infinite_if_nan(post->value >= 0
+                            ? y + laci_finite_operand_bound(w->plan, w->bounds, post->value)
+                            : laci_finite_function_bound(&post->function, y));
+    const bool open = post->value < 0 && laci_function_may_be_nonfinite(&post->function);
     if (!open || at + 1 < fused->n_posts) *most = fmax(y, *most);
   }
   return y;
@@ -143,7 +144,7 @@ static bool may_be_nonfinite(walk *w, const laci_fused *fused) {
   if (fused->pattern || fused->n_posts > 0) return false;
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   const int n = laci_functions_of_node(w->plan, node, &input, f);
-  return n == 1 && laci_finite_may_be_nonfinite(&f[0]);
+  return n == 1 && laci_function_may_be_nonfinite(&f[0]);
 }
 
 /** Sets the bounds of further outputs: parts of the first operand have its bound, others none. */
@@ -161,7 +162,7 @@ static void check_node(walk *w, const laci_fused *fused) {
   if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
     return; /* integers are
                                                                                     exact */
-  laci_finite_core core = laci_finite_core_of(w->plan, w->bounds, fused);
+  laci_finite_core core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   double most, y;
   bool loses = core.loses;
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
@@ -172,18 +173,19 @@ static void check_node(walk *w, const laci_fused *fused) {
     } else {
       check_operands(w, fused, false);
     }
-    core = laci_finite_core_of(w->plan, w->bounds, fused);
+    core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   }
   y = bound_after_posts(w, fused, core.bound, &most);
   if (loses && !is_known(most) && !may_be_nonfinite(w, fused)) {
     check_operands(w, fused, true);
-    core = laci_finite_core_of(w->plan, w->bounds, fused);
+    core = laci_finite_core_bounds(w->plan, w->bounds, fused);
     y = bound_after_posts(w, fused, core.bound, &most);
     if (!is_known(most) && !w->plan->careless) w->plan->careless = node->name;
   }
   if (fused->output >= 0 && laci_plan_is_float(w->plan, fused->output)) {
     w->bounds[fused->output] = is_known(y) ? y : INFINITY;
-    if (core.shows && !is_known(y)) add_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
+    if (core.shows && !is_known(y))
+      add_value_to_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
   }
   bound_other_outputs(w, fused);
 }
@@ -197,13 +199,13 @@ static bool has_gradients(const laci_cpu_plan *plan) {
   return false;
 }
 
-void laci_plan_find_checked(laci_cpu_plan *plan) {
+void laci_plan_find_values_to_check(laci_cpu_plan *plan) {
   const size_t n = (size_t)plan->graph->n_values;
   walk w = {.plan = plan,
             .bounds = laci_alloc(n + 1, sizeof *w.bounds),
             .numbers = laci_alloc(n + 1, sizeof *w.numbers)};
   plan->checked = laci_plan_alloc(plan, n + 1, sizeof *plan->checked);
-  if (!w.bounds || !w.numbers) laci_plan_no_memory(plan);
+  if (!w.bounds || !w.numbers) laci_plan_fail_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
   plan->looks = !has_gradients(plan);
   const int n_scheduled = plan->looks ? plan->n_scheduled : 0;

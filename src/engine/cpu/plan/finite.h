@@ -29,7 +29,7 @@
 
 /** Fills plan->checked, the values to be checked; nodes must be fused. Where no check helps, as
  * with a weight that is not finite, plan->careless names the node. */
-void laci_plan_find_checked(laci_cpu_plan *plan);
+void laci_plan_find_values_to_check(laci_cpu_plan *plan);
 
 /** Bounds of the core of a fused node, which is the node without its scales and posts, from bounds
  * of its operands. */
@@ -47,13 +47,13 @@ typedef struct laci_finite_core {
 /** Returns the bound of an operand: that of a constant, or bounds[value] ([n_values]). */
 double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int value);
 /** Returns the bounds of a fused node's core. */
-laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
-                                     const laci_fused *fused);
+laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *bounds,
+                                         const laci_fused *fused);
 /** Returns a bound of |f(v)| for |v| <= x. */
 double laci_finite_function_bound(const laci_function *f, double x);
 /** Can the function's result be infinite or NaN for finite operands? Then nothing may be fused
  * after it. */
-bool laci_finite_may_be_nonfinite(const laci_function *f);
+bool laci_function_may_be_nonfinite(const laci_function *f);
 /** How laci_finite_largest_row divides a constant into rows. Element i belongs to row i / (inner *
  * length) * inner + i % inner. scale (NULL: ones) has a factor for each of the first n_scale rows.
  * The function returns the largest sum of magnitudes of a row (with length 1 the largest

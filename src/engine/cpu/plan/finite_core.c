@@ -29,7 +29,7 @@ typedef struct row_sums {
 /** Returns the larger number, or NaN if one is NaN. */
 static double larger_or_nan(double a, double b) { return a >= b || isnan(a) ? a : b; }
 
-static void end_rows(row_sums *s) {
+static void end_group_of_rows(row_sums *s) {
   const laci_finite_rows *rows = s->rows;
   for (int64_t at = 0; at < rows->inner; at++) {
     const double scale =
@@ -56,7 +56,7 @@ static void add_row_elements(row_sums *s, const float *x, int64_t n) {
     }
     at += some;
     s->left -= some;
-    if (s->left == 0) end_rows(s);
+    if (s->left == 0) end_group_of_rows(s);
   }
 }
 
@@ -71,7 +71,7 @@ double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite
   float run[RUN];
   lac_error why = {0};
   lac_status st = LAC_OK;
-  if (!s.sums) laci_plan_no_memory(plan);
+  if (!s.sums) laci_plan_fail_no_memory(plan);
   for (int64_t at = 0; at < c->count && !plan->status && !st; at += RUN) {
     const int64_t n = c->count - at < RUN ? c->count - at : RUN;
     st = laci_plan_read_floats(plan, value, at, n, run, &why);
@@ -97,7 +97,7 @@ double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int 
 
 /* ---- Functions ---- */
 
-bool laci_finite_may_be_nonfinite(const laci_function *f) {
+bool laci_function_may_be_nonfinite(const laci_function *f) {
   return f->kind == LACI_FUNCTION_EXP || f->kind == LACI_FUNCTION_LOG ||
          f->kind == LACI_FUNCTION_SQRT || f->kind == LACI_FUNCTION_POW;
 }
@@ -254,7 +254,7 @@ static double batch_norm_bound(laci_cpu_plan *plan, const laci_node *node, doubl
   f.scale = laci_alloc((size_t)f.channels, sizeof *f.scale);
   f.shift = laci_alloc((size_t)f.channels, sizeof *f.shift);
   double y = INFINITY;
-  if (!f.scale || !f.shift) laci_plan_no_memory(plan);
+  if (!f.scale || !f.shift) laci_plan_fail_no_memory(plan);
   else if (laci_plan_read_norm_scales(plan, node, f.channels, f.scale, f.shift)) {
     y = bound_with_scales(&f, 0, x);
   }
@@ -385,7 +385,7 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
     case REACH_NONE: return INFINITY;
     case REACH_SAME: return x;
     case REACH_CAST: return cast_bound(plan, node, x);
-    case REACH_POOLED: return laci_plan_window_may_miss(plan, node) ? INFINITY : x;
+    case REACH_POOLED: return laci_plan_window_may_be_all_padding(plan, node) ? INFINITY : x;
     case REACH_LARGER: return bound_of_all(plan, bounds, node, false);
     case REACH_CHOSEN:
       return larger_or_nan(laci_finite_operand_bound(plan, bounds, node->inputs[1]),
@@ -424,8 +424,8 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
   return INFINITY;
 }
 
-static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bounds,
-                                        const laci_fused *fused) {
+static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double *bounds,
+                                               const laci_fused *fused) {
   laci_finite_core core = {.bound = INFINITY, .loses = true};
   if (fused->pattern == LACI_PATTERN_ATTENTION) {
     const laci_attention_pattern *a = fused->details;
@@ -452,20 +452,20 @@ static laci_finite_core core_of_pattern(laci_cpu_plan *plan, const double *bound
 
 /** Has the node a NaN among its attributes, such as the number that a Pad fills with? No check of
  * operands would find it. */
-static bool has_own_nan(const laci_node *node) {
+static bool has_nan_attribute(const laci_node *node) {
   for (int at = 0; at < node->n_attrs; at++)
     if (node->attrs[at].kind == LACI_ATTR_FLOAT && isnan(node->attrs[at].f)) return true;
   return false;
 }
 
-laci_finite_core laci_finite_core_of(laci_cpu_plan *plan, const double *bounds,
-                                     const laci_fused *fused) {
+laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *bounds,
+                                         const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   laci_function f[2];
   int input;
-  if (fused->pattern) return core_of_pattern(plan, bounds, fused);
+  if (fused->pattern) return bounds_of_pattern_core(plan, bounds, fused);
   if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
-  const bool numbers = !has_own_nan(node);
+  const bool numbers = !has_nan_attribute(node);
   const int n = laci_functions_of_node(plan, node, &input, f);
   if (n > 0) {
     const double x = laci_finite_operand_bound(plan, bounds, node->inputs[input]);

@@ -97,14 +97,14 @@ static bool may_be_nonfinite(laci_cpu_plan *plan, const laci_node *node) {
   laci_function f[2];
   int input;
   const int n = laci_functions_of_node(plan, node, &input, f);
-  if (n > 0) return laci_finite_may_be_nonfinite(&f[n - 1]);
+  if (n > 0) return laci_function_may_be_nonfinite(&f[n - 1]);
   return node->op == &laci_op_div && !laci_plan_is_constant(plan, node->inputs[1]);
 }
 
 /** Fuses one more node of the chain; false: the chain ends here. */
-static bool fuse_next(laci_cpu_plan *plan, laci_fused *fused, int fusible) {
+static bool fuse_next_node(laci_cpu_plan *plan, laci_fused *fused, int fusible) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
-  if (last && last->value < 0 && laci_finite_may_be_nonfinite(&last->function)) return false;
+  if (last && last->value < 0 && laci_function_may_be_nonfinite(&last->function)) return false;
   for (size_t at = 0; at < sizeof chain / sizeof *chain; at++) {
     if ((fusible & (int)chain[at].needs) && chain[at].rule(plan, fused)) return true;
   }
@@ -116,7 +116,7 @@ static void fuse_chain(laci_cpu_plan *plan, laci_fused *fused) {
   int fusible = plan->ask(plan->lowering, fused);
   if (fusible <= 0 || may_be_nonfinite(plan, node)) return;
   if (fusible & LACI_FUSIBLE_SCALE) fused->channels = channels_of(plan, node);
-  while (!plan->careful && fuse_next(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
+  while (!plan->careful && fuse_next_node(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
 }
 
 /* ---- All ---- */

@@ -127,7 +127,8 @@ static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_patter
 }
 
 /** Fuses a following Reshape that changes nothing, and a Transpose that keeps the last axis. */
-static void fuse_moves(laci_cpu_plan *plan, laci_fused *fused, int places[LACI_MAX_RANK]) {
+static void fuse_following_moves(laci_cpu_plan *plan, laci_fused *fused,
+                                 int places[LACI_MAX_RANK]) {
   int rank = laci_plan_shape(plan, fused->output)->rank, next;
   for (int axis = 0; axis < rank; axis++) places[axis] = axis;
   while ((next = laci_plan_only_reader(plan, fused->output)) >= 0) {
@@ -183,6 +184,6 @@ void laci_finish_attention(laci_cpu_plan *plan, laci_fused *fused) {
   laci_attention_pattern *a = laci_plan_alloc(plan, 1, sizeof *a);
   if (!a) return;
   *a = *(const laci_attention_pattern *)fused->details;
-  fuse_moves(plan, fused, a->places);
+  fuse_following_moves(plan, fused, a->places);
   fused->details = a;
 }

@@ -117,7 +117,7 @@ static bool fuse_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool whole = a.scale && a.shift, fits = whole && axis >= 0;
   if (!whole)
-    laci_plan_no_memory(plan); /* the plan fails, since an unfused sum would be rounded
+    laci_plan_fail_no_memory(plan); /* the plan fails, since an unfused sum would be rounded
                                             differently */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
@@ -152,7 +152,7 @@ bool laci_fuse_scale(laci_cpu_plan *plan, laci_fused *fused) {
 
 /** Is there another post of the same kind? oneDNN 2.6 then applies the parameters of the first to
  * both. */
-static bool has_function(const laci_fused *fused, const laci_function *f) {
+static bool has_other_post_of_kind(const laci_fused *fused, const laci_function *f) {
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_function *have = &fused->posts[at].function;
     if (fused->posts[at].value >= 0 || have->kind != f->kind) continue;
@@ -163,7 +163,7 @@ static bool has_function(const laci_fused *fused, const laci_function *f) {
 
 /** Is it a function that oneDNN 2.6's convolutions on 64-bit ARM omit as a post? As a primitive of
  * its own it is correct. */
-static bool is_broken_after(const laci_function *f) {
+static bool is_omitted_by_onednn(const laci_function *f) {
 #ifdef __aarch64__
   return f->kind == LACI_FUNCTION_HARDSWISH;
 #else
@@ -185,8 +185,8 @@ static bool add_functions(laci_fused *fused, int n, const laci_function *functio
       f.alpha *= last->function.alpha;
       longer.n_posts--;
     }
-    if (longer.n_posts == LACI_FUSED_MAX_POSTS || has_function(&longer, &f)) return false;
-    if (is_broken_after(&f)) return false;
+    if (longer.n_posts == LACI_FUSED_MAX_POSTS || has_other_post_of_kind(&longer, &f)) return false;
+    if (is_omitted_by_onednn(&f)) return false;
     longer.posts[longer.n_posts++] = (laci_post){.value = -1, .function = f};
   }
   *fused = longer;

@@ -38,7 +38,7 @@ bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int
   return fits;
 }
 
-bool laci_plan_is_along_last(const laci_cpu_plan *plan, int value, int64_t last) {
+bool laci_plan_is_vector_of_last_axis(const laci_cpu_plan *plan, int value, int64_t last) {
   const laci_shape *s = laci_plan_shape(plan, value);
   return laci_plan_is_constant(plan, value) && laci_plan_is_float(plan, value) && s->rank > 0 &&
          s->dims[s->rank - 1] == last && laci_shape_count(s) == last;
@@ -101,14 +101,14 @@ static bool follow_deviation(laci_cpu_plan *plan, int square, int divisor, int n
 
 /** Fuses a following product or sum with a vector along the last axis; returns the vector; -1:
  * there is none. */
-static int fuse_vector(laci_cpu_plan *plan, laci_fused *fused, const laci_op *op) {
+static int fuse_following_vector(laci_cpu_plan *plan, laci_fused *fused, const laci_op *op) {
   int next = laci_plan_only_reader(plan, fused->output);
   if (next < 0) return -1;
   const laci_node *node = &plan->graph->nodes[next];
   const laci_shape *y = laci_plan_shape(plan, fused->output);
   if (node->op != op || node->n_inputs != 2) return -1;
   int other = node->inputs[node->inputs[0] == fused->output];
-  if (!laci_plan_is_along_last(plan, other, y->dims[y->rank - 1])) return -1;
+  if (!laci_plan_is_vector_of_last_axis(plan, other, y->dims[y->rank - 1])) return -1;
   if (!laci_shape_equal(laci_plan_shape(plan, node->outputs[0]), y)) return -1;
   laci_fused_append(plan, fused, next);
   return other;
@@ -145,7 +145,7 @@ void laci_finish_layer_norm(laci_cpu_plan *plan, laci_fused *fused) {
   laci_layer_norm_pattern *norm = laci_plan_alloc(plan, 1, sizeof *norm);
   if (!norm) return;
   *norm = *(const laci_layer_norm_pattern *)fused->details;
-  norm->scale = fuse_vector(plan, fused, &laci_op_mul);
-  norm->shift = fuse_vector(plan, fused, &laci_op_add);
+  norm->scale = fuse_following_vector(plan, fused, &laci_op_mul);
+  norm->shift = fuse_following_vector(plan, fused, &laci_op_add);
   fused->details = norm;
 }

@@ -69,7 +69,7 @@ int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool 
   return own + fused->n_posts + (recomputed && laci_fused_has_statistics(plan, fused) ? 2 : 0);
 }
 
-int laci_fused_read(const laci_cpu_plan *plan, const laci_fused *fused, int at) {
+int laci_fused_nth_read(const laci_cpu_plan *plan, const laci_fused *fused, int at) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int own = fused->pattern ? fused->n_reads : node->n_inputs;
   if (at < own) return fused->pattern ? fused->reads[at] : node->inputs[at];
@@ -81,6 +81,6 @@ int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused) {
   return fused->pattern ? 1 : plan->graph->nodes[fused->node].n_outputs;
 }
 
-int laci_fused_write(const laci_cpu_plan *plan, const laci_fused *fused, int at) {
+int laci_fused_nth_write(const laci_cpu_plan *plan, const laci_fused *fused, int at) {
   return at == 0 ? fused->output : plan->graph->nodes[fused->node].outputs[at];
 }

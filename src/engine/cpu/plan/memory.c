@@ -45,7 +45,7 @@ void laci_plan_place_buffers(laci_cpu_plan *plan, laci_buffer *buffers, size_t n
   span *placed = laci_alloc(n_buffers, sizeof *placed);
   size_t n = 0, n_placed = 0;
   if (!order || !placed) {
-    laci_plan_no_memory(plan);
+    laci_plan_fail_no_memory(plan);
     goto out;
   }
   for (size_t at = 0; at < n_buffers; at++) {

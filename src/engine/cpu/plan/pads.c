@@ -49,7 +49,7 @@ bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_p
 
 /* ---- Windows on pads alone ---- */
 
-bool laci_plan_window_may_miss(const laci_cpu_plan *plan, const laci_node *node) {
+bool laci_plan_window_may_be_all_padding(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->outputs[0] < 0) return false;
   const laci_shape *x = laci_plan_shape(plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
@@ -157,7 +157,7 @@ static const laci_node *only_reader(const laci_cpu_plan *plan, int value) {
 
 /** If the Pad's result is quantized again with the parameters with which its input was dequantized,
  * returns the value after that: the same numbers and zeros. Else returns the Pad's result. */
-static int after_integers(laci_cpu_plan *plan, const laci_node *pad) {
+static int value_after_quantization(laci_cpu_plan *plan, const laci_node *pad) {
   const int out = pad->outputs[0], before = plan->graph->values[pad->inputs[0]].producer;
   const laci_node *from = before < 0 ? NULL : &plan->graph->nodes[before];
   const laci_node *to = only_reader(plan, out);
@@ -184,11 +184,11 @@ typedef struct joinable_pad {
 } joinable_pad;
 
 /** Is the Pad read only by windows into which it can be merged? */
-static bool can_join(laci_cpu_plan *plan, const laci_node *node, joinable_pad *j) {
+static bool can_join_pad(laci_cpu_plan *plan, const laci_node *node, joinable_pad *j) {
   const laci_graph *graph = plan->graph;
   int64_t sums[2 * LACI_MAX_RANK];
   if (node->op != &laci_op_pad || node->outputs[0] < 0) return false;
-  *j = (joinable_pad){.from = node->inputs[0], .to = after_integers(plan, node)};
+  *j = (joinable_pad){.from = node->inputs[0], .to = value_after_quantization(plan, node)};
   const laci_value *to = &graph->values[j->to];
   if (is_observed(plan, j->to) || laci_plan_is_constant(plan, j->to) || to->n_readers == 0 ||
       !laci_plan_has_elements(plan, node) || !laci_plan_read_zero_pads(plan, node, &j->pads)) {
@@ -273,7 +273,7 @@ lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err) {
   laci_graph *copy = NULL;
   joinable_pad j;
   for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {
-    if (!can_join(plan, &plan->graph->nodes[n], &j)) continue;
+    if (!can_join_pad(plan, &plan->graph->nodes[n], &j)) continue;
     if (!copy) copy = copy_graph(plan);
     if (!copy) return laci_fail_memory(err, "the plan's copy of the network");
     join_pad(plan, copy, &j);

@@ -211,7 +211,7 @@ struct laci_cpu_plan {
 /** Fails the plan, unless it has failed already. */
 void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
-void laci_plan_no_memory(laci_cpu_plan *plan);
+void laci_plan_fail_no_memory(laci_cpu_plan *plan);
 /** Checks that the budget allows so many bytes more for planning; else the plan fails, and false is
  * returned. value: the value for which they are needed; -1: none. */
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
@@ -251,13 +251,13 @@ bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** Appends the node to the fused node, whose new output is that of the node. */
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
 /** laci_fused_n_reads: how many values a fused node reads, when first computed or recomputed.
- * laci_fused_read: the value at place `at`; -1: none. */
+ * laci_fused_nth_read: the value at place `at`; -1: none. */
 int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
-int laci_fused_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
-/** laci_fused_n_writes: how many values a fused node computes. laci_fused_write: the value at place
- * `at`; -1: none. */
+int laci_fused_nth_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
+/** laci_fused_n_writes: how many values a fused node computes. laci_fused_nth_write: the value at
+ * place `at`; -1: none. */
 int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
-int laci_fused_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
+int laci_fused_nth_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
 /** Is it a batch norm of training whose statistics are results? Then a recomputation reads them. */
 bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fused);
 /** Do all values of the node have at least one element? If not, the plain operator computes the
@@ -272,7 +272,7 @@ bool laci_plan_is_inference_norm(const laci_node *node);
 bool laci_plan_read_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
                                 float *scales, float *shifts);
 /** Is the value a constant of floats along the last axis, whose size is `last`? */
-bool laci_plan_is_along_last(const laci_cpu_plan *plan, int value, int64_t last);
+bool laci_plan_is_vector_of_last_axis(const laci_cpu_plan *plan, int value, int64_t last);
 /** Finds the axes of a reduction from its attribute or a constant input. False: they are not known
  * while planning. */
 bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
@@ -287,7 +287,7 @@ LAC_MUST_CHECK lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward,
 /** Returns the forward node whose workspace a gradient reads in place of its input 1 (the positions
  * of the maxima of a max pool, or a bit for each element of a Relu after a batch norm); -1: the
  * gradient reads the value. */
-int laci_plan_workspace_from(const laci_cpu_plan *plan, int node);
+int laci_plan_workspace_producer(const laci_cpu_plan *plan, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
 
@@ -334,7 +334,7 @@ bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x);
  * a constant. */
 laci_buf *laci_plan_copy_constant(laci_cpu_plan *plan, int value);
 /** Frees the constants that only planning needed: weights have their own bytes. */
-void laci_plan_drop_constants(laci_cpu_plan *plan);
+void laci_plan_free_constants(laci_cpu_plan *plan);
 /** Frees all that the plan has, `memory` included. */
 void laci_plan_clear(laci_cpu_plan *plan);
 
@@ -354,7 +354,7 @@ typedef struct laci_pads {
 bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
 /** May a window of the pool cover nothing but padding? Its result is then no element of the
  * input. */
-bool laci_plan_window_may_miss(const laci_cpu_plan *plan, const laci_node *node);
+bool laci_plan_window_may_be_all_padding(const laci_cpu_plan *plan, const laci_node *node);
 /** Merges Pads of zeros into the convolutions and pools that read them. plan->graph may become a
  * copy, which lives as long as the plan. */
 LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);

@@ -18,18 +18,18 @@
 
 /** Appends the values that the step reads and writes to `places`; returns how many were
  * appended. */
-static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
+static int list_values_of_step(laci_remat *r, laci_remat_step *step, int *places) {
   const laci_cpu_plan *plan = r->plan;
   const laci_fused *fused = &plan->fused[step->fused];
-  bool by_workspace = !fused->pattern && laci_plan_workspace_from(plan, fused->node) >= 0;
+  bool by_workspace = !fused->pattern && laci_plan_workspace_producer(plan, fused->node) >= 0;
   step->reads = places;
   for (int at = 0; at < laci_fused_n_reads(plan, fused, false); at++) {
-    int value = laci_fused_read(plan, fused, at);
+    int value = laci_fused_nth_read(plan, fused, at);
     if (value >= 0 && !(at == 1 && by_workspace)) step->reads[step->n_reads++] = value;
   }
   step->writes = places + step->n_reads;
   for (int at = 0; at < laci_fused_n_writes(plan, fused); at++) {
-    int value = laci_fused_write(plan, fused, at);
+    int value = laci_fused_nth_write(plan, fused, at);
     if (value >= 0) step->writes[step->n_writes++] = value;
   }
   return step->n_reads + step->n_writes;
@@ -43,7 +43,7 @@ static void find_steps(laci_remat *r, int first_after) {
     if (plan->fused_at[n] < 0) continue;
     laci_remat_step *step = &r->steps[r->n_steps++];
     *step = (laci_remat_step){.fused = plan->fused_at[n]};
-    places += note_values(r, step, places);
+    places += list_values_of_step(r, step, places);
     if (n < first_after) r->n_forward = r->n_steps;
   }
 }
@@ -71,19 +71,19 @@ static void measure_values(laci_remat *r) {
 
 /** Counts reads after a value's recomputation as reads of the second copy. twice: [values] the
  * value was recomputed already. */
-static void share_uses(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
+static void count_reads_of_copies(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];
     const laci_fused *fused = &plan->fused[scheduled->fused];
     for (int at = 0; at < laci_fused_n_reads(plan, fused, scheduled->recomputed); at++) {
-      int value = laci_fused_read(plan, fused, at);
+      int value = laci_fused_nth_read(plan, fused, at);
       if (value < 0) continue;
       laci_plan_value *v = &plan->values[value];
       if (twice[value]) v->n_uses_again++;
       v->n_uses += scheduled->recomputed - twice[value];
     }
     for (int at = 0; at < laci_fused_n_writes(plan, fused) && scheduled->recomputed; at++) {
-      int value = laci_fused_write(plan, fused, at);
+      int value = laci_fused_nth_write(plan, fused, at);
       if (value >= 0) twice[value] = laci_remat_is_recomputed(r, value);
     }
   }
@@ -103,7 +103,7 @@ static lac_status make_schedule(laci_cpu_plan *plan, const laci_remat *r, lac_er
     if (again) plan->n_recomputed += fused->n_nodes;
     if (again) fused->recomputed = true;
   }
-  if (plan->schedule) share_uses(plan, r, twice);
+  if (plan->schedule) count_reads_of_copies(plan, r, twice);
   laci_free(order);
   laci_free(twice);
   return plan->schedule ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
@@ -111,7 +111,7 @@ static lac_status make_schedule(laci_cpu_plan *plan, const laci_remat *r, lac_er
 
 /* ---- The whole ---- */
 
-static bool allocate(laci_remat *r) {
+static bool allocate_arrays(laci_remat *r) {
   const laci_cpu_plan *plan = r->plan;
   size_t n_values = (size_t)plan->graph->n_values + 1, n_steps = 1, n_places = 1;
   for (int n = 0; n < plan->graph->n_nodes; n++) {
@@ -135,7 +135,8 @@ static bool allocate(laci_remat *r) {
 lac_status laci_plan_schedule(laci_cpu_plan *plan, int n_forward, lac_error *err) {
   laci_remat r = {.plan = plan};
   bool gains = false;
-  lac_status st = allocate(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+  lac_status st =
+      allocate_arrays(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
   if (!st) {
     find_steps(&r, n_forward);
     measure_values(&r);

@@ -292,7 +292,7 @@ static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
 
 /* ---- The whole */
 
-static lac_status search(planner *p, bool *gains, lac_error *err) {
+static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
   mark_always_kept(p);
   lac_status st = place_cuts(p, err);
   if (st) return st;
@@ -313,7 +313,7 @@ lac_status laci_remat_choose_cuts(laci_remat *r, bool *gains, lac_error *err) {
                .anyway = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.anyway),
                .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
   *gains = false;
-  lac_status st = p.anyway && p.cuts ? search(&p, gains, err)
+  lac_status st = p.anyway && p.cuts ? search_cuts(&p, gains, err)
                                      : laci_fail_memory(err, "what is computed once more");
   for (int at = 0; at < p.n_cuts; at++) laci_free(p.cuts[at].values);
   laci_free(p.anyway);

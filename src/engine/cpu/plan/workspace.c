@@ -54,7 +54,7 @@ static int forward_norm_of(const laci_cpu_plan *plan, const laci_node *grad) {
   return is_norm && plan->fused[norm].tail == relu ? norm : -1;
 }
 
-int laci_plan_workspace_from(const laci_cpu_plan *plan, int node) {
+int laci_plan_workspace_producer(const laci_cpu_plan *plan, int node) {
   const laci_node *grad = &plan->graph->nodes[node];
   if (grad->op == &laci_op_max_pool_grad) return forward_pool_of(plan, grad);
   return grad->op == &laci_op_relu_grad ? forward_norm_of(plan, grad) : -1;

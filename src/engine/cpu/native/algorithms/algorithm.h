@@ -60,7 +60,7 @@ bool laci_native_gains_without_zeros(const laci_net *net, const laci_native_laye
 /** Is there too little memory for the transformed weights of all layers? */
 bool laci_native_is_short_of_memory(const laci_net *net);
 /** Returns an upper limit for the address space of the code of all chosen layers, in bytes. */
-size_t laci_native_code_limit(const laci_net *net);
+size_t laci_native_max_code_bytes(const laci_net *net);
 /** Returns the wanted algorithm if it can compute the layer (dense: none is wanted). Otherwise it
  * returns the first of the list that can; if the wanted one generates no code, one that generates
  * none is preferred. */
@@ -83,7 +83,8 @@ bool laci_native_may_group_rows(const laci_native_layer *layer);
 int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer);
 /** Returns a name like "depthwise-3x3 avx2", for a kernel compiled for the SIMD level in force. It
  * is in the plan's memory. */
-const char *laci_native_compiled_name(laci_net *net, const char *what, const laci_sparse_window *g);
+const char *laci_native_compiled_kernel_name(laci_net *net, const char *what,
+                                             const laci_sparse_window *g);
 /** Returns the name "sparse-3x3 WORD" of a product that skips zeros, in the plan's memory. */
 const char *laci_native_product_name(laci_net *net, const laci_native_layer *layer,
                                      const char *word);
@@ -100,10 +101,10 @@ double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
-/** laci_cost_is_light: is the layer a sum or a pool? Their time is that of memory, whatever
+/** laci_cost_is_memory_bound: is the layer a sum or a pool? Their time is that of memory, whatever
  * computes them. The other two return its cost by native kernels, and by dense kernels. */
-bool laci_cost_is_light(const laci_native_layer *layer);
-double laci_cost_of_light(const laci_net *net, const laci_native_layer *layer);
-double laci_cost_of_light_dense(const laci_net *net, const laci_native_layer *layer);
+bool laci_cost_is_memory_bound(const laci_native_layer *layer);
+double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer);
+double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer);
 
 #endif

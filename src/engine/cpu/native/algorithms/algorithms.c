@@ -76,7 +76,7 @@ laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_nat
   return laci_algorithm_of_kind(layer->kind);
 }
 
-size_t laci_native_code_limit(const laci_net *net) {
+size_t laci_native_max_code_bytes(const laci_net *net) {
   enum { EACH = 48, LAYER = 1 << 20 }; /* bytes of code for a weight, and of a layer in addition */
   size_t bytes = 0;
   for (int at = 0; at < net->native->n_layers; at++) {

@@ -16,24 +16,24 @@ const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_na
   return section_of(net, layer && layer->bytes ? LACI_COSTS_int8 : LACI_COSTS_f32);
 }
 
-bool laci_vector_may_be_faster(const laci_net *net, int64_t n_weights) {
+bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights) {
   return (double)n_weights >= section_of(net, LACI_COSTS_f32)->vector_weights;
 }
 
-bool laci_vector_is_faster(const laci_net *net, double kept) {
+bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
   return kept * 100 <= section_of(net, LACI_COSTS_f32)->vector_kept;
 }
 
-bool laci_cost_is_light(const laci_native_layer *layer) {
+bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
   return layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_POOL;
 }
 
-double laci_cost_of_light(const laci_net *net, const laci_native_layer *layer) {
+double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
   return laci_cost_n_results(layer) * (layer->bytes ? section_of(net, LACI_COSTS_int8)->light
                                                     : section_of(net, LACI_COSTS_f32)->pool);
 }
 
-double laci_cost_of_light_dense(const laci_net *net, const laci_native_layer *layer) {
+double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = section_of(net, LACI_COSTS_f32);
   if (!layer->bytes) return laci_cost_n_results(layer) * c->pool;
   return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);

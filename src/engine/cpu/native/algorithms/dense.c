@@ -33,7 +33,7 @@ static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *
 
 static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
-  if (laci_cost_is_light(layer)) return laci_cost_of_light_dense(net, layer);
+  if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
   if (layer->kind == LACI_NATIVE_DEPTHWISE)
     return products / laci_cost_figures_of(net, layer)->depthwise_dense;
   const double groups = groups_cost(laci_cost_figures_of(net, layer), &layer->window);

@@ -63,7 +63,7 @@ static void run(laci_net *net, const laci_native_step *s) {
             .o = laci_native_step_operands(net, s),
             .tiles = images ? ROWS * d->window.out_w : TILES,
             .channels = CHANNELS};
-  w.o.weight = laci_net_data(net, s->weights);
+  w.o.weight = laci_net_tensor_data(net, s->weights);
   w.parts = laci_ceil_div(d->n_each, w.tiles);
   w.over_parts = laci_ceil_div(d->window.channels_out, w.channels);
   zero_border(net, s, w.o.y);
@@ -82,7 +82,7 @@ static laci_depthwise *make_kernel(laci_net *net, const laci_native_layer *layer
   lac_error why = {0};
   if (!kernel) return NULL;
   const lac_status st = laci_depthwise_init(&layer->window, &layouts, &made, &why);
-  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  if (st == LAC_UNSUPPORTED) laci_net_decline_node(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   const size_t n = (size_t)(made.n_each * made.n_images);
   *kernel = made;
@@ -96,8 +96,8 @@ static void make_step(laci_net *net, laci_native_step *step) {
   const laci_sparse_window *g = &step->layer->window;
   const laci_shape *y = laci_plan_shape(&net->plan, step->layer->output);
   step->state = make_kernel(net, step->layer);
-  if (step->state) step->weights = laci_native_store_dense(net, step->layer);
-  step->kernel = laci_native_compiled_name(net, "depthwise", g);
+  if (step->state) step->weights = laci_native_store_dense_weights(net, step->layer);
+  step->kernel = laci_native_compiled_kernel_name(net, "depthwise", g);
   step->flops = 2 * laci_shape_count(y) * g->kernel_h * g->kernel_w;
 }
 

@@ -61,7 +61,7 @@ static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
   w->row_parts = laci_ceil_div(form->product.n_rows, ROWS);
   if (w->kernel->code) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
-                         laci_net_data(net, s->scratch));
+                         laci_net_tensor_data(net, s->scratch));
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_range,
                   w);

@@ -19,7 +19,7 @@ static laci_native_kernel *new_kernel(laci_net *net) {
   if (!kernel) return NULL;
   if (!laci_grow((void **)&native->kernels, native->n_kernels, &native->kernels_capacity,
                  sizeof(laci_native_kernel *))) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
     return NULL;
   }
   native->kernels[native->n_kernels++] = kernel;
@@ -28,9 +28,9 @@ static laci_native_kernel *new_kernel(laci_net *net) {
 
 /** Makes the layer's product, from the weights that are not zero, or for a weight that changes from
  * its mask. */
-static lac_status make_form(laci_net *net, const laci_native_layer *layer,
-                            const laci_sparse_window *g, const laci_sparse_layouts *layouts,
-                            laci_native_kernel *kernel, lac_error *err) {
+static lac_status make_product_form(laci_net *net, const laci_native_layer *layer,
+                                    const laci_sparse_window *g, const laci_sparse_layouts *layouts,
+                                    laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_kept kept = {.row_begin = NULL};
   lac_status st = LAC_NO_MEMORY;
   if (layer->mask) {
@@ -39,8 +39,8 @@ static lac_status make_form(laci_net *net, const laci_native_layer *layer,
     laci_free(mask);
     return st;
   }
-  const bool read = laci_native_read_kept(net, layer, &kept);
-  if (read && (!layer->bytes || laci_native_quantize_kept(net, layer, &kept))) {
+  const bool read = laci_native_read_kept_weights(net, layer, &kept);
+  if (read && (!layer->bytes || laci_native_quantize_kept_weights(net, layer, &kept))) {
     st = laci_sparse_form_init_from_kept(g, &kept, layouts, &kernel->form, err);
   }
   laci_sparse_kept_clear(&kept);
@@ -74,13 +74,13 @@ static laci_native_kernel *make_kernel(laci_net *net, const laci_native_layer *l
   }
   if (kernel) {
     kernel->phase = phase;
-    st = make_form(net, layer, &g, &layouts, kernel, &why);
+    st = make_product_form(net, layer, &g, &layouts, kernel, &why);
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_native_prepare_gradient(net, layer, kernel))
     st = net->plan.status;
   if (!st) st = finish(net, layer, kernel, &why);
-  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  if (st == LAC_UNSUPPORTED) laci_net_decline_node(net, why.text);
   else if (st && !net->plan.status) laci_plan_fail(&net->plan, st, "%s", why.text);
   return st ? NULL : kernel;
 }

@@ -42,8 +42,8 @@ int64_t laci_native_flops(const laci_net *net, const laci_native_layer *layer) {
   return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
 }
 
-const char *laci_native_compiled_name(laci_net *net, const char *what,
-                                      const laci_sparse_window *g) {
+const char *laci_native_compiled_kernel_name(laci_net *net, const char *what,
+                                             const laci_sparse_window *g) {
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
                  (long long)g->kernel_w, laci_cpu_name(laci_cpu_level_in_force()));

@@ -123,8 +123,8 @@ static bool fits_packing(const laci_net *net, const laci_native_layer *layer,
          p->n_rows == g->channels_out * g->kernel_h * g->kernel_w;
 }
 
-bool laci_native_read_packed(laci_net *net, const laci_native_layer *layer,
-                             const laci_net_weight *weight, laci_sparse_kept *kept) {
+bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
+                                     const laci_net_weight *weight, laci_sparse_kept *kept) {
   enum { GRAIN = 1 << 14 }; /* elements that a thread merges at a time */
   const laci_sparse_window *g = &layer->window;
   const laci_engine_weight *known = laci_net_weight_facts(net, weight->value);

@@ -21,8 +21,8 @@ static void pool_range(int64_t begin, int64_t end, void *context) {
 }
 
 static void run(laci_net *net, const laci_native_step *step) {
-  pool_work w = {step->state, laci_net_data(net, step->tensors.x),
-                 laci_net_data(net, step->tensors.y)};
+  pool_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
+                 laci_net_tensor_data(net, step->tensors.y)};
   laci_native_fill_result_border(net, step, w.y);
   laci_pool_for(net->pool, laci_max_pool_n_items(w.pool), 1, pool_range, &w);
 }
@@ -48,6 +48,6 @@ const laci_algorithm laci_algorithm_pool = {.name = "pool",
                                             .timed_as = "sparse",
                                             .kind = LACI_NATIVE_POOL,
                                             .can = can_compute,
-                                            .cost = laci_cost_of_light,
+                                            .cost = laci_cost_of_memory_bound,
                                             .make = make_step,
                                             .run = run};

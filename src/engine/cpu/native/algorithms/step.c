@@ -31,21 +31,21 @@ static laci_native_step begin_step(laci_net *net, const laci_native_layer *layer
 static void add_step(laci_net *net, laci_native_step *s) {
   enum { SCRATCH = 4 };
   const laci_fused *fused = s->layer->fused;
-  s->tensors = laci_native_take_tensors(net, s->layer);
-  if (s->scratch_bytes > 0) s->scratch = laci_net_scratch(net, s->scratch_bytes);
+  s->tensors = laci_native_tensors_of_layer(net, s->layer);
+  if (s->scratch_bytes > 0) s->scratch = laci_net_scratch_new(net, s->scratch_bytes);
   const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
       laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run, 6,
                              (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
   laci_net_step_mark_scratch(step, SCRATCH);
-  step->what = laci_net_describe(net, fused);
+  step->what = laci_net_describe_fused(net, fused);
   step->kernel = s->kernel;
   step->sparse = s->algorithm->skips_zeros;
   step->context = s;
   step->shown = t->y;
   step->flops = s->flops;
-  laci_net_bind(net, fused->output, t->y);
+  laci_net_bind_value(net, fused->output, t->y);
 }
 
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused) {

@@ -17,19 +17,19 @@
 #include "engine/cpu/onednn/onednn.h"
 
 /** Do the options and the number of kept weights allow this kernel? */
-static bool is_allowed(const laci_net *net, const laci_right_operand *r, int matrix) {
+static bool is_vector_kernel_allowed(const laci_net *net, const laci_right_operand *r, int matrix) {
   const int64_t n = r->depth * r->columns;
   switch (net->native_use) {
     case LACI_NATIVE_USE_ALL: return true;
     case LACI_NATIVE_USE_FASTER:
-      if (laci_cpu_level_in_force() == LACI_CPU_ANY || !laci_vector_may_be_faster(net, n))
+      if (laci_cpu_level_in_force() == LACI_CPU_ANY || !laci_vector_kernel_may_be_faster(net, n))
         return false;
       break;
     case LACI_NATIVE_USE_ZEROS: break;
     case LACI_NATIVE_USE_NONE:
     case LACI_NATIVE_USE_LISTED: return false;
   }
-  return laci_vector_is_faster(net, laci_net_kept_share(net, matrix));
+  return laci_vector_kernel_is_faster(net, laci_net_kept_share(net, matrix));
 }
 
 bool laci_right_operand_has_few_rows(const laci_right_operand *r) {
@@ -43,10 +43,10 @@ bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char
   if (net->plan.bf16) return false;
   if (!laci_right_operand_has_few_rows(&r) || r.left_transposed) return false;
   if (r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
-  return is_allowed(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
+  return is_vector_kernel_allowed(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
 }
 
-double laci_product_sparse_saved_bytes(laci_net *net) {
+double laci_native_bytes_saved_by_sparse_products(laci_net *net) {
   const double a_bit = 1 / 8.0; /* bytes for each element of the matrix, in addition to the kept
                                    ones */
   double n = 0;
@@ -105,7 +105,7 @@ static int pack_matrix(laci_net *net, const laci_fused *fused, const laci_right_
   const size_t head = (n * sizeof *p.rows.chunk_at + 63) / 64 * 64;
   uint64_t *chunk_at = laci_alloc(n, sizeof *chunk_at);
   int tensor = -1;
-  if (!chunk_at) laci_plan_no_memory(&net->plan);
+  if (!chunk_at) laci_plan_fail_no_memory(&net->plan);
   p.rows.chunk_at = chunk_at;
   laci_net_visit_weight_slices(net, &weight, pack_slice, &p);
   if (!net->plan.status) {
@@ -151,12 +151,12 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   const int64_t places = laci_sparse_rows_n_places(&s->rows);
   const bool biased = step->tensors[2] >= 0;
   work w = {.rows = &s->rows,
-            .v = {.x = laci_net_data(net, step->tensors[0]),
-                  .y = laci_net_data(net, step->tensors[3]),
+            .v = {.x = laci_net_tensor_data(net, step->tensors[0]),
+                  .y = laci_net_tensor_data(net, step->tensors[3]),
                   .n_x = s->n_x,
                   .x_stride = s->rows.n_columns,
                   .y_stride = s->rows.n_rows,
-                  .bias = biased ? laci_net_data(net, step->tensors[2]) : NULL}};
+                  .bias = biased ? laci_net_tensor_data(net, step->tensors[2]) : NULL}};
   (void)err;
   laci_pool_for(net->pool, places, laci_ceil_div(places, (int64_t)PARTS * net->n_threads),
                 multiply_range, &w);
@@ -165,7 +165,7 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
 
 /** Adds the step of the product with its bias; returns the tensor of the result, [rows,
  * columns]. */
-static int product_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
+static int add_product_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   sparse_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
@@ -174,7 +174,7 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
   const int bias = laci_right_operand_bias(net, fused, r),
             matrix = pack_matrix(net, fused, r, &s->rows);
   laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
-  const int to = md ? laci_net_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
+  const int to = md ? laci_net_result_new(net, &flat, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   laci_net_step *step =
       laci_net_step_add_code(net, node, run_sparse, 4, (int[]){x, matrix, bias, to});
@@ -189,15 +189,15 @@ static int product_step(laci_net *net, const laci_fused *fused, const laci_right
 }
 
 /** Adds a step that adds another value in place. */
-static int sum_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r, int value,
-                    int from) {
+static int add_sum_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
+                        int value, int from) {
   const int other = laci_product_read_rows(net, value, r->rows, r->columns, false);
   laci_primitive *pd = NULL;
   const int to = laci_net_result_like(net, from, true);
   if (to < 0 || other < 0) return -1;
   const laci_layout *md = net->tensors[from].md;
   const laci_layout *const mds[] = {md, net->tensors[other].md, md};
-  lac_status st = laci_primitive_binary(&pd, net->onednn, LACI_BINARY_ADD, mds, NULL);
+  lac_status st = laci_primitive_describe_binary(&pd, net->onednn, LACI_BINARY_ADD, mds, NULL);
   if (!laci_net_check_status(net, st, "sum")) return -1;
   laci_net_step_add(
       net, fused, pd, 3,
@@ -208,13 +208,14 @@ static int sum_step(laci_net *net, const laci_fused *fused, const laci_right_ope
 void laci_lower_product_sparse(laci_net *net, const laci_fused *fused) {
   const laci_right_operand r = laci_right_operand_of(net, fused);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  int at = product_step(net, fused, &r);
+  int at = add_product_step(net, fused, &r);
   for (int post = 0; post < fused->n_posts && at >= 0; post++) {
     const laci_post *p = &fused->posts[post];
-    at = p->value >= 0 ? sum_step(net, fused, &r, p->value, at)
+    at = p->value >= 0 ? add_sum_step(net, fused, &r, p->value, at)
                        : laci_net_apply_function(net, fused, at, &p->function);
   }
   if (at < 0) return;
-  laci_net_bind(net, fused->output,
-                laci_net_view(net, at, y, laci_net_dense_layout(net, y, LACI_ELEMENT_F32), false));
+  laci_net_bind_value(
+      net, fused->output,
+      laci_net_view_new(net, at, y, laci_net_dense_layout(net, y, LACI_ELEMENT_F32), false));
 }

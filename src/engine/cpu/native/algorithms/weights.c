@@ -23,7 +23,7 @@ static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   laci_free(s->floats);
   s->floats = laci_alloc((size_t)n, sizeof *s->floats);
   s->n = s->floats ? n : 0;
-  if (!s->floats) laci_plan_no_memory(&net->plan);
+  if (!s->floats) laci_plan_fail_no_memory(&net->plan);
   return s->floats;
 }
 
@@ -124,8 +124,8 @@ static void gather_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_net_weight *weight,
-                      laci_sparse_kept *kept) {
+static bool find_kept_weights(laci_net *net, const laci_native_layer *layer,
+                              const laci_net_weight *weight, laci_sparse_kept *kept) {
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
@@ -142,28 +142,29 @@ static bool find_kept(laci_net *net, const laci_native_layer *layer, const laci_
     kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
   }
   if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, gather_range, &l);
-  else laci_plan_no_memory(&net->plan);
+  else laci_plan_fail_no_memory(&net->plan);
   if (net->native->dense.n > MOST_HELD) laci_native_clear_scratch(net->native);
   laci_free(dense_at);
   return net->plan.status == LAC_OK;
 }
 
-bool laci_native_read_kept(laci_net *net, const laci_native_layer *layer, laci_sparse_kept *kept) {
+bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
+                                   laci_sparse_kept *kept) {
   enum { EACH = 64 }; /* bytes of memory for an element at most, while code is generated for it */
   const laci_net_weight weight = weight_of(net, layer);
   const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
   *kept = (laci_sparse_kept){.row_begin = NULL};
   if (!laci_plan_check_budget(&net->plan, bytes, weight.value)) return false;
-  if (laci_native_read_packed(net, layer, &weight, kept)) return true;
-  return !net->plan.status && find_kept(net, layer, &weight, kept);
+  if (laci_native_read_packed_weights(net, layer, &weight, kept)) return true;
+  return !net->plan.status && find_kept_weights(net, layer, &weight, kept);
 }
 
-const float *laci_native_read_dense(laci_net *net, const laci_native_layer *layer) {
+const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   return read_weight(net, layer, &weight);
 }
 
-int laci_native_store_dense(laci_net *net, const laci_native_layer *layer) {
+int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer) {
   const laci_net_weight weight = weight_of(net, layer);
   const float *dense = read_weight(net, layer, &weight);
   return dense ? laci_net_weight_from_floats(net, dense, laci_shape_count(&weight.shape)) : -1;
@@ -177,7 +178,7 @@ int laci_native_store_bias(laci_net *net, const laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
   if (layer->mask) {
     const bool has_bias = !layer->transposed && laci_plan_has_input(node, 2);
-    bias = has_bias ? laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[2]),
+    bias = has_bias ? laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[2]),
                                                 LACI_ELEMENT_F32)
                     : -1;
   } else if (layer->rows) {
@@ -188,7 +189,7 @@ int laci_native_store_bias(laci_net *net, const laci_native_layer *layer) {
   }
   if (bias >= 0 || net->plan.status) return bias;
   float *zeros = laci_alloc((size_t)n, sizeof *zeros);
-  if (!zeros) laci_plan_no_memory(&net->plan);
+  if (!zeros) laci_plan_fail_no_memory(&net->plan);
   const int tensor = zeros ? laci_net_weight_from_floats(net, zeros, n) : -1;
   laci_free(zeros);
   return tensor;

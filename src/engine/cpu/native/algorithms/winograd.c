@@ -93,8 +93,8 @@ static void run(laci_net *net, const laci_native_step *step) {
   work w = {.s = s,
             .kernel = laci_winograd4_variant(&s->w),
             .o = laci_native_step_operands(net, step),
-            .weights = laci_net_data(net, step->weights),
-            .points = laci_net_data(net, step->scratch)};
+            .weights = laci_net_tensor_data(net, step->weights),
+            .points = laci_net_tensor_data(net, step->scratch)};
   laci_native_fill_result_border(net, step, w.o.y);
   if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
   else run_with_all_threads(net, &w);
@@ -118,9 +118,9 @@ static void fill_range(int64_t begin, int64_t end, void *context) {
 static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
   const int tensor = laci_net_weight_new(net, laci_winograd4_weight_bytes(&layer->window), value);
-  const float *dense = tensor >= 0 ? laci_native_read_dense(net, layer) : NULL;
+  const float *dense = tensor >= 0 ? laci_native_read_dense_weights(net, layer) : NULL;
   if (!dense) return -1;
-  filling f = {w, dense, laci_net_data(net, tensor)};
+  filling f = {w, dense, laci_net_tensor_data(net, tensor)};
   laci_pool_for(net->pool, laci_winograd4_n_groups(w), 1, fill_range, &f);
   return tensor;
 }
@@ -135,7 +135,7 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
   lac_error why = {0};
   laci_winograd4 made;
   const lac_status st = laci_winograd4_init(&layer->window, &layouts, &made, &why);
-  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  if (st == LAC_UNSUPPORTED) laci_net_decline_node(net, why.text);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   const size_t n = (size_t)(made.n_each * made.n_image_blocks);
   *w = made;
@@ -172,7 +172,7 @@ static void make_step(laci_net *net, laci_native_step *step) {
   step->state = s;
   step->weights = make_weights(net, layer, &s->w);
   step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);
-  step->kernel = laci_native_compiled_name(net, "winograd", &layer->window);
+  step->kernel = laci_native_compiled_kernel_name(net, "winograd", &layer->window);
   step->flops = 2 * laci_shape_count(y) * laci_sparse_weights_per_row(&layer->window);
 }
 

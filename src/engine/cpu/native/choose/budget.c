@@ -107,10 +107,10 @@ static double dense_cost_between(const laci_native_costs *costs, const laci_nati
          costs->reorder * (in + out) * (double)layer->n_images;
 }
 
-void laci_native_save_memory(laci_net *net, laci_native_costs *costs) {
+void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs) {
   const laci_native_net *native = net->native;
   const double times = 1.7, all = all_weight_bytes(net);
-  double bytes = all - laci_product_sparse_saved_bytes(net), dense = all;
+  double bytes = all - laci_native_bytes_saved_by_sparse_products(net), dense = all;
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (layer->kind != LACI_NATIVE_PRODUCT) continue; /* other kinds have few or no weights */

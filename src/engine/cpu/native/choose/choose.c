@@ -32,7 +32,7 @@ typedef struct choice {
   laci_native_costs costs;
 } choice;
 
-static void note_read(choice *c, int value, bool read_as_stored) {
+static void count_read_of_value(choice *c, int value, bool read_as_stored) {
   c->values[value].n_read++;
   c->values[value].read_as_stored = c->values[value].read_as_stored || read_as_stored;
 }
@@ -72,8 +72,8 @@ static double total_cost(choice *c) {
                          : c->costs.of[LACI_ALGORITHM_dense][at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
-    note_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
-    if (layer->residual >= 0) note_read(c, layer->residual, true);
+    count_read_of_value(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
+    if (layer->residual >= 0) count_read_of_value(c, layer->residual, true);
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) sum += reorder_cost(c, v);
   return sum;
@@ -102,7 +102,7 @@ static bool try_toggle(choice *c, int first, int second, double *best) {
 }
 
 /** Toggles layers until no toggling decreases the sum; returns the sum. */
-static double improve_choice(choice *c) {
+static double toggle_while_better(choice *c) {
   const laci_native_net *native = c->net->native;
   double best = total_cost(c);
   for (bool better = true; better;) {
@@ -116,12 +116,12 @@ static double improve_choice(choice *c) {
   return best;
 }
 
-static void choose_all(laci_native_net *native, bool chosen) {
+static void set_all_chosen(laci_native_net *native, bool chosen) {
   for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = chosen;
 }
 
 /** Chooses all layers whose cost can be estimated. */
-static void choose_known(choice *c) {
+static void choose_layers_of_known_cost(choice *c) {
   laci_native_net *native = c->net->native;
   for (int at = 0; at < native->n_layers; at++) {
     native->layers[at].chosen = isfinite(c->costs.chosen[at]);
@@ -129,17 +129,17 @@ static void choose_known(choice *c) {
 }
 
 /** Improves the choice of all layers and the choice of none, and keeps the better result. */
-static void choose_best(choice *c) {
+static void choose_best_layers(choice *c) {
   laci_native_net *native = c->net->native;
-  choose_all(native, false);
+  set_all_chosen(native, false);
   const double without = total_cost(c);
-  const double from_none = improve_choice(c);
-  choose_known(c);
-  if (improve_choice(c) > from_none) {
-    choose_all(native, false);
-    (void)improve_choice(c);
+  const double from_none = toggle_while_better(c);
+  choose_layers_of_known_cost(c);
+  if (toggle_while_better(c) > from_none) {
+    set_all_chosen(native, false);
+    (void)toggle_while_better(c);
   }
-  if (total_cost(c) > without - c->costs.least_gain) choose_all(native, false);
+  if (total_cost(c) > without - c->costs.least_gain) set_all_chosen(native, false);
 }
 
 /* ---- The whole choice ---- */
@@ -156,7 +156,7 @@ static void describe_values(choice *c) {
   const laci_native_net *native = c->net->native;
   for (int at = 0; at < plan->n_scheduled; at++) {
     const laci_fused *fused = &plan->fused[plan->schedule[at].fused];
-    if (laci_native_is_norm(c->net, fused)) c->values[fused->output].norm = true;
+    if (laci_native_reorder_can_normalize(c->net, fused)) c->values[fused->output].norm = true;
   }
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
@@ -173,7 +173,7 @@ static void describe_values(choice *c) {
 
 /** Algorithms that transform values split strided windows by themselves, so their layers read the
  * value without phases. */
-static void set_readings(laci_native_net *native) {
+static void avoid_needless_phases(laci_native_net *native) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     const bool itself = laci_algorithm_of(layer->algorithm)->transforms;
@@ -181,20 +181,20 @@ static void set_readings(laci_native_net *native) {
   }
 }
 
-static void choose_faster(laci_net *net) {
+static void choose_faster_layers(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
   if (!c.values || !laci_native_find_costs(net, &c.costs)) return;
-  laci_native_save_memory(net, &c.costs);
-  set_readings(net->native);
+  laci_native_reduce_weight_memory(net, &c.costs);
+  avoid_needless_phases(net->native);
   describe_values(&c);
-  choose_best(&c);
+  choose_best_layers(&c);
 }
 
 /** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the
  * wanted algorithm transforms weights, all layers that it cannot compute are left to dense
  * kernels. */
-static void choose_possible(laci_net *net) {
+static void choose_possible_layers(laci_net *net) {
   laci_native_net *native = net->native;
   const laci_algorithm_id wanted = net->algorithm;
   const bool alone =
@@ -205,7 +205,7 @@ static void choose_possible(laci_net *net) {
     layer->chosen = laci_native_can_compute(net, layer, layer->algorithm);
     if (alone && layer->algorithm != wanted) layer->chosen = false;
   }
-  set_readings(native);
+  avoid_needless_phases(native);
 }
 
 void laci_native_choose(laci_net *net) {
@@ -217,9 +217,9 @@ void laci_native_choose(laci_net *net) {
   native->places =
       laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
   if (!native->places) return;
-  if (native->trained) laci_native_choose_trained(net);
-  else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster(net);
-  else choose_possible(net);
+  if (native->trained) laci_native_choose_trained_layers(net);
+  else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster_layers(net);
+  else choose_possible_layers(net);
   laci_native_assign_layouts(net);
-  native->code_limit = laci_native_code_limit(net);
+  native->code_limit = laci_native_max_code_bytes(net);
 }

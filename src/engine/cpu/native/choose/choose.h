@@ -19,7 +19,7 @@ bool laci_native_can_compute_bf16(const laci_net *net, const laci_native_layer *
 
 /** Sets the functions, bounds and residual that follow the layer's sums; false if native kernels
  * cannot compute them. */
-bool laci_native_set_posts(laci_net *net, laci_native_layer *layer);
+bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer);
 
 /* ---- find.c ---- */
 
@@ -30,12 +30,12 @@ void laci_native_find_layers(laci_net *net);
 /* ---- find_between.c ---- */
 
 /** Is the node a sum of two int8 values whose result is int8? */
-bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is it a MaxPool of floats, with nothing fused after it? */
-bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero
  * point? */
-bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 
 /* ---- Functions that find layers, in other folders ---- */
@@ -45,15 +45,16 @@ bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value);
 /** Returns the fused node of the QuantizeLinear and DequantizeLinear that are the value's only
  * readers; NULL: there are other readers. */
-const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value);
+const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int value);
 /** Is the node a convolution, or the gradient of its input, whose weights change and keep their
  * zeros? */
-bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
+                                    laci_native_layer *layer);
 /** Chooses among layers under training with masks. */
-void laci_native_choose_trained(laci_net *net);
+void laci_native_choose_trained_layers(laci_net *net);
 /** Makes a layer of floats an int8 layer, if its input, its weight and what follows it allow
  * that. */
-void laci_native_try_int8(laci_net *net, laci_native_layer *layer);
+void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer);
 
 /* ---- name.c ---- */
 
@@ -83,7 +84,7 @@ bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs);
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_native_costs *costs);
 /** Estimates all costs. Defined in estimate.c. */
-void laci_native_estimate(const laci_net *net, laci_native_costs *costs);
+void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs);
 /** Finds times, or else estimates, and gives each layer the algorithm that costs the least. False:
  * no memory (noted). */
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
@@ -94,6 +95,6 @@ bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
  * more than 1.7 times the bytes that they have, or than those of a dense plan, or no such layer is
  * left.
  */
-void laci_native_save_memory(laci_net *net, laci_native_costs *costs);
+void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs);
 
 #endif

@@ -64,7 +64,7 @@ static void add_margin(const laci_net *net, laci_native_costs *costs) {
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs) {
   if (!laci_native_alloc_costs(net, costs)) return false;
   if (!laci_native_find_timings(net, net->timings, costs)) {
-    laci_native_estimate(net, costs);
+    laci_native_estimate_costs(net, costs);
     add_margin(net, costs);
   }
   for (int at = 0; at < net->native->n_layers; at++) {

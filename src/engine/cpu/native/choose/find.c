@@ -51,8 +51,8 @@ static bool find_product_window(laci_net *net, const laci_fused *fused, laci_nat
 /** If the layer's result is quantized and dequantized, and has no other reader, returns the value
  * after that; it is the layer's result. Otherwise returns the value itself. */
 static int skip_integers(const laci_cpu_plan *plan, int value) {
-  const laci_fused *after = laci_native_quantized_after(plan, value);
-  for (; after; after = laci_native_quantized_after(plan, value)) value = after->output;
+  const laci_fused *after = laci_native_quantization_after(plan, value);
+  for (; after; after = laci_native_quantization_after(plan, value)) value = after->output;
   return value;
 }
 
@@ -61,7 +61,9 @@ static const laci_cost_figures *float_figures(const laci_net *net) {
 }
 
 /** Are layers found even if native kernels gain nothing? */
-static bool finds_all(const laci_net *net) { return net->native_use == LACI_NATIVE_USE_ALL; }
+static bool finds_slower_layers_too(const laci_net *net) {
+  return net->native_use == LACI_NATIVE_USE_ALL;
+}
 
 /** Are there groups of few channels? For these, dense kernels use only a part of each vector, or
  * copy values for matrix products, so that generated code gains whatever is kept. */
@@ -77,10 +79,10 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   const bool conv = node->op == &laci_op_conv;
   const char *why;
   if (fused->output < 0 || fused->pattern) return false;
-  if (laci_native_find_trained(net, fused, layer)) return true;
-  if (bytes && laci_native_find_sum(net, fused, layer)) return true;
-  if (bytes && laci_native_find_pool_of_bytes(net, fused, layer)) return true;
-  if (laci_native_find_pool(net, fused, layer)) {
+  if (laci_native_find_trained_layer(net, fused, layer)) return true;
+  if (bytes && laci_native_find_int8_sum(net, fused, layer)) return true;
+  if (bytes && laci_native_find_int8_max_pool(net, fused, layer)) return true;
+  if (laci_native_find_max_pool(net, fused, layer)) {
     layer->output = skip_integers(&net->plan, fused->output);
     return true;
   }
@@ -90,7 +92,7 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
   *layer = (laci_native_layer){.fused = fused,
                                .input = laci_native_canonical_value(&net->plan, node->inputs[0]),
                                .output = skip_integers(&net->plan, fused->output)};
-  if (!laci_native_set_posts(net, layer)) return false;
+  if (!laci_native_set_post_functions(net, layer)) return false;
   if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
     return false;
   if (net->plan.bf16 && !laci_native_can_compute_bf16(net, layer)) return false;
@@ -102,9 +104,9 @@ static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
     return true;
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
-  if (bytes) laci_native_try_int8(net, layer);
+  if (bytes) laci_native_make_int8_if_possible(net, layer);
   layer->is_dense = layer->kept * 100 > float_figures(net)->most_kept && !layer->bytes &&
-                    !finds_all(net) && !has_narrow_groups(net, &layer->window);
+                    !finds_slower_layers_too(net) && !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_gains_without_zeros(net, layer);
 }
 
@@ -138,7 +140,7 @@ void laci_native_find_layers(laci_net *net) {
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
-  const bool bytes = isa_of_bytes != LACI_JIT_NONE || finds_all(net);
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || finds_slower_layers_too(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
   if (!layers || !native || !kinds) return;
@@ -153,7 +155,7 @@ void laci_native_find_layers(laci_net *net) {
     n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
     n++;
   }
-  if (n == 0 || (n == n_neighbours && !finds_all(net))) return;
+  if (n == 0 || (n == n_neighbours && !finds_slower_layers_too(net))) return;
   if (trained) n = remove_pools(layers, n);
   *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,

@@ -10,10 +10,10 @@
 #include "engine/cpu/native/int8/int8.h"
 #include "engine/cpu/onednn/onednn.h"
 
-bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *after = laci_native_quantized_after(plan, fused->output);
+  const laci_fused *after = laci_native_quantization_after(plan, fused->output);
   if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
@@ -28,7 +28,7 @@ bool laci_native_find_sum(laci_net *net, const laci_fused *fused, laci_native_la
                                .input = laci_native_canonical_value(plan, node->inputs[0]),
                                .output = after->output,
                                .kept = 1};
-  if (!laci_native_set_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
+  if (!laci_native_set_post_functions(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
   layer->residual = laci_native_canonical_value(plan, node->inputs[1]);
   layer->window =
@@ -62,14 +62,14 @@ static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_nat
   return laci_max_pool_fits(&layer->window);
 }
 
-bool laci_native_find_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   return !net->plan.bf16 && find_max_pool(net, fused, layer);
 }
 
-bool laci_native_find_pool_of_bytes(laci_net *net, const laci_fused *fused,
+bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer) {
   if (!find_max_pool(net, fused, layer)) return false;
-  const laci_fused *after = laci_native_quantized_after(&net->plan, fused->output);
+  const laci_fused *after = laci_native_quantization_after(&net->plan, fused->output);
   const laci_fake_quantized *x =
       laci_native_quantization_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
   if (!after || !x || !laci_native_has_same_units(x, after->details)) return false;

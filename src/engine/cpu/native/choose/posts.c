@@ -42,7 +42,7 @@ static bool add_clip(laci_native_layer *layer, const laci_function *f) {
   return true;
 }
 
-bool laci_native_set_posts(laci_net *net, laci_native_layer *layer) {
+bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
   bool sum_follows = false;
   layer->residual = -1;

@@ -21,8 +21,8 @@ static void write_names(char *text, size_t size) {
   }
 }
 
-lac_status laci_native_find_use(const laci_engine_options *options, laci_native_use *use,
-                                lac_error *err) {
+lac_status laci_native_read_use_options(const laci_engine_options *options, laci_native_use *use,
+                                        lac_error *err) {
   const char *word = getenv("LAC_SPARSE"), *name = getenv("LAC_ALGORITHM");
   const bool all = word && strcmp(word, "all") == 0;
   laci_algorithm_id id = LACI_ALGORITHM_dense;

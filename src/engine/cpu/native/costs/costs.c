@@ -56,17 +56,17 @@ static bool is_same_processor(const laci_cost_processor *a, const laci_cost_proc
 }
 
 /** Returns how many words of `of` are missing in `in`. */
-static int count_missing(const char *of, const char *in) {
+static int count_missing_words(const char *of, const char *in) {
   int n_missing = 0;
   for (size_t n; (n = next_word(&of)) > 0; of += n) n_missing += !has_word(in, of, n);
   return n_missing;
 }
 
-static int nearness(const laci_cost_processor *a, const laci_cost_processor *b) {
+static int processor_similarity(const laci_cost_processor *a, const laci_cost_processor *b) {
   enum { CODE = 1000, VENDOR = 100, FAMILY = 10 };
   const bool vendor = strcmp(a->vendor, b->vendor) == 0;
-  const int differ = count_missing(a->instructions, b->instructions) +
-                     count_missing(b->instructions, a->instructions);
+  const int differ = count_missing_words(a->instructions, b->instructions) +
+                     count_missing_words(b->instructions, a->instructions);
   return same_code(a, b) * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
          differ;
 }
@@ -78,7 +78,8 @@ static const laci_cost_table *nearest_table(const laci_cost_processor *of,
   for (int at = 0; laci_cost_table_at(at); at++) {
     const laci_cost_table *table = laci_cost_table_at(at);
     if (!laci_cost_table_has(table, section)) continue;
-    if (!best || nearness(of, &table->of) > nearness(of, &best->of)) best = table;
+    if (!best || processor_similarity(of, &table->of) > processor_similarity(of, &best->of))
+      best = table;
   }
   return best;
 }

@@ -95,8 +95,8 @@ typedef struct laci_costs {
   laci_cost_table read; /* the table of a file, if one was read */
 } laci_costs;
 
-/** Returns a description of this processor, with the instruction sets that LAC_CPU and laci_cpu_limit_level
- * allow. */
+/** Returns a description of this processor, with the instruction sets that LAC_CPU and
+ * laci_cpu_limit_level allow. */
 laci_cost_processor laci_costs_this_processor(void);
 /** Chooses from the list: the table of that processor, or the nearest one by instruction set, then
  * by vendor, then by extensions. A section that it lacks comes from the nearest table that has

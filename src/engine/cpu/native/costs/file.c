@@ -31,7 +31,7 @@ typedef struct call {
   int n;
 } call;
 
-static lac_status fail(const reading *r, const char *found, const char *wanted) {
+static lac_status fail_parsing(const reading *r, const char *found, const char *wanted) {
   return laci_fail(r->err, LAC_BAD_FILE, "%s:%d: %.*s: wanted %s", r->path, r->line, SHOWN, found,
                    wanted);
 }
@@ -78,29 +78,31 @@ static const laci_figure *find_figure(const call *c, int *place) {
   return NULL;
 }
 
-static lac_status take_figure(reading *r, const char *line, const call *c) {
+static lac_status parse_figure(reading *r, const char *line, const call *c) {
   int place;
   double value;
   const laci_figure *figure = c->n == 4 ? find_figure(c, &place) : NULL;
   if (!figure) {
-    return fail(r, line,
-                "LAC_COST(section, name, value, \"text\") with a figure's section and name");
+    return fail_parsing(
+        r, line, "LAC_COST(section, name, value, \"text\") with a figure's section and name");
   }
-  if (!read_number(c->fields[2], &value)) return fail(r, line, "a number of 0 or more as value");
-  if (figure->kind == LACI_FIGURE_SHARE && !(value > 0)) return fail(r, line, "a value above 0");
-  if (r->seen[place]) return fail(r, line, "each figure once");
+  if (!read_number(c->fields[2], &value))
+    return fail_parsing(r, line, "a number of 0 or more as value");
+  if (figure->kind == LACI_FIGURE_SHARE && !(value > 0))
+    return fail_parsing(r, line, "a value above 0");
+  if (r->seen[place]) return fail_parsing(r, line, "each figure once");
   r->seen[place] = true;
   laci_figure_set(r->table, figure, value);
   return LAC_OK;
 }
 
-static lac_status take_processor(reading *r, const char *line, const call *c) {
+static lac_status parse_processor(reading *r, const char *line, const call *c) {
   laci_cost_processor *of = &r->table->of;
   double family;
   if (c->n != FIELDS || !read_number(c->fields[1], &family) || family > 1e6) {
-    return fail(r, line, "LAC_PROCESSOR(vendor, family, instructions, machine, date)");
+    return fail_parsing(r, line, "LAC_PROCESSOR(vendor, family, instructions, machine, date)");
   }
-  if (r->has_processor) return fail(r, line, "one LAC_PROCESSOR");
+  if (r->has_processor) return fail_parsing(r, line, "one LAC_PROCESSOR");
   r->has_processor = true;
   of->family = (int)family;
   memcpy(of->vendor, c->fields[0], sizeof of->vendor);
@@ -110,13 +112,13 @@ static lac_status take_processor(reading *r, const char *line, const call *c) {
   return LAC_OK;
 }
 
-static lac_status take_line(reading *r, const char *line) {
+static lac_status parse_line(reading *r, const char *line) {
   call c = {.n = 0};
   if (*skip_spaces(line) == 0) return LAC_OK;
   const bool is_call = read_call(line, &c);
-  if (is_call && strcmp(c.name, "LAC_COST") == 0) return take_figure(r, line, &c);
-  if (is_call && strcmp(c.name, "LAC_PROCESSOR") == 0) return take_processor(r, line, &c);
-  return fail(r, line, "LAC_COST(...), LAC_PROCESSOR(...) or a comment");
+  if (is_call && strcmp(c.name, "LAC_COST") == 0) return parse_figure(r, line, &c);
+  if (is_call && strcmp(c.name, "LAC_PROCESSOR") == 0) return parse_processor(r, line, &c);
+  return fail_parsing(r, line, "LAC_COST(...), LAC_PROCESSOR(...) or a comment");
 }
 
 /* ---- The file ---- */
@@ -148,7 +150,7 @@ static bool blank_comments(char *text) {
   return true;
 }
 
-static lac_status take_text(reading *r, char *text) {
+static lac_status parse_text(reading *r, char *text) {
   lac_status st = LAC_OK;
   if (!blank_comments(text)) {
     return laci_fail(r->err, LAC_BAD_FILE, "%s: a comment does not end: wanted */", r->path);
@@ -158,7 +160,7 @@ static lac_status take_text(reading *r, char *text) {
     const bool last = text[n] == 0;
     text[n] = 0;
     r->line++;
-    st = take_line(r, text);
+    st = parse_line(r, text);
     text += n + !last;
   }
   return st ? st : check_complete(r);
@@ -169,7 +171,7 @@ lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_er
   reading r = {.path = path, .table = table, .err = err};
   *table = (laci_cost_table){.name = "file", .margin = LACI_COST_MARGIN};
   lac_status st = laci_file_read_text(path, MOST_BYTES, &text, err);
-  if (!st) st = take_text(&r, text);
+  if (!st) st = parse_text(&r, text);
   laci_free(text);
   return st;
 }

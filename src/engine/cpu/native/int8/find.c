@@ -27,7 +27,7 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
   return one ? readers[0] : -1;
 }
 
-const laci_fused *laci_native_quantized_after(const laci_cpu_plan *plan, int value) {
+const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int value) {
   const int quantize = reader_of(plan, value);
   const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
@@ -140,7 +140,7 @@ static bool shares_places(const laci_sparse_window *g) {
   return g->groups == 1 || (in % INT8X4 == 0 && out % INT8X4 == 0);
 }
 
-void laci_native_try_int8(laci_net *net, laci_native_layer *layer) {
+void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
   const laci_fake_quantized *x = laci_native_quantization_of(plan, layer->input);
   if (!x || plan->bf16 || layer->kind != LACI_NATIVE_PRODUCT || !is_plain_product(net, layer))
@@ -153,7 +153,7 @@ void laci_native_try_int8(laci_net *net, laci_native_layer *layer) {
   made.bytes = bytes;
   made.window.values = LACI_SPARSE_S8;
   if (!find_weight_scale(plan, &made) || !sums_fit(plan, &made)) return;
-  const laci_fused *after = laci_native_quantized_after(plan, layer->fused->output);
+  const laci_fused *after = laci_native_quantization_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
     bytes->residual = laci_native_quantization_of(plan, layer->residual);
     if (!bytes->residual) after = NULL;
@@ -162,7 +162,7 @@ void laci_native_try_int8(laci_net *net, laci_native_layer *layer) {
     bytes->y = after->details;
     bytes->quantized.floats = false;
     made.output = after->output;
-    if (!laci_native_set_int8_posts(net, &made)) return;
+    if (!laci_native_set_int8_post_functions(net, &made)) return;
   }
   *layer = made;
 }

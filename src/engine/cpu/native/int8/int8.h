@@ -21,6 +21,6 @@ double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
 void laci_native_set_int8_bounds(laci_native_layer *layer);
 /** Sets the bounds and zero point, and the residual and functions of the layer in the form that its
  * kernel reads. False: no memory (noted). */
-bool laci_native_set_int8_posts(laci_net *net, laci_native_layer *layer);
+bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer);
 
 #endif

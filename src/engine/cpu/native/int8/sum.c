@@ -25,9 +25,9 @@ static void run(laci_net *net, const laci_native_step *step) {
   const laci_native_tensors *t = &step->tensors;
   const size_t bytes = net->buffers[net->tensors[t->y].buffer].bytes;
   sum_work w = {.sum = step->state,
-                .a = laci_net_data(net, t->x),
-                .b = laci_net_data(net, t->residual),
-                .y = laci_net_data(net, t->y)};
+                .a = laci_net_tensor_data(net, t->x),
+                .b = laci_net_tensor_data(net, t->residual),
+                .y = laci_net_tensor_data(net, t->y)};
   laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), GRAIN, add_range, &w);
 }
 
@@ -56,6 +56,6 @@ const laci_algorithm laci_algorithm_sum = {.name = "sum",
                                            .timed_as = "sparse",
                                            .kind = LACI_NATIVE_SUM,
                                            .can = can_compute,
-                                           .cost = laci_cost_of_light,
+                                           .cost = laci_cost_of_memory_bound,
                                            .make = make_step,
                                            .run = run};

@@ -8,8 +8,8 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
-bool laci_native_quantize_kept(laci_net *net, const laci_native_layer *layer,
-                               laci_sparse_kept *kept) {
+bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
+                                       laci_sparse_kept *kept) {
   laci_native_bytes *bytes = layer->bytes;
   const int64_t n_rows = layer->window.channels_out;
   const bool in_units = bytes->y && layer->n_functions == 0;

@@ -131,7 +131,7 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
 
 /** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
-static void note_use(laci_net *net, const laci_native_layer *layer) {
+static void note_values_used(laci_net *net, const laci_native_layer *layer) {
   laci_native_place *out = place_of(net, layer->output);
   laci_native_place *in = place_of(net, layer->input);
   out->used = true;
@@ -152,7 +152,7 @@ static void note_use(laci_net *net, const laci_native_layer *layer) {
 /** Checks that the layer can write its result in PC16P, and otherwise makes the result CHW. PC16P
  * can be written by products whose input has the same row stride as the result, and by layers that
  * traverse their results. */
-static void check_format(laci_net *net, row_table *table, const laci_native_layer *layer) {
+static void use_chw_if_needed(laci_net *net, row_table *table, const laci_native_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t out = find_row_stride(table, g->out_h, g->out_w)->stride;
   bool differs = layer->reading == LACI_NATIVE_PHASES && out < phase_stride(net, layer);
@@ -162,7 +162,7 @@ static void check_format(laci_net *net, row_table *table, const laci_native_laye
   if (differs) place_of(net, layer->output)->is_chw = true;
 }
 
-static void set_layout(laci_net *net, row_table *table, int value) {
+static void set_layout_of_value(laci_net *net, row_table *table, int value) {
   laci_native_place *place = place_of(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, place->rows);
@@ -194,13 +194,13 @@ void laci_native_assign_layouts(laci_net *net) {
   }
   for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
   for (int at = 0; at < native->n_layers; at++) {
-    if (native->layers[at].chosen) note_use(net, &native->layers[at]);
+    if (native->layers[at].chosen) note_values_used(net, &native->layers[at]);
   }
   for (int at = 0; at < native->n_layers; at++) {
-    if (native->layers[at].chosen) check_format(net, &table, &native->layers[at]);
+    if (native->layers[at].chosen) use_chw_if_needed(net, &table, &native->layers[at]);
   }
   for (int v = 0; v < net->plan.graph->n_values; v++) {
-    if (places[v].same_as == v && places[v].used) set_layout(net, &table, v);
+    if (places[v].same_as == v && places[v].used) set_layout_of_value(net, &table, v);
   }
 }
 
@@ -208,11 +208,11 @@ const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int v
   return &place_of(net, value)->layout;
 }
 
-bool laci_native_has_place(const laci_net *net, int value) {
+bool laci_native_has_assigned_layout(const laci_net *net, int value) {
   return net->native && net->native->places && place_of(net, value)->used;
 }
 
-bool laci_native_place_wants_bytes(const laci_net *net, int value) {
+bool laci_native_place_wants_int8(const laci_net *net, int value) {
   return net->native && net->native->places && net->native->places[value].bytes;
 }
 

@@ -26,7 +26,7 @@ static void convert_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
   const bytes_step *s = step->context;
-  bytes_work w = {s, laci_net_data(net, s->from), laci_net_data(net, s->to)};
+  bytes_work w = {s, laci_net_tensor_data(net, s->from), laci_net_tensor_data(net, s->to)};
   (void)err;
   laci_pool_for(net->pool, laci_bytes_n_items(&s->form), 1, convert_range, &w);
   return LAC_OK;
@@ -73,7 +73,7 @@ int laci_native_to_floats(laci_net *net, int tensor) {
   const laci_native_layout floats = {.layout = int8x4.as_floats, .rows = int8x4.rows};
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, &floats);
-  if (found >= 0) return laci_net_reuse(net, found, tensor);
+  if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
   const int to = convert(net, tensor, &floats, &int8x4);
   if (to >= 0) laci_net_set_content(net, to, content);
   return to;

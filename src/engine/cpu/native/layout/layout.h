@@ -42,9 +42,9 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
 
 /** Does the value have a layout, because a chosen layer writes it, adds it, or reads it as it is
  * stored? */
-bool laci_native_has_place(const laci_net *net, int value);
+bool laci_native_has_assigned_layout(const laci_net *net, int value);
 /** Does a chosen int8 layer read the value? */
-bool laci_native_place_wants_bytes(const laci_net *net, int value);
+bool laci_native_place_wants_int8(const laci_net *net, int value);
 /** Returns the layout of a value that has one: of floats or bf16, or of int8 with the scale of
  * `bytes`. */
 laci_native_layout laci_native_layout_at(const laci_net *net, int value,
@@ -54,17 +54,17 @@ laci_native_layout laci_native_layout_at(const laci_net *net, int value,
 
 /** Returns the value as a tensor that native reorders can read, and sets its layout. Declines if
  * there is no such tensor. */
-int laci_native_read_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
+int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** Returns the value as a tensor in that layout: the value's own, an existing copy, or a new copy
  * made by a reorder. */
-int laci_native_read_as(laci_net *net, int value, const laci_native_layout *native);
+int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layout *native);
 /** Returns a copy of the rows and pixels that the layer's strided 1x1 window reads. */
 int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
                                 const laci_native_layout *native);
 
 /** Returns the tensors of a chosen layer: the operands in the layouts that it reads, and a new
  * tensor for its result. */
-laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_layer *layer);
+laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_native_layer *layer);
 /** Returns the operands of the kernel: the addresses of the tensors, once memory is placed, and
  * what follows the layer's sums. The weight is not set. */
 laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
@@ -73,22 +73,22 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
 /** May this value be stored in HWC16N? In training under masks, values between native layers are.
  * The value needs four axes, a multiple of 16 images, an even number of channels in bf16, and a
  * plan with such layers. */
-bool laci_native_may_be_images(const laci_net *net, int value);
+bool laci_native_may_be_hwc16n(const laci_net *net, int value);
 /** Returns the kernels for what is between such layers, for f32 or bf16. */
-const struct laci_image_norm *laci_native_image_kernels(const laci_net *net);
+const struct laci_image_norm *laci_native_hwc16n_kernels(const laci_net *net);
 /** Is the value stored in HWC16N? */
-bool laci_native_is_in_images(const laci_net *net, int value);
+bool laci_native_is_hwc16n(const laci_net *net, int value);
 /** Returns the HWC16N layout that the value has to have: the assigned one, or one without
  * padding. */
-laci_native_layout laci_native_image_layout(const laci_net *net, int value);
+laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value);
 /** Returns the value as a tensor in HWC16N, with any padding: the value's own, an existing copy, or
  * a new copy made by a reorder. */
-int laci_native_read_images(laci_net *net, int value);
+int laci_native_read_as_hwc16n(laci_net *net, int value);
 
 /* ---- norm.c ---- */
 
 /** Can a reorder into a native layout compute this batch normalization? It must have constant
  * parameters, f32 values of three or four axes, and nothing after it but a Relu. */
-bool laci_native_is_norm(laci_net *net, const laci_fused *fused);
+bool laci_native_reorder_can_normalize(laci_net *net, const laci_fused *fused);
 
 #endif

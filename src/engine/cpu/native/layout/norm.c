@@ -12,7 +12,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "kernel/sparse/reorder.h"
 
-bool laci_native_is_norm(laci_net *net, const laci_fused *fused) {
+bool laci_native_reorder_can_normalize(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *why;
   if (net->plan.bf16 || fused->pattern || node->op != &laci_op_batch_normalization ||
@@ -42,7 +42,8 @@ static bool is_read_by_layers_alone(const laci_net *net, int value) {
 
 bool laci_native_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "not read only by sparse layers";
-  return is_read_by_layers_alone(net, fused->output) && laci_native_is_norm(net, fused);
+  return is_read_by_layers_alone(net, fused->output) &&
+         laci_native_reorder_can_normalize(net, fused);
 }
 
 void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
@@ -54,7 +55,7 @@ void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
   float *shift = laci_plan_alloc(&net->plan, (size_t)channels, sizeof *shift);
   if (!scale || !shift) return;
   if (!laci_plan_read_norm_scales(&net->plan, node, channels, scale, shift)) {
-    laci_net_decline(net, "statistics that are no vectors");
+    laci_net_decline_node(net, "statistics that are no vectors");
     return;
   }
   laci_sparse_reorder r = {.to = native.layout,
@@ -62,11 +63,11 @@ void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
                            .stride_h = 1,
                            .stride_w = 1,
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
-  const int from = laci_native_read_source(net, node->inputs[0], false, &r.from);
+  const int from = laci_native_read_for_reorder(net, node->inputs[0], false, &r.from);
   const int to = laci_native_tensor_new(net, shape, &native, -1);
   laci_net_step *step = laci_native_reorder(net, from, to, &r);
   if (!step) return;
   step->node = node;
-  step->what = laci_net_describe(net, fused);
-  laci_net_bind(net, fused->output, to);
+  step->what = laci_net_describe_fused(net, fused);
+  laci_net_bind_value(net, fused->output, to);
 }

@@ -14,17 +14,17 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "kernel/sparse/reorder.h"
 
-int laci_native_read_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
+int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_native_to_floats(net, laci_net_tensor_of(net, value));
   if (tensor < 0) return -1;
   if (laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = net->plan.bf16 ? laci_native_dense_layout(net, &shape, rows)
                                    : laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
-  tensor = laci_net_convert(net, laci_net_read(net, value), md, laci_net_float_element(net));
+  tensor = laci_net_convert(net, laci_net_read_value(net, value), md, laci_net_float_element(net));
   laci_layout_destroy(md);
   if (tensor >= 0 && laci_native_layout_of(net, tensor, rows, layout)) return tensor;
-  laci_net_decline(net, "a value that no reorder of ours reads");
+  laci_net_decline_node(net, "a value that no reorder of ours reads");
   return -1;
 }
 
@@ -49,7 +49,7 @@ static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
 /** Returns the value as an f32 or bf16 tensor; or as int8x4, which must already exist. */
 static int find_source(laci_net *net, int value, const laci_native_layout *native,
                        laci_sparse_layout *layout) {
-  if (!native->bytes) return laci_native_read_source(net, value, native->rows, layout);
+  if (!native->bytes) return laci_native_read_for_reorder(net, value, native->rows, layout);
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   assert(net->tensors[tensor].native && net->tensors[tensor].native->bytes);
@@ -57,13 +57,13 @@ static int find_source(laci_net *net, int value, const laci_native_layout *nativ
   return tensor;
 }
 
-int laci_native_read_as(laci_net *net, int value, const laci_native_layout *native) {
+int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layout *native) {
   laci_sparse_layout have;
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, native);
-  if (found >= 0) return laci_net_reuse(net, found, tensor);
+  if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
   const int from = find_source(net, value, native, &have);
   const int to = reorder_copy(net, from, &have, native, NULL);
   if (to >= 0) laci_net_set_content(net, to, content);
@@ -81,9 +81,9 @@ int laci_native_read_subsampled(laci_net *net, const laci_native_layer *layer,
 static int read_row_major(laci_net *net, const laci_native_layer *layer) {
   const laci_sparse_layout wanted = laci_native_input_layout(net, layer);
   laci_sparse_layout have;
-  const int tensor = laci_native_read_source(net, layer->input, false, &have);
+  const int tensor = laci_native_read_for_reorder(net, layer->input, false, &have);
   if (tensor < 0 || laci_sparse_layout_equal(&have, &wanted)) return tensor;
-  return laci_net_convert_to_dense(net, laci_net_read(net, layer->input), LACI_ELEMENT_F32);
+  return laci_net_convert_to_dense(net, laci_net_read_value(net, layer->input), LACI_ELEMENT_F32);
 }
 
 static int read_input(laci_net *net, const laci_native_layer *layer) {
@@ -92,10 +92,10 @@ static int read_input(laci_net *net, const laci_native_layer *layer) {
                                  .rows = layer->rows,
                                  .bytes = layer->bytes ? layer->bytes->x : NULL};
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) return laci_native_read_subsampled(net, layer, &in);
-  return laci_native_read_as(net, layer->input, &in);
+  return laci_native_read_in_layout(net, layer->input, &in);
 }
 
-laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_layer *layer) {
+laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_native_layer *layer) {
   const laci_native_bytes *bytes = layer->bytes;
   laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
   laci_native_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
@@ -103,7 +103,7 @@ laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_la
   if (layer->residual >= 0) {
     const laci_native_layout added =
         laci_native_layout_at(net, layer->output, bytes ? bytes->residual : NULL);
-    t.residual = laci_native_read_as(net, layer->residual, &added);
+    t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out,
                                layer->residual_last ? -1 : t.residual);
@@ -113,10 +113,10 @@ laci_native_tensors laci_native_take_tensors(laci_net *net, const laci_native_la
 laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_native_layer *layer,
                                              const laci_native_tensors *t) {
   return (laci_sparse_operands){
-      .bias = t->bias >= 0 ? laci_net_data(net, t->bias) : NULL,
-      .x = laci_net_data(net, t->x),
-      .residual = t->residual >= 0 ? laci_net_data(net, t->residual) : NULL,
-      .y = laci_net_data(net, t->y),
+      .bias = t->bias >= 0 ? laci_net_tensor_data(net, t->bias) : NULL,
+      .x = laci_net_tensor_data(net, t->x),
+      .residual = t->residual >= 0 ? laci_net_tensor_data(net, t->residual) : NULL,
+      .y = laci_net_tensor_data(net, t->y),
       .low = layer->has_low ? layer->low : -INFINITY,
       .high = layer->has_high ? layer->high : INFINITY,
       .functions = layer->functions,
@@ -127,14 +127,14 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
 
 /* ---- HWC16N between layers under training ---- */
 
-bool laci_native_may_be_images(const laci_net *net, int value) {
+bool laci_native_may_be_hwc16n(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const int each = laci_sparse_values_per_word(laci_native_value_type(net));
   return net->native && net->native->trained && net->native->places && shape->rank == 4 &&
          shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
 }
 
-const laci_image_norm *laci_native_image_kernels(const laci_net *net) {
+const laci_image_norm *laci_native_hwc16n_kernels(const laci_net *net) {
   return net->plan.bf16 ? laci_image_norm_bf16_variant() : laci_image_norm_variant();
 }
 
@@ -142,30 +142,30 @@ static bool has_image_layout(const laci_net_tensor *t) {
   return t->native && t->native->layout.format == LACI_FORMAT_HWC16N && !t->native->rows;
 }
 
-bool laci_native_is_in_images(const laci_net *net, int value) {
+bool laci_native_is_hwc16n(const laci_net *net, int value) {
   const int tensor = net->plan.values[value].tensor;
   return tensor >= 0 && has_image_layout(&net->tensors[tensor]);
 }
 
-laci_native_layout laci_native_image_layout(const laci_net *net, int value) {
+laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value) {
   static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, false);
-  if (laci_native_has_place(net, value)) {
+  if (laci_native_has_assigned_layout(net, value)) {
     return (laci_native_layout){.layout = *laci_native_assigned_layout(net, value)};
   }
   return (laci_native_layout){
       .layout = laci_sparse_layout_of(LACI_FORMAT_HWC16N, size.channels, size.h, size.w, none)};
 }
 
-int laci_native_read_images(laci_net *net, int value) {
+int laci_native_read_as_hwc16n(laci_net *net, int value) {
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0 || has_image_layout(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
   for (int at = content; at >= 0; at = net->tensors[at].next) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (t->content == content && has_image_layout(t)) return laci_net_reuse(net, at, tensor);
+    if (t->content == content && has_image_layout(t)) return laci_net_reuse_tensor(net, at, tensor);
   }
-  const laci_native_layout images = laci_native_image_layout(net, value);
-  return laci_native_read_as(net, value, &images);
+  const laci_native_layout images = laci_native_hwc16n_layout(net, value);
+  return laci_native_read_in_layout(net, value, &images);
 }

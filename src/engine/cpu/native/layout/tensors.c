@@ -66,7 +66,7 @@ static void reorder_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err) {
   const reorder_step *s = step->context;
-  reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
+  reorder_work w = {&s->r, laci_net_tensor_data(net, s->from), laci_net_tensor_data(net, s->to)};
   (void)err;
   laci_pool_for(net->pool, laci_sparse_reorder_n_items(&s->r), 1, reorder_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);

@@ -25,9 +25,9 @@ int laci_native_to_onednn(laci_net *net, int tensor) {
   int to = md ? laci_net_find_tensor(net, content, md) : -1;
   if (to >= 0) {
     laci_layout_destroy(md);
-    return laci_net_reuse(net, to, tensor);
+    return laci_net_reuse_tensor(net, to, tensor);
   }
-  to = md ? laci_net_result(net, &shape, laci_net_float_element(net), md) : -1;
+  to = md ? laci_net_result_new(net, &shape, laci_net_float_element(net), md) : -1;
   laci_layout_destroy(md);
   if (to < 0 || !laci_native_layout_of(net, to, have.rows, &layout)) return -1;
   const laci_sparse_reorder r = {.from = have.layout,

@@ -18,35 +18,36 @@ laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape 
   return laci_native_dense_layout(net, shape, false);
 }
 
-int laci_native_read_floats(laci_net *net, int tensor) {
+int laci_native_read_as_floats(laci_net *net, int tensor) {
   return laci_native_to_floats(net, tensor);
 }
 
-int laci_native_read_like(laci_net *net, int value, int like) {
-  return laci_native_read_as(net, value, net->tensors[like].native);
+int laci_native_read_in_layout_of(laci_net *net, int value, int like) {
+  return laci_native_read_in_layout(net, value, net->tensors[like].native);
 }
 
-int laci_native_read_bytes(laci_net *net, int value, int output, const laci_fake_quantized *bytes) {
+int laci_native_read_as_int8(laci_net *net, int value, int output,
+                             const laci_fake_quantized *bytes) {
   const laci_native_layout to = laci_native_layout_at(net, output, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
-  return laci_native_to_int8x4(net, laci_native_read_as(net, value, &floats), &to);
+  return laci_native_to_int8x4(net, laci_native_read_in_layout(net, value, &floats), &to);
 }
 
-bool laci_native_has_value(const laci_net *net, int value) {
-  return laci_native_has_place(net, value);
+bool laci_native_uses_value(const laci_net *net, int value) {
+  return laci_native_has_assigned_layout(net, value);
 }
 
-bool laci_native_wants_bytes(const laci_net *net, int value) {
-  return laci_native_place_wants_bytes(net, value);
+bool laci_native_wants_int8(const laci_net *net, int value) {
+  return laci_native_place_wants_int8(net, value);
 }
 
-bool laci_native_is_bytes(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
+bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes) {
   const laci_native_layout *are = tensor < 0 ? NULL : net->tensors[tensor].native;
   return are && are->bytes == bytes;
 }
 
 bool laci_native_is_trained(const laci_net *net, int value) {
-  return laci_native_may_be_images(net, value) && laci_native_is_in_images(net, value);
+  return laci_native_may_be_hwc16n(net, value) && laci_native_is_hwc16n(net, value);
 }
 
 int64_t laci_native_count_floats(const laci_net *net, int tensor) {

@@ -94,7 +94,7 @@ static fit begin_fit(const laci_measured *m, const laci_cost_table *table) {
 /** May the figure be fitted? Times of parts of networks on one thread do not depend on limits, on
  * what comes from memory, or on waiting for threads; such figures have other units
  * (figures.def). */
-static bool is_of_time(const laci_figure *figure) {
+static bool is_fitted_figure(const laci_figure *figure) {
   static const char *const units[] = {"share:", "cost:", "factor:", "units:"};
   if (figure->section != LACI_COSTS_f32) return false;
   for (size_t at = 0; at < sizeof units / sizeof *units; at++) {
@@ -125,8 +125,8 @@ static double largest_in_tables(const laci_figure *figure) {
 }
 
 /** Sets the figure to the value if that decreases the sum. */
-static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
-                      const laci_figure *figure, double value, double *best) {
+static bool try_figure_value(const fit *f, const laci_cost_table *first, laci_cost_table *table,
+                             const laci_figure *figure, double value, double *best) {
   const double before = laci_figure_get(table, figure);
   laci_figure_set(table, figure, value);
   const double now = sum_of_squares(f) + figure_distance(first, table);
@@ -138,16 +138,17 @@ static bool try_value(const fit *f, const laci_cost_table *first, laci_cost_tabl
   return false;
 }
 
-static bool improve(const fit *f, const laci_cost_table *first, laci_cost_table *table, double step,
-                    double *best) {
+static bool improve_figures(const fit *f, const laci_cost_table *first, laci_cost_table *table,
+                            double step, double *best) {
   const laci_figure *figure;
   bool better = false;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
     const double value = laci_figure_get(table, figure);
-    if (!is_of_time(figure)) continue;
-    if (value == 0) better |= try_value(f, first, table, figure, largest_in_tables(figure), best);
-    else if (try_value(f, first, table, figure, value * step, best)) better = true;
-    else better |= try_value(f, first, table, figure, value / step, best);
+    if (!is_fitted_figure(figure)) continue;
+    if (value == 0)
+      better |= try_figure_value(f, first, table, figure, largest_in_tables(figure), best);
+    else if (try_figure_value(f, first, table, figure, value * step, best)) better = true;
+    else better |= try_figure_value(f, first, table, figure, value / step, best);
   }
   return better;
 }
@@ -168,11 +169,11 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   if (!(f.unit > 0)) return;
   for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
     for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
-      if (!improve(&f, &first, table, steps[at], &best)) break;
+      if (!improve_figures(&f, &first, table, steps[at], &best)) break;
     }
   }
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
-    if (is_of_time(figure)) {
+    if (is_fitted_figure(figure)) {
       laci_figure_set(table, figure, round_to_3_digits(laci_figure_get(table, figure)));
     }
   }

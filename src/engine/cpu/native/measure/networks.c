@@ -88,7 +88,7 @@ typedef struct building {
 
 /** Keeps two of every four elements along an axis. dims: the elements before that axis, of it, and
  * after it. */
-static void prune(uint64_t stream, float *weight, const int64_t dims[3]) {
+static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) {
   static const uint8_t two[] = {3, 5, 9, 6, 10, 12};
   for (int64_t at = 0; at < dims[0] * dims[1] * dims[2]; at++) {
     const int64_t inner = at % dims[2], axis = at / dims[2] % dims[1],
@@ -118,7 +118,7 @@ static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   for (int at = 0; at < shape.rank; at++) {
     if (at != axis) dims[at < axis ? 0 : 2] *= shape.dims[at];
   }
-  if (!dense) prune((uint64_t)b->n, weight, dims);
+  if (!dense) prune_2_of_4((uint64_t)b->n, weight, dims);
   stored.size_bytes = (size_t)n * sizeof *weight;
   stored.owned = (uint8_t *)weight;
   stored.bytes = stored.owned;
@@ -178,7 +178,7 @@ static lac_status add_layer(building *b, const layer *l) {
   return st || l->kernel == POOL ? st : add_node(b, "Relu", -1, NULL, 0);
 }
 
-static lac_status build(const network *from, int64_t batch, building *b) {
+static lac_status build_network(const network *from, int64_t batch, building *b) {
   const int64_t n = from->channels, size = from->size;
   const laci_type type = {.dtype = LAC_DTYPE_F32,
                           .shape = from->tokens
@@ -200,7 +200,7 @@ lac_status laci_measured_build_network(int at, int64_t batch, laci_graph **graph
   lac_status st = laci_graph_create(graph, err);
   if (st) return st;
   b.graph = *graph;
-  st = build(&networks[at], batch, &b);
+  st = build_network(&networks[at], batch, &b);
   if (st) {
     laci_graph_destroy(*graph);
     *graph = NULL;

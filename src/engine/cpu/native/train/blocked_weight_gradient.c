@@ -99,11 +99,11 @@ static void transpose_blocks(int64_t begin, int64_t end, void *context) {
 static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   const weight_step *s = step->context;
   weight_work w = {.s = s,
-                   .x = laci_net_data(net, s->x),
-                   .dy = laci_net_data(net, s->dy),
-                   .sums = laci_net_data(net, s->sums),
-                   .dw = laci_net_data(net, s->dw),
-                   .scratch = laci_net_data(net, s->scratch)};
+                   .x = laci_net_tensor_data(net, s->x),
+                   .dy = laci_net_tensor_data(net, s->dy),
+                   .sums = laci_net_tensor_data(net, s->sums),
+                   .dw = laci_net_tensor_data(net, s->dw),
+                   .scratch = laci_net_tensor_data(net, s->scratch)};
   (void)err;
   laci_pool_for(net->pool, s->shares, 1, sum_shares, &w);
   laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, transpose_blocks, &w);
@@ -188,10 +188,10 @@ void laci_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   s->x = laci_net_read_in_blocks(net, node->inputs[0]);
   s->dy = laci_net_read_in_blocks(net, node->inputs[1]);
   laci_layout *md = laci_net_dense_layout(net, weight, LACI_ELEMENT_F32);
-  s->dw = md ? laci_net_result(net, weight, LACI_ELEMENT_F32, md) : -1;
+  s->dw = md ? laci_net_result_new(net, weight, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  s->sums = laci_net_scratch(net, (size_t)(s->parts * count_floats(&s->g)) * sizeof(float));
-  s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
+  s->sums = laci_net_scratch_new(net, (size_t)(s->parts * count_floats(&s->g)) * sizeof(float));
+  s->scratch = laci_net_scratch_new(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_add_code(net, node, run_weight_sums, 5,
                                                (int[]){s->x, s->dy, s->dw, s->sums, s->scratch});
   if (!step) return;
@@ -201,5 +201,5 @@ void laci_lower_conv_bf16_gradient(laci_net *net, const laci_fused *fused) {
   laci_net_step_mark_scratch(step, 3);
   laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * s->n * laci_shape_count(weight) * s->g.out_h * s->g.out_w;
-  laci_net_bind(net, fused->output, s->dw);
+  laci_net_bind_value(net, fused->output, s->dw);
 }

@@ -65,11 +65,11 @@ static void convolve_shares(int64_t begin, int64_t end, void *context) {
 static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *err) {
   const winograd_step *s = step->context;
   winograd_work w = {.s = s,
-                     .x = laci_net_data(net, s->x),
-                     .weight = laci_net_data(net, s->weight),
-                     .transformed = laci_net_data(net, s->transformed),
-                     .y = laci_net_data(net, s->y),
-                     .scratch = laci_net_data(net, s->scratch)};
+                     .x = laci_net_tensor_data(net, s->x),
+                     .weight = laci_net_tensor_data(net, s->weight),
+                     .transformed = laci_net_tensor_data(net, s->transformed),
+                     .y = laci_net_tensor_data(net, s->y),
+                     .scratch = laci_net_tensor_data(net, s->scratch)};
   (void)err;
   laci_pool_for(net->pool, s->g.k_blocks, 1, transform_blocks, &w);
   laci_pool_for(net->pool, s->shares, 1, convolve_shares, &w);
@@ -156,12 +156,14 @@ void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
   winograd_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
   s->x = laci_net_read_in_blocks(net, node->inputs[0]);
-  s->weight = laci_net_convert_to_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32);
+  s->weight =
+      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[1]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_blocks_layout(net, y, LACI_ELEMENT_BF16);
-  s->y = md ? laci_net_result(net, y, LACI_ELEMENT_BF16, md) : -1;
+  s->y = md ? laci_net_result_new(net, y, LACI_ELEMENT_BF16, md) : -1;
   laci_layout_destroy(md);
-  s->transformed = laci_net_scratch(net, (size_t)laci_winograd_n_weights(&s->g) * sizeof(uint16_t));
-  s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
+  s->transformed =
+      laci_net_scratch_new(net, (size_t)laci_winograd_n_weights(&s->g) * sizeof(uint16_t));
+  s->scratch = laci_net_scratch_new(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_add_code(
       net, node, run_winograd, 5, (int[]){s->x, s->weight, s->y, s->transformed, s->scratch});
   if (!step) return;
@@ -171,5 +173,5 @@ void laci_lower_conv_winograd(laci_net *net, const laci_fused *fused) {
   laci_net_step_mark_scratch(step, 3);
   laci_net_step_mark_scratch(step, 4);
   step->flops = 2 * laci_shape_count(y) * x->dims[1] * WINDOW * WINDOW;
-  laci_net_bind(net, fused->output, s->y);
+  laci_net_bind_value(net, fused->output, s->y);
 }

@@ -47,10 +47,10 @@ static void fill_pairs(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
   const fill_step *s = step->context;
-  filling f = {.weight = laci_net_data(net, s->weight)};
+  filling f = {.weight = laci_net_tensor_data(net, s->weight)};
   (void)err;
   if (s->scratch >= 0) {
-    f.bf16 = (uint16_t *)laci_net_data(net, s->scratch) + 1;
+    f.bf16 = (uint16_t *)laci_net_tensor_data(net, s->scratch) + 1;
     f.bf16[LACI_SPARSE_NOWHERE] = 0;
     laci_pool_for(net->pool, s->n_weights, GRAIN, round_range, &f);
   }
@@ -73,10 +73,10 @@ void laci_native_add_fill_step(laci_net *net, const laci_native_layer *layer,
   *s = (fill_step){
       .kernel = kernel,
       .n_weights = laci_shape_count(laci_plan_shape(&net->plan, weight)),
-      .weight = laci_net_convert_to_dense(net, laci_net_read(net, weight), LACI_ELEMENT_F32),
+      .weight = laci_net_convert_to_dense(net, laci_net_read_value(net, weight), LACI_ELEMENT_F32),
       .scratch = -1};
   if (kernel->of_bf16_pairs) {
-    s->scratch = laci_net_scratch(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
+    s->scratch = laci_net_scratch_new(net, (size_t)(s->n_weights + 1) * sizeof(uint16_t));
   }
   laci_net_step *step =
       laci_net_step_add_code(net, node, run_fill, 2, (int[]){s->weight, s->scratch});

@@ -93,7 +93,8 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   return layer->transposed ? transpose_window(layer) : true;
 }
 
-bool laci_native_find_trained(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
+                                    laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool transposed = node->op == &laci_op_conv_grad_input;
   if (!transposed && node->op != &laci_op_conv) return false;
@@ -150,7 +151,7 @@ static double dense_products(const laci_native_layer *layer) {
 
 /** Chooses among layers with masks. If few of a network's layers gain, the reorders around them
  * cost more than that, and none is chosen. */
-void laci_native_choose_trained(laci_net *net) {
+void laci_native_choose_trained_layers(laci_net *net) {
   enum { LEAST_SHARE = 5 }; /* least percent of all products that must gain */
   laci_native_net *native = net->native;
   const bool any = net->native_use != LACI_NATIVE_USE_FASTER;
@@ -169,7 +170,7 @@ void laci_native_choose_trained(laci_net *net) {
 /* ---- The pattern ---- */
 
 /** Returns the tap of the weight that a tap of the window uses. */
-static int64_t tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
+static int64_t weight_tap_of(const laci_native_layer *layer, int phase, int64_t tap) {
   const laci_sparse_window *g = &layer->window;
   if (!layer->transposed) return tap;
   if (layer->n_phases == 1) return g->kernel_h * g->kernel_w - 1 - tap;
@@ -184,7 +185,7 @@ static int64_t place_in_weight(const laci_native_layer *layer, int phase, int64_
   const laci_sparse_window *g = &layer->window;
   const int64_t taps = layer->n_phases > 1 ? THREE * THREE : g->kernel_h * g->kernel_w;
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
-  const int64_t at = tap_of(layer, phase, tap);
+  const int64_t at = weight_tap_of(layer, phase, tap);
   if (!layer->transposed) return (row * in + channel) * taps + at;
   return ((row / out * in + channel) * out + row % out) * taps + at;
 }
@@ -194,7 +195,7 @@ uint8_t *laci_native_transposed_mask(laci_net *net, const laci_native_layer *lay
   const int64_t taps = g.kernel_h * g.kernel_w, in = g.channels_in / g.groups;
   uint8_t *mask = laci_alloc((size_t)(g.channels_out * in * taps), 1), *to = mask;
   if (!mask) {
-    laci_plan_no_memory(&net->plan);
+    laci_plan_fail_no_memory(&net->plan);
     return NULL;
   }
   for (int64_t row = 0; row < g.channels_out; row++) {
@@ -213,7 +214,7 @@ int32_t *laci_native_weight_places(laci_net *net, const laci_native_layer *layer
   const laci_sparse_window g = laci_native_phase_window(layer, phase);
   const int64_t taps = g.kernel_h * g.kernel_w;
   int32_t *places = laci_alloc((size_t)form->n_kept, sizeof *places);
-  if (!places) laci_plan_no_memory(&net->plan);
+  if (!places) laci_plan_fail_no_memory(&net->plan);
   for (int64_t row = 0; places && row < p->n_rows; row++) {
     const int64_t first = row / p->rows_together * form->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {

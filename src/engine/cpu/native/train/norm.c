@@ -60,14 +60,14 @@ static size_t scratch_bytes(const norm_step *s) {
 
 static norm_work work_of(laci_net *net, const norm_step *s) {
   norm_work w = {.net = net, .s = s};
-  float *at = laci_net_data(net, s->tensors[SCRATCH]);
+  float *at = laci_net_tensor_data(net, s->tensors[SCRATCH]);
   for (int k = 0; k < 2; k++) w.tiles[k] = at + k * count_tiles(s) * count_channels(s);
   for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * count_tiles(s) + k) * count_channels(s); }
   return w;
 }
 
 static float *tensor_data(const norm_work *w, int which) {
-  return laci_net_data(w->net, w->s->tensors[which]);
+  return laci_net_tensor_data(w->net, w->s->tensors[which]);
 }
 
 /** A work item: some channels of some rows of an image block. For sums it has as many channels as
@@ -262,7 +262,7 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   norm_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
-  *s = (norm_step){.kernel = laci_native_image_kernels(net),
+  *s = (norm_step){.kernel = laci_native_hwc16n_kernels(net),
                    .each = laci_sparse_values_per_word(laci_native_value_type(net)),
                    .size = laci_native_size(net, &shape, false),
                    .x = net->tensors[x].native->layout,
@@ -273,7 +273,7 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   s->tensors[TO] = to;
   s->tile_rows = smaller_of(s->size.h, laci_ceil_div(TILE_PIXELS, s->size.w));
   s->n_tiles = laci_ceil_div(s->size.h, s->tile_rows);
-  s->tensors[SCRATCH] = laci_net_scratch(net, scratch_bytes(s));
+  s->tensors[SCRATCH] = laci_net_scratch_new(net, scratch_bytes(s));
   return s;
 }
 
@@ -282,7 +282,7 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
                                                N_TENSORS, s->tensors);
   if (!step) return;
   laci_net_step_mark_scratch(step, SCRATCH);
-  step->what = laci_net_describe(net, fused);
+  step->what = laci_net_describe_fused(net, fused);
   step->kernel = "over images";
   step->context = s;
   step->shown = s->tensors[TO];
@@ -291,19 +291,19 @@ static void add_step(laci_net *net, const laci_fused *fused, norm_step *s, laci_
 bool laci_image_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "no sparse layer next to it";
-  return laci_native_may_be_images(net, node->inputs[0]) &&
-         (laci_native_is_in_images(net, node->inputs[0]) ||
-          laci_native_has_place(net, fused->output));
+  return laci_native_may_be_hwc16n(net, node->inputs[0]) &&
+         (laci_native_is_hwc16n(net, node->inputs[0]) ||
+          laci_native_has_assigned_layout(net, fused->output));
 }
 
 void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
-  const laci_native_layout out = laci_native_image_layout(net, fused->output);
+  const laci_native_layout out = laci_native_hwc16n_layout(net, fused->output);
   int from[2];
-  const bool given = laci_norm_has_given_statistics(net, node, from);
-  const int x = laci_native_read_images(net, node->inputs[0]);
+  const bool given = laci_norm_find_statistics(net, node, from);
+  const int x = laci_native_read_as_hwc16n(net, node->inputs[0]);
   const int y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
   if (!s) return;
@@ -318,12 +318,12 @@ void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   add_step(net, fused, s, run_norm);
   if (net->plan.status) return;
   net->workspaces[fused->node] = x;
-  laci_net_bind(net, fused->output, y);
+  laci_net_bind_value(net, fused->output, y);
   if (net->recomputing) return;
   for (int at = 0; at < 2; at++) {
-    if (known[at] >= 0) laci_net_bind(net, known[at], s->tensors[at ? VAR : MEAN]);
+    if (known[at] >= 0) laci_net_bind_value(net, known[at], s->tensors[at ? VAR : MEAN]);
   }
-  laci_norm_update_running(net, node, s->tensors[MEAN], s->tensors[VAR]);
+  laci_norm_update_running_statistics(net, node, s->tensors[MEAN], s->tensors[VAR]);
 }
 
 /** Did the forward node's step keep x in HWC16N? */
@@ -341,8 +341,8 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   const int forward = graph->values[node->inputs[3]].producer;
   const laci_shape *shape = laci_plan_shape(&net->plan, node->inputs[1]);
   const int to = output_of(node, 0);
-  const laci_native_layout out = laci_native_image_layout(net, to >= 0 ? to : node->inputs[1]);
-  const int dy = laci_native_read_images(net, node->inputs[0]);
+  const laci_native_layout out = laci_native_hwc16n_layout(net, to >= 0 ? to : node->inputs[1]);
+  const int dy = laci_native_read_as_hwc16n(net, node->inputs[0]);
   if (dy < 0) return;
   const bool alike = laci_sparse_layout_equal(&net->tensors[dy].native->layout, &out.layout);
   const int dx = laci_native_tensor_new(net, shape, &out, alike ? dy : -1);
@@ -350,7 +350,7 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   if (!s) return;
   s->y = net->tensors[dy].native->layout;
   s->relu = net->plan.fused[forward].n_posts > 0;
-  s->fixed = laci_norm_is_fixed(node);
+  s->fixed = laci_norm_has_fixed_statistics(node);
   s->tensors[DY] = dy;
   s->tensors[SCALE] = laci_norm_read_vector(net, node->inputs[2]);
   s->tensors[SHIFT] = laci_norm_read_vector(net, graph->nodes[forward].inputs[2]);
@@ -359,7 +359,7 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   s->tensors[DSCALE] = laci_norm_new_vector(net, shape->dims[1]);
   s->tensors[DSHIFT] = laci_norm_new_vector(net, shape->dims[1]);
   add_step(net, fused, s, run_gradient);
-  if (to >= 0) laci_net_bind(net, to, dx);
-  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], s->tensors[DSCALE]);
-  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], s->tensors[DSHIFT]);
+  if (to >= 0) laci_net_bind_value(net, to, dx);
+  if (output_of(node, 1) >= 0) laci_net_bind_value(net, node->outputs[1], s->tensors[DSCALE]);
+  if (output_of(node, 2) >= 0) laci_net_bind_value(net, node->outputs[2], s->tensors[DSHIFT]);
 }

@@ -31,9 +31,9 @@ static void add_range(int64_t begin, int64_t end, void *context) {
 static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
   const sum_step *s = step->context;
   sum_work w = {.s = s,
-                .a = laci_net_data(net, step->tensors[0]),
-                .b = laci_net_data(net, step->tensors[1]),
-                .to = laci_net_data(net, step->tensors[2])};
+                .a = laci_net_tensor_data(net, step->tensors[0]),
+                .b = laci_net_tensor_data(net, step->tensors[1]),
+                .to = laci_net_tensor_data(net, step->tensors[2])};
   (void)err;
   laci_pool_for(net->pool, s->n, GRAIN, add_range, &w);
   return LAC_OK;
@@ -42,7 +42,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
 bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "values are not in the layout of images";
-  if (node->op != &laci_op_add || !laci_native_may_be_images(net, fused->output)) return false;
+  if (node->op != &laci_op_add || !laci_native_may_be_hwc16n(net, fused->output)) return false;
   for (int at = 0; at < 2; at++) {
     if (laci_plan_is_constant(&net->plan, node->inputs[at]) ||
         !laci_shape_equal(laci_plan_shape(&net->plan, node->inputs[at]),
@@ -52,27 +52,27 @@ bool laci_image_sum_fits(laci_net *net, const laci_fused *fused, const char **wh
   }
   const laci_function *f = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   if (fused->n_posts > 1 || (f && (f->kind != LACI_FUNCTION_RELU || f->alpha != 0))) return false;
-  return laci_native_has_place(net, fused->output) ||
-         (laci_native_is_in_images(net, node->inputs[0]) &&
-          laci_native_is_in_images(net, node->inputs[1]));
+  return laci_native_has_assigned_layout(net, fused->output) ||
+         (laci_native_is_hwc16n(net, node->inputs[0]) &&
+          laci_native_is_hwc16n(net, node->inputs[1]));
 }
 
 void laci_lower_image_sum(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_native_layout images = laci_native_image_layout(net, fused->output);
-  const int a = laci_native_read_as(net, node->inputs[0], &images);
-  const int b = laci_native_read_as(net, node->inputs[1], &images);
+  const laci_native_layout images = laci_native_hwc16n_layout(net, fused->output);
+  const int a = laci_native_read_in_layout(net, node->inputs[0], &images);
+  const int b = laci_native_read_in_layout(net, node->inputs[1], &images);
   sum_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || a < 0 || b < 0) return;
   const int to = laci_net_result_like(net, a, a != b);
   laci_net_step *step = laci_net_step_add_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
-  *s = (sum_step){.kernel = laci_native_image_kernels(net),
+  *s = (sum_step){.kernel = laci_native_hwc16n_kernels(net),
                   .relu = fused->n_posts > 0,
                   .n = (int64_t)(net->buffers[net->tensors[a].buffer].bytes / sizeof(float))};
-  step->what = laci_net_describe(net, fused);
+  step->what = laci_net_describe_fused(net, fused);
   step->kernel = "over images";
   step->context = s;
   step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  laci_net_bind_value(net, fused->output, to);
 }

@@ -32,7 +32,7 @@ static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_native_la
   const int weight = graph->nodes[layer->fused->node].inputs[1];
   const int producer = graph->values[*laci_net_weight_facts(net, weight)->gradient].producer;
   const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
-  const bool placed = dy >= 0 && laci_native_has_place(net, dy);
+  const bool placed = dy >= 0 && laci_native_has_assigned_layout(net, dy);
   return placed ? *laci_native_assigned_layout(net, dy) : form->out;
 }
 
@@ -42,7 +42,7 @@ static bool move_tiles(laci_net *net, const laci_sparse_form *form,
   const laci_sparse_layout *from = &form->out, *to = &made->dy;
   if (laci_sparse_layout_equal(from, to)) return true;
   made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
-  if (!made->tiles) laci_plan_no_memory(&net->plan);
+  if (!made->tiles) laci_plan_fail_no_memory(&net->plan);
   for (int64_t at = 0; made->tiles && at < form->n_tiles; at++) {
     laci_sparse_tile tile = form->tiles[at];
     const int64_t image_block = tile.out / from->n_floats, place = tile.out % from->n_floats;
@@ -125,11 +125,11 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   enum { GRAIN = 1 << 16 };
   const gradient_step *s = step->context;
   gradient_work w = {.s = s,
-                     .slopes = {.x = laci_net_data(net, s->x),
-                                .dy = laci_net_data(net, s->dy),
-                                .gradient = laci_net_data(net, s->kept),
-                                .scratch = laci_net_data(net, s->scratch)},
-                     .dw = laci_net_data(net, s->dw)};
+                     .slopes = {.x = laci_net_tensor_data(net, s->x),
+                                .dy = laci_net_tensor_data(net, s->dy),
+                                .gradient = laci_net_tensor_data(net, s->kept),
+                                .scratch = laci_net_tensor_data(net, s->scratch)},
+                     .dw = laci_net_tensor_data(net, s->dw)};
   (void)err;
   laci_pool_for(net->pool, s->n_parts, 1, sum_parts, &w);
   laci_pool_for(net->pool, s->n_weights, GRAIN, zero_range, &w);
@@ -176,11 +176,11 @@ void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
       .run = of->g.bf16 ? laci_sparse_gradient_bf16_variant() : laci_sparse_gradient_variant(),
       .n_weights = laci_shape_count(shape)};
   s->n_parts = (int)(net->n_threads < of->g.n_items ? net->n_threads : of->g.n_items);
-  s->x = laci_native_read_as(net, node->inputs[0], &in);
-  s->dy = laci_native_read_as(net, node->inputs[1], &out);
-  s->dw = laci_net_result(net, shape, LACI_ELEMENT_F32, md);
-  s->kept = laci_net_scratch(net, (size_t)of->g.n_kept * sizeof(float));
-  s->scratch = laci_net_scratch(net, each * (size_t)s->n_parts * sizeof(float));
+  s->x = laci_native_read_in_layout(net, node->inputs[0], &in);
+  s->dy = laci_native_read_in_layout(net, node->inputs[1], &out);
+  s->dw = laci_net_result_new(net, shape, LACI_ELEMENT_F32, md);
+  s->kept = laci_net_scratch_new(net, (size_t)of->g.n_kept * sizeof(float));
+  s->scratch = laci_net_scratch_new(net, each * (size_t)s->n_parts * sizeof(float));
   laci_layout_destroy(md);
   laci_net_step *step = laci_net_step_add_code(net, node, run_gradient, 5,
                                                (int[]){s->x, s->dy, s->kept, s->scratch, s->dw});
@@ -191,5 +191,5 @@ void laci_lower_native_gradient(laci_net *net, const laci_fused *fused) {
   step->sparse = true;
   step->context = s;
   step->shown = s->dw;
-  laci_net_bind(net, fused->output, s->dw);
+  laci_net_bind_value(net, fused->output, s->dw);
 }
