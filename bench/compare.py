@@ -274,7 +274,7 @@ def parse():
     parser.add_argument("--json", type=pathlib.Path, help="keep all results there, and go on from what it holds")
     parser.add_argument("--again", action="store_true", help="measure cells that --json holds already once more")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, draw or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the tables and charts of docs/explain/speed.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables and charts of docs/explain/speed.md and bench/notes/speed.md")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     arguments.only = arguments.only or networks

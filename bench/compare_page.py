@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/explain/speed.md), charts, and the figures
-that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
+"""What bench/compare.py shows of its cells: tables (the same on the terminal and in bench/notes/speed.md; a short one in
+docs/explain/speed.md), charts, and the figures that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
 import pathlib
 
 import chart
@@ -10,7 +10,7 @@ from compare_worker import ENGINES, LABELS, SPARSE_SETTINGS
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, CHARTS = TOP / "docs/explain/speed.md", TOP / "docs/explain/speed"
+PAGE, NOTES, CHARTS = TOP / "docs/explain/speed.md", TOP / "bench/notes/speed.md", TOP / "docs/explain/speed"
 SLOW_BELOW = 0.95  # of the fastest peer's speed: below it a row says what costs
 NOTE = "Speed as a multiple of the fastest other engine's; longer is faster"
 COLOURS = {"lacuna": "a", "onnxruntime": "b", "openvino": "c", "deepsparse": "d"}
@@ -105,8 +105,26 @@ def table_of_sparse(cells):
     lines = ["| " + " | ".join(heads) + " |", "|---|---|---" + "|---:" * (len(settings) + 2) + "|"]
     for cell in cells:
         times = [milliseconds(cell["engines"].get(setting)) for setting in settings]
-        against = [f"{gain(cell):.2f} ×" if gain(cell) else "–", ratio_text(cell)]
-        lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), cell["dtype"], *times, *against]) + " |")
+        lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), cell["dtype"], *times, gain_text(cell), ratio_text(cell)]) + " |")
+    return lines
+
+
+def gain_text(cell):
+    return f"{gain(cell):.2f} ×" if gain(cell) else "–"
+
+
+def table_of_gains(cells):
+    """What pruning gains: a row a network and type, the time that counts and two ratios for each batch."""
+    batches, rows = sorted({cell["batch"] for cell in cells}), {}
+    for cell in cells:
+        ours = cell["engines"].get("lacuna", {})
+        time = digits(ours[field_of(cell)], 4) if field_of(cell) in ours else "–"
+        rows.setdefault((name_of(cell), cell["dtype"]), {})[cell["batch"]] = [time, gain_text(cell), ratio_text(cell)]
+    heads = [head for batch in batches for head in (f"batch {batch}: ms", "against dense", "against the fastest")]
+    lines = ["| network | type | " + " | ".join(heads) + " |", "|---|---" + "|---:" * len(heads) + "|"]
+    for (name, dtype), found in rows.items():
+        values = [value for batch in batches for value in found.get(batch, ["", "", ""])]
+        lines.append(f"| {name} | {dtype} | " + " | ".join(values) + " |")
     return lines
 
 
@@ -223,21 +241,23 @@ def draw_charts(results):
 
 
 def write_docs(results):
-    page, parts = PAGE.read_text(), {}
+    notes, parts = NOTES.read_text(), {}
     dense, sparse = of_weights(results, True), of_weights(results, False)
     if dense:
         parts |= {"machine": [machine_line(results, dense)], "f32": table_of_times(of_dtype(results, "f32")),
                   "bf16": table_of_times(of_dtype(results, "bf16")), "losses": table_of_losses(dense),
                   "starts": table_of_starts(dense), "failures": failures(dense)}
     if sparse:
-        parts["sparse"] = [machine_line(results, sparse), "", *table_of_sparse(sparse), "", *failures(sparse)]
+        machine = machine_line(results, sparse)
+        parts["sparse"] = [machine, "", *table_of_sparse(sparse), "", *failures(sparse)]
+        PAGE.write_text(fill(PAGE.read_text(), "gains", "compare.py", [machine, "", *table_of_gains(sparse)]))
     for name, lines in parts.items():
-        page = fill(page, name, "compare.py", lines)
-    PAGE.write_text(page)
+        notes = fill(notes, name, "compare.py", lines)
+    NOTES.write_text(notes)
     CHARTS.mkdir(exist_ok=True)
     for name, svg in draw_charts(results).items():
         (CHARTS / name).write_text(svg)
-    print(f"wrote {PAGE.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
+    print(f"wrote {PAGE.relative_to(TOP)}, {NOTES.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
 
 
 def figures_of(results):

@@ -8,7 +8,7 @@
 A cell is a network with its batch and an element type; Lacuna, Lacuna with --remat and each of PyTorch's layouts run in
 processes of their own, in short time slices until each has used its time. PyTorch's best layout counts. --cpu-time compares
 processor time (with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and torchvision.
---docs writes the tables of docs/explain/train-speed.md; --record adds an entry to bench/ledger.json.
+--docs writes the tables of docs/explain/train-speed.md and bench/notes/train-speed.md; --record adds an entry to bench/ledger.json.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ from compare_worker import HABITS, Failed, Process
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/explain/train-speed.md"
+PAGE, NOTES = TOP / "docs/explain/train-speed.md", TOP / "bench/notes/train-speed.md"
 NETWORKS = {"cifar-resnet56": 128, "resnet50": 32}  # and their batches
 NAMES = {"cifar-resnet56": "CIFAR ResNet-56", "resnet50": "ResNet-50"}
 LAYOUTS = {"f32": ("channels_last", "contiguous"), "bf16": ("channels_last",)}
@@ -140,8 +140,8 @@ def circumstances_line(results):
 def write_docs(results):
     profiles = [line for cell in results["cells"] if "kinds" in cell for line in [*profile_table(cell), ""]]
     text = fill(PAGE.read_text(), "speed", "train.py", [*table(results["cells"]), "", circumstances_line(results)])
-    text = fill(text, "remat", "train.py", list(remat_table(results["cells"])))
-    PAGE.write_text(fill(text, "profile", "train.py", profiles[:-1]))
+    PAGE.write_text(fill(text, "remat", "train.py", list(remat_table(results["cells"]))))
+    NOTES.write_text(fill(NOTES.read_text(), "profile", "train.py", profiles[:-1]))
 
 
 def figures_of(results):
@@ -169,7 +169,7 @@ def parse():
     parser.add_argument("--profile", action="store_true", help="show where Lacuna's time goes")
     parser.add_argument("--json", type=pathlib.Path, help="keep the results there")
     parser.add_argument("--tables", action="store_true", help="measure nothing: show, write or record what --json holds")
-    parser.add_argument("--docs", action="store_true", help="write the tables of docs/explain/train-speed.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/explain/train-speed.md and the notes")
     parser.add_argument("--record", action="store_true", help="add an entry to bench/ledger.json")
     arguments = parser.parse_args()
     if arguments.tables and not (arguments.json and arguments.json.exists()):

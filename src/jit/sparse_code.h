@@ -67,7 +67,7 @@ typedef struct laci_sparse_extent {
   int n_threads;
 } laci_sparse_extent;
 
-/** Returns the division that was fastest in measurements (docs/explain/sparse-kernels.md). */
+/** Returns the division that was fastest in measurements (bench/notes/sparse-kernels.md). */
 laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_isa isa,
                                        const laci_sparse_extent *extent);
 

@@ -9,7 +9,7 @@
 
 static const laci_target_source sources[] = {
     {"layers", "this library", "src/engine/cpu/native/choose/find.c, algorithms/vector.c"},
-    {"measured", "docs/explain/sparse-kernels.md", "Measured"},
+    {"measured", "bench/notes/sparse-kernels.md", "Measured"},
     {"networks", "docs/explain/speed.md", "Pruned 2:4"},
 };
 

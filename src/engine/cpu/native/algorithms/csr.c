@@ -84,7 +84,7 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
 }
 
 /** Where rows can be grouped, CSR was the fastest for none of 26 layers
- * (docs/explain/sparse-kernels.md). */
+ * (bench/notes/sparse-kernels.md). */
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"
                                            : "its weights change, are no floats, or have few zeros";

@@ -132,7 +132,7 @@ static double sparse_cost(const laci_net *net, const laci_native_layer *layer) {
 }
 
 /* Returns the bytes of code and weights: so many for each kept weight
- * (docs/explain/sparse-kernels.md). */
+ * (bench/notes/sparse-kernels.md). */
 static double code_bytes(const laci_net *net, const laci_native_layer *layer) {
   const laci_jit_isa isa = laci_native_isa_of(net, layer);
   const double avx2 = 27, others = 12.3;
