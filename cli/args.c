@@ -82,7 +82,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
 }
 
 /* Returns the index in words_table for this option and verb, or -1. */
-static int find_words(const option_row *option, verb_id verb) {
+static int find_words_row(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {
     bool same = strcmp(words_table[i].name, option->name) == 0;
     if (same && (words_table[i].verbs >> verb & 1)) return i;
@@ -91,12 +91,12 @@ static int find_words(const option_row *option, verb_id verb) {
 }
 
 const char *option_help(const option_row *option, verb_id verb) {
-  int words = find_words(option, verb);
+  int words = find_words_row(option, verb);
   return words < 0 ? option->help : words_table[words].help;
 }
 
 const char *option_argument(const option_row *option, verb_id verb) {
-  int words = find_words(option, verb);
+  int words = find_words_row(option, verb);
   return words < 0 ? option->argument : words_table[words].argument;
 }
 
@@ -188,8 +188,8 @@ static lac_status parse_seconds(const option_row *option, const char *value, dou
   return LAC_OK;
 }
 
-static lac_status parse_real(const option_row *option, const char *value, double *number,
-                             lac_error *err) {
+static lac_status parse_real_number(const option_row *option, const char *value, double *number,
+                                    lac_error *err) {
   char *end = NULL;
   *number = strtod(value, &end);
   if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || end == value || *end ||
@@ -235,7 +235,7 @@ static lac_status store_value(arguments *args, const option_row *option, const c
       if (!st) *(int *)field = (int)number;
       return st;
     case OPTION_SECONDS: return parse_seconds(option, value, field, err);
-    case OPTION_REAL: return parse_real(option, value, field, err);
+    case OPTION_REAL: return parse_real_number(option, value, field, err);
     case OPTION_HEAD: return LAC_OK;
     case OPTION_SIZE:
       if (laci_size_parse(value, field)) return LAC_OK;
@@ -252,8 +252,8 @@ static lac_status store_value(arguments *args, const option_row *option, const c
 }
 
 /* Stores a value from the command line, and marks the option as given. */
-static lac_status set_given(arguments *args, const option_row *option, const char *value,
-                            lac_error *err) {
+static lac_status store_given_value(arguments *args, const option_row *option, const char *value,
+                                    lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
   return store_value(args, option, value, err);
 }
@@ -280,7 +280,7 @@ const option_row *option_find(verb_id verb, const char *word) {
 }
 
 /* Lists the verbs that have an option of this name: "train, finetune"; empty: none. */
-static void list_verbs_with(const char *name, char text[256]) {
+static void list_verbs_with_option(const char *name, char text[256]) {
   size_t used = 0;
   text[0] = 0;
   for (int verb = 0; verb < VERB_COUNT && used < 200; verb++) {
@@ -315,7 +315,7 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
   char name[LONGEST_NAME], others[256];
   const char *of = verb_table[verb].name;
   copy_name(word, name);
-  list_verbs_with(name, others);
+  list_verbs_with_option(name, others);
   const option_row *valued = strlen(name) > 5 && same_name("__no_", name, 5)
                                  ? option_by_name(verb, name + 5, strlen(name + 5))
                                  : NULL;
@@ -375,14 +375,14 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   if (!option) return fail_unknown_option(args->verb, word, err);
   if (!option_takes_value(option)) {
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
-    return set_given(args, option, plain, err);
+    return store_given_value(args, option, plain, err);
   }
   lac_status st = value ? LAC_OK : take_value(at, option, args->verb, &value, err);
-  return st ? st : set_given(args, option, value, err);
+  return st ? st : store_given_value(args, option, value, err);
 }
 
 /* Refuses "-output", which would mean -o with the value "utput": a dash was forgotten. */
-static lac_status check_dashes(const char *word, const arguments *args, lac_error *err) {
+static lac_status check_forgotten_dash(const char *word, const arguments *args, lac_error *err) {
   const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
   if (!option || !word[2]) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s, did you mean --%s?", word,
@@ -391,7 +391,7 @@ static lac_status check_dashes(const char *word, const arguments *args, lac_erro
 
 /* Parses short options: -q, -vv, -qv, -o FILE, -oFILE or -o=FILE. */
 static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
-  lac_status st = check_dashes(word, args, err);
+  lac_status st = check_forgotten_dash(word, args, err);
   for (const char *letter = word + 1; !st && *letter; letter++) {
     const option_row *option = option_by_letter(args->verb, *letter);
     if (!option) {
@@ -400,14 +400,14 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
       return fail_unknown_option(args->verb, is_ascii ? one : word, err);
     }
     if (!option_takes_value(option)) {
-      st = set_given(args, option, "yes", err);
+      st = store_given_value(args, option, "yes", err);
       continue;
     }
     const char *value = letter + 1;
     const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
     if (is_set) value++;
     if (!*value && !is_set) st = take_value(at, option, args->verb, &value, err);
-    return st ? st : set_given(args, option, value, err);
+    return st ? st : store_given_value(args, option, value, err);
   }
   return st;
 }

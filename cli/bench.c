@@ -71,8 +71,8 @@ static double ratio(double over, double under) { return under > 0 ? over / under
 
 /* Fills the columns that exist only with two plans: the time in the dense plan, and its ratio to
  * the time in the plan with sparse kernels. */
-static void dense_cells(text_table *table, const lac_bench_result *r, double seconds,
-                        double dense) {
+static void add_dense_cells(text_table *table, const lac_bench_result *r, double seconds,
+                            double dense) {
   if (!r->has_sparse) return;
   if (dense > 0) table_cell(table, "%.4f", 1e3 * dense);
   else table_cell(table, "-");
@@ -82,11 +82,12 @@ static void dense_cells(text_table *table, const lac_bench_result *r, double sec
 
 /* Fills the columns: time; share of the total time; for matrix products the rate, and the rate as a
  * share of the peak; memory traffic. */
-static void rate_cells(text_table *table, const lac_bench_result *r, const lac_bench_layer *sum) {
+static void add_rate_cells(text_table *table, const lac_bench_result *r,
+                           const lac_bench_layer *sum) {
   double seconds = sum->seconds, rate = ratio((double)sum->flops, seconds);
   int64_t flops = sum->flops, bytes = sum->bytes_read + sum->bytes_written;
   table_cell(table, "%.4f", 1e3 * seconds);
-  dense_cells(table, r, seconds, sum->dense_seconds);
+  add_dense_cells(table, r, seconds, sum->dense_seconds);
   table_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
   if (flops > 0) {
     table_cell(table, "%.1f", 1e-9 * rate);
@@ -99,11 +100,11 @@ static void rate_cells(text_table *table, const lac_bench_result *r, const lac_b
   table_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
 }
 
-static void dense_only_row(text_table *table, const lac_bench_result *r) {
+static void add_dense_only_row(text_table *table, const lac_bench_result *r) {
   enum { BEFORE = 3 }; /* columns before the time */
   table_cell(table, "(in the dense plan only)");
   for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
-  dense_cells(table, r, 0, r->dense_rest_seconds);
+  add_dense_cells(table, r, 0, r->dense_rest_seconds);
   for (int column = BEFORE + 3; column < table->n_columns; column++) table_cell(table, "-");
 }
 
@@ -118,15 +119,15 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->what);
     table_cell(&table, "%s", layer->kernel);
-    rate_cells(&table, r, layer);
+    add_rate_cells(&table, r, layer);
   }
-  if (r->dense_rest_seconds > 0) dense_only_row(&table, r);
+  if (r->dense_rest_seconds > 0) add_dense_only_row(&table, r);
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
   return st;
 }
 
-static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
+static lac_status print_operators(const lac_bench_result *r, lac_error *err) {
   text_table table = {0};
   table_begin(&table, r->has_sparse
                           ? "~operator|>steps|>plain|>ms|>dense ms|>ratio|>time|>GFLOP/s|>of peak"
@@ -141,7 +142,7 @@ static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
                                  .dense_seconds = kind->dense_seconds,
                                  .flops = kind->flops,
                                  .bytes_read = kind->bytes};
-    rate_cells(&table, r, &sum);
+    add_rate_cells(&table, r, &sum);
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
@@ -156,7 +157,7 @@ static void print_time(const lac_bench_result *r, const char *plan, const lac_be
                           more);
 }
 
-static void print_sparse(const lac_bench_result *r) {
+static void print_sparse_time(const lac_bench_result *r) {
   if (r->has_sparse) {
     char more[128];
     snprintf(more, sizeof more, ", %.2f times as many; %d layer%s by sparse kernels",
@@ -171,7 +172,7 @@ static void print_sparse(const lac_bench_result *r) {
   }
 }
 
-static void print_plain(const lac_bench_result *r) {
+static void print_plain_steps(const lac_bench_result *r) {
   int n_plain = 0;
   double seconds = 0;
   for (int at = 0; at < r->n_layers; at++) {
@@ -183,7 +184,7 @@ static void print_plain(const lac_bench_result *r) {
                           PERCENT * ratio(seconds, r->step_seconds));
 }
 
-static void print_exact(const lac_bench_result *r) {
+static void print_exact_nodes(const lac_bench_result *r) {
   if (r->n_exact == 0) return;
   terminal_print_sentence(stdout, "exact: %d of %d node%s, %.1f%% of the time; %s", r->n_exact,
                           r->n_nodes, laci_plural(r->n_nodes),
@@ -232,9 +233,9 @@ static void print_summary(const lac_bench_result *r) {
                           lac_dtype_name(r->dtype), r->threads, laci_plural(r->threads), r->runs,
                           laci_plural(r->runs));
   print_time(r, "dense", &r->dense, "");
-  print_sparse(r);
-  print_plain(r);
-  print_exact(r);
+  print_sparse_time(r);
+  print_plain_steps(r);
+  print_exact_nodes(r);
   print_micro_batches(r);
   terminal_print_sentence(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
@@ -247,7 +248,7 @@ static lac_status print_result(const lac_bench_result *r, lac_error *err) {
   lac_status st = print_layers(r, err);
   if (st) return st;
   putchar('\n');
-  st = print_kinds(r, err);
+  st = print_operators(r, err);
   if (st) return st;
   putchar('\n');
   print_summary(r);
@@ -256,7 +257,7 @@ static lac_status print_result(const lac_bench_result *r, lac_error *err) {
 
 /* ---- Files ---- */
 
-static lac_status report(outputs *plan, const lac_bench_result *result, lac_error *err) {
+static lac_status write_and_print(outputs *plan, const lac_bench_result *result, lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path;
   const char *roofline = plan->files[OUTPUT_ROOFLINE].path;
   char *text = NULL;
@@ -272,7 +273,7 @@ static lac_status report(outputs *plan, const lac_bench_result *result, lac_erro
 
 /* Warns if sparse kernels were slower than dense ones, that is, if the rule that chose them is
  * wrong for this processor. */
-static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
+static void warn_if_sparse_is_slower(const arguments *args, const lac_bench_result *r) {
   const double chance = 1.03;
   if (!r->has_sparse || !(r->sparse.median > chance * r->dense.median)) return;
   const bool timed = strcmp(args->tune, "off") != 0;
@@ -283,7 +284,7 @@ static void warn_of_slower(const arguments *args, const lac_bench_result *r) {
 }
 
 /* Warns if kernels were chosen by the costs of the most similar known processor, without timing. */
-static void warn_of_unknown(const arguments *args, const lac_bench_result *r) {
+static void warn_of_unknown_costs(const arguments *args, const lac_bench_result *r) {
   if (r->costs_known || strcmp(args->tune, "off") != 0 || !args->sparse_kernels) return;
   if (!r->has_sparse && r->n_holding == 0) return;
   laci_log(LAC_LOG_WARNING,
@@ -350,9 +351,9 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   options.load_seconds = laci_clock_seconds() - begin;
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);
-  if (!st) st = report(&plan, result, err);
-  if (!st) warn_of_slower(args, result);
-  if (!st) warn_of_unknown(args, result);
+  if (!st) st = write_and_print(&plan, result, err);
+  if (!st) warn_if_sparse_is_slower(args, result);
+  if (!st) warn_of_unknown_costs(args, result);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);

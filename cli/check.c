@@ -52,8 +52,8 @@ static bool any_dense_is_storable(const lac_report *report) {
 
 /* Does judge_pattern for the network as prune would see it: computed weights are folded into stored
  * tensors first, since such a weight should hold the pattern, too. */
-static exit_code judge_folded(const arguments *args, lac_model *model, const lac_options *options,
-                              lac_error *err) {
+static exit_code judge_folded_model(const arguments *args, lac_model *model,
+                                    const lac_options *options, lac_error *err) {
   lac_report *report = NULL;
   exit_code code = EXIT_DONE;
   lac_status st = lac_model_fold(model, LAC_FOLD_ALONE, args->max_memory, NULL, err);
@@ -68,7 +68,8 @@ static exit_code judge_folded(const arguments *args, lac_model *model, const lac
 static exit_code judge_report(const arguments *args, lac_model *model, const lac_options *options,
                               const lac_report *report, lac_error *err) {
   if (!targets_accept_all(args->operand, report, err)) return EXIT_FAILED;
-  if (args->fold && any_dense_is_storable(report)) return judge_folded(args, model, options, err);
+  if (args->fold && any_dense_is_storable(report))
+    return judge_folded_model(args, model, options, err);
   return judge_pattern(args, report, err);
 }
 

@@ -106,7 +106,7 @@ static lac_status save_curves(const demo *d, const char *folder, const char *nam
   return st;
 }
 
-static lac_status save(const demo *d, lac_model *model, const char *name, lac_error *err) {
+static lac_status save_model(const demo *d, lac_model *model, const char *name, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = output_folder_path(&d->out, name, path, err);
   return st ? st : lac_model_save(model, path, false, err);
@@ -120,7 +120,7 @@ static lac_status evaluate(const demo *d, const lac_model *model, lac_eval_resul
   return lac_eval(model, d->out.work, &o, result, err);
 }
 
-static lac_status train(demo *d, lac_error *err) {
+static lac_status train_network(demo *d, lac_error *err) {
   char folder[PATH_MAX];
   lac_model *model = NULL;
   lac_train_result result;
@@ -131,19 +131,19 @@ static lac_status train(demo *d, lac_error *err) {
   if (!st) st = lac_network_create(&network, &model, err);
   if (!st) st = lac_train(model, d->out.work, NULL, &o, &result, err);
   if (!st) st = evaluate(d, model, &d->dense, err);
-  if (!st) st = save(d, model, DENSE, err);
+  if (!st) st = save_model(d, model, DENSE, err);
   if (!st) st = save_curves(d, folder, CURVES, err);
   lac_model_destroy(model);
   return st;
 }
 
-static lac_status load(const demo *d, const char *name, lac_model **model, lac_error *err) {
+static lac_status load_model(const demo *d, const char *name, lac_model **model, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = output_folder_path(&d->out, name, path, err);
   return st ? st : lac_model_load(path, model, err);
 }
 
-static void note_score(attempt *a, int64_t step, double top1) {
+static void add_score(attempt *a, int64_t step, double top1) {
   if (a->n_scores > TUNING_EPOCHS) return;
   a->scores[a->n_scores++] = (lac_recovery_score){step, top1};
 }
@@ -151,7 +151,7 @@ static void note_score(attempt *a, int64_t step, double top1) {
 static void on_event(const lac_train_event *event, void *context) {
   attempt *a = context;
   a->steps = event->steps;
-  if (event->kind == LAC_TRAIN_EVALUATED) note_score(a, event->step, event->top1);
+  if (event->kind == LAC_TRAIN_EVALUATED) add_score(a, event->step, event->top1);
 }
 
 /* Fine-tunes the pruned network, in which zeros stay zero. */
@@ -166,7 +166,7 @@ static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_err
   o.dense_top1 = d->dense.top1;
   o.listener = on_event;
   o.context = a;
-  note_score(a, 0, a->pruned.top1);
+  add_score(a, 0, a->pruned.top1);
   if (!st) st = lac_mask_from_model(a->model, &d->pruning, &mask, err);
   if (!st) st = lac_train(a->model, d->out.work, mask, &o, &result, err);
   if (!st) st = evaluate(d, a->model, &a->tuned, err);
@@ -175,8 +175,8 @@ static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_err
 }
 
 /* Prunes the dense network with these options, and evaluates it. */
-static lac_status prune(const demo *d, const lac_options *how, attempt *a, lac_error *err) {
-  lac_status st = load(d, DENSE, &a->model, err);
+static lac_status prune_network(const demo *d, const lac_options *how, attempt *a, lac_error *err) {
+  lac_status st = load_model(d, DENSE, &a->model, err);
   if (!st) st = lac_prune(a->model, how, &a->report, err);
   if (!st && a->report->summary.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   return st ? st : evaluate(d, a->model, &a->pruned, err);
@@ -202,12 +202,12 @@ static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   lac_calibration c = calibration_options(d);
   attempt again = {.model = NULL};
   how.permute = false;
-  lac_status st = prune(d, &how, &d->magnitude, err);
+  lac_status st = prune_network(d, &how, &d->magnitude, err);
   c.solve = false;
   c.recalibrate = true;
   how.score = "magnitude";
   how.calibration = &c;
-  if (!st) st = prune(d, &how, &again, err);
+  if (!st) st = prune_network(d, &how, &again, err);
   d->again = again.pruned;
   attempt_clear(&again);
   if (!st)
@@ -228,9 +228,9 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
     attempt plain = {.model = NULL}, permuted = {.model = NULL};
     how.seed = d->args->seed + (uint64_t)k;
     how.permute = false;
-    st = prune(d, &how, &plain, err);
+    st = prune_network(d, &how, &plain, err);
     how.permute = true;
-    if (!st) st = prune(d, &how, &permuted, err);
+    if (!st) st = prune_network(d, &how, &permuted, err);
     d->in_order[k] = plain.pruned;
     d->permuted[k] = permuted.pruned;
     attempt_clear(&plain);
@@ -278,7 +278,7 @@ static lac_status run_steps(demo *d, lac_error *err) {
   if (!st) st = write_images(d, err);
   if (st) return st;
   log_line("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
-  st = train(d, err);
+  st = train_network(d, err);
   if (st) return st;
   log_line("  top-1 %.2f%% of digits that it has not seen", d->dense.top1);
   log_line("pruned 2:4 by the magnitude of its weights");
@@ -289,7 +289,7 @@ static lac_status run_steps(demo *d, lac_error *err) {
       "verified",
       SAMPLES);
   st = prune_calibrated(d, err);
-  if (!st) st = save(d, d->calibrated.model, SPARSE, err);
+  if (!st) st = save_model(d, d->calibrated.model, SPARSE, err);
   if (!st) st = lac_plot(d->calibrated.model, d->calibrated.report, drawing, false, err);
   return st ? st : draw_recovery(d, err);
 }
@@ -301,7 +301,7 @@ static lac_status print_check(const demo *d, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_eval_result found = {.images = 0};
-  lac_status st = load(d, SPARSE, &model, err);
+  lac_status st = load_model(d, SPARSE, &model, err);
   if (!st) st = lac_check(model, NULL, &d->pruning, &report, err);
   if (!st) st = layers_print_sparsity(report, stdout, err);
   if (!st) {
@@ -345,7 +345,7 @@ static void print_seeds(const char *name, const lac_eval_result of[SEEDS]) {
 }
 
 /* Is the confidence interval of a's top-1 completely below that of b? */
-static bool is_below(const lac_eval_result *a, const lac_eval_result *b) {
+static bool is_accuracy_below(const lac_eval_result *a, const lac_eval_result *b) {
   double of_a[2], of_b[2];
   confidence_interval(a, of_a);
   confidence_interval(b, of_b);
@@ -353,16 +353,17 @@ static bool is_below(const lac_eval_result *a, const lac_eval_result *b) {
 }
 
 /* Prints which differences the figures prove, and which they do not. */
-static void print_claims(const demo *d) {
+static void print_differences(const demo *d) {
   double least[2], most[2];
   loss_range(d->in_order, &least[0], &most[0]);
   loss_range(d->permuted, &least[1], &most[1]);
   printf("\n%" PRId64 " images: top-1 differs by chance within these 95 %% intervals.\n",
          d->dense.images);
-  printf("By magnitude, top-1 falls by %s.\n",
-         is_below(&d->magnitude.pruned, &d->dense) ? "more than that" : "no more than that");
+  printf("By magnitude, top-1 falls by %s.\n", is_accuracy_below(&d->magnitude.pruned, &d->dense)
+                                                   ? "more than that"
+                                                   : "no more than that");
   printf("Calibrated, it falls by %s.\n",
-         is_below(&d->permuted[0], &d->dense) ? "more than that" : "no more than that");
+         is_accuracy_below(&d->permuted[0], &d->dense) ? "more than that" : "no more than that");
   if (most[1] < least[0])
     printf("Permuted, the loss is lower with every seed (%d of %d).\n", SEEDS, SEEDS);
   else if (most[0] < least[1])
@@ -382,7 +383,7 @@ static void print_accuracies(const demo *d) {
   print_seeds("2:4 calibrated, channels in their order", d->in_order);
   print_seeds("2:4 calibrated, channels permuted", d->permuted);
   print_row("  trained on", &d->calibrated.tuned);
-  print_claims(d);
+  print_differences(d);
 }
 
 static void print_files(const demo *d) {
@@ -397,7 +398,7 @@ static void print_files(const demo *d) {
 
 /* Flushes standard output, and then moves the files into place: if printing failed, there are no
  * files. */
-static lac_status finish(demo *d, lac_error *err) {
+static lac_status print_and_place_files(demo *d, lac_error *err) {
   lac_status st = print_check(d, err);
   if (st) return st;
   print_accuracies(d);
@@ -414,7 +415,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   lac_status st = output_folder_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
                                      (int)(sizeof files / sizeof files[0]), args->force, err);
   if (!st) st = run_steps(&d, err);
-  if (!st) st = finish(&d, err);
+  if (!st) st = print_and_place_files(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) log_line("%.1f s", laci_clock_seconds() - begin);
   output_folder_close(&d.out, st, err);

@@ -42,8 +42,8 @@ static bool same_shape(const lac_tensor *a, const lac_tensor *b) {
          memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
 }
 
-static lac_status compare(const char *path, const char *arch, const lac_model *fresh,
-                          const lac_model *found, lac_error *err) {
+static lac_status compare_tensors(const char *path, const char *arch, const lac_model *fresh,
+                                  const lac_model *found, lac_error *err) {
   int n = lac_model_tensor_count(fresh), n_found = lac_model_tensor_count(found);
   char text[2][TABLE_SHAPE_BYTES];
   lac_tensor wanted, tensor;
@@ -69,7 +69,7 @@ lac_status export_load(const char *path, const char *arch, const lac_model *fres
                        lac_model **model, lac_error *err) {
   *model = NULL;
   lac_status st = lac_model_load(path, model, err);
-  return st ? st : compare(path, arch, fresh, *model, err);
+  return st ? st : compare_tensors(path, arch, fresh, *model, err);
 }
 
 static bool is_masked(const lac_mask *mask, const char *name) {

@@ -52,7 +52,7 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
  * given, all of them; for other verbs those whose parts nothing else reads. infer and eval do not
  * fold, nor does pack, which must be able to restore its file. check folds only on request, since
  * it reports what is in the file. */
-static lac_status fold(const arguments *args, lac_model *model, lac_error *err) {
+static lac_status fold_model(const arguments *args, lac_model *model, lac_error *err) {
   const bool asked = args->given.fold && args->fold;
   const bool all = args->verb == VERB_bench || asked;
   if (!args->fold || args->verb == VERB_pack || args->verb == VERB_infer || args->verb == VERB_eval)
@@ -80,7 +80,7 @@ static lac_status read_model(const arguments *args, const char *path, lac_model 
 lac_status input_load_model(const arguments *args, const char *path, lac_model **model,
                             lac_error *err) {
   lac_status st = read_model(args, path, model, err);
-  if (!st) st = fold(args, *model, err);
+  if (!st) st = fold_model(args, *model, err);
   if (!st) return LAC_OK;
   lac_model_destroy(*model);
   *model = NULL;
@@ -120,14 +120,14 @@ lac_status input_parse_pattern(const char *text, int *n, int *m, lac_error *err)
   return LAC_OK;
 }
 
-static bool needs_inputs(const char *score) {
+static bool score_needs_samples(const char *score) {
   const size_t n = strlen(score);
   const bool is_file = n > 4 && strcmp(score + n - 4, ".npz") == 0;
   return !is_file && strcmp(score, "magnitude") != 0 && strcmp(score, "random") != 0;
 }
 
 /* Parses the pattern "64:2:8" (V:N:M) or "2:4" (N:M). */
-static lac_status read_rule(const arguments *args, lac_options *options, lac_error *err) {
+static lac_status read_pattern(const arguments *args, lac_options *options, lac_error *err) {
   const char *text = args->pattern, *colon = strchr(text, ':');
   int used = 0;
   if (!colon || !strchr(colon + 1, ':'))
@@ -163,7 +163,7 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->score = args->score;
   options->permute_for = args->permute_for;
   options->mask = args->mask;
-  if (args->verb != VERB_prune && args->score && needs_inputs(args->score)) {
+  if (args->verb != VERB_prune && args->score && score_needs_samples(args->score)) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "--score %s: wanted magnitude, random or FILE.npz (prune knows others)",
                      args->score);
@@ -183,7 +183,7 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->n_input_shapes = args->input_shape.n;
   options->targets = args->target.items;
   options->n_targets = args->target.n;
-  return read_rule(args, options, err);
+  return read_pattern(args, options, err);
 }
 
 lac_status input_parse_colour(const char *name, const char *text, float colour[3], lac_error *err) {

@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 /* Fills a cell with the names: "conv1, conv2 and 5 more". */
-static void name_cell(text_table *table, const char *const *names, int n) {
+static void add_names_cell(text_table *table, const char *const *names, int n) {
   enum { SHOWN = 2 };
   if (n == 0) table_cell(table, "%s", "");
   else if (n == 1) table_cell(table, "%s", names[0]);
@@ -45,8 +45,8 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
     else table_cell(&table, "%d", group->id);
     if (next - i > 1) table_cell(&table, "%d each", group->channels);
     else table_cell(&table, "%d", group->channels);
-    name_cell(&table, group->producers, group->n_producers);
-    name_cell(&table, group->consumers, group->n_consumers);
+    add_names_cell(&table, group->producers, group->n_producers);
+    add_names_cell(&table, group->consumers, group->n_consumers);
     table_cell(&table, "%s%s", group->frozen ? "frozen: " : "free",
                group->cause ? group->cause : "");
   }

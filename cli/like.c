@@ -51,7 +51,7 @@ static const row *find_row(const char *script, const char *word, size_t n) {
 
 /* Returns the option most like a mistyped word, among the script's options and those of the verb;
  * never --force. */
-static const char *nearest(const like *l, const char *word) {
+static const char *nearest_option(const like *l, const char *word) {
   static char names[2 * N_ROWS + 256][LONGEST];
   const char *candidates[2 * N_ROWS + 256];
   int n = 0;
@@ -94,8 +94,8 @@ static char *take_file(cursor *at) {
   return dot && dot[1] && !strchr(dot, '/') ? take_value(at) : NULL;
 }
 
-static lac_status use_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
-                          lac_error *err) {
+static lac_status apply_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
+                            lac_error *err) {
   bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
   bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
   if (r->kind == NONE) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s", typed, r->text);
@@ -113,8 +113,8 @@ static lac_status use_row(like *l, const row *r, const char *typed, const char *
 }
 
 /* Copies an option of this command, with its value, to the result. */
-static lac_status use_own_option(like *l, const option_row *option, char *word, cursor *at,
-                                 lac_error *err) {
+static lac_status apply_own_option(like *l, const option_row *option, char *word, cursor *at,
+                                   lac_error *err) {
   if (l->n_others + 2 > LIKE_MOST_WORDS)
     return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
   l->others[l->n_others++] = word;
@@ -123,31 +123,31 @@ static lac_status use_own_option(like *l, const option_row *option, char *word, 
   return LAC_OK;
 }
 
-static lac_status use_operand(like *l, char *word, lac_error *err) {
+static lac_status apply_operand(like *l, char *word, lac_error *err) {
   if (l->n_operands == LIKE_MOST_WORDS) return laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
   l->operands[l->n_operands++] = word;
   return LAC_OK;
 }
 
-static lac_status use_word(like *l, cursor *at, lac_error *err) {
+static lac_status apply_word(like *l, cursor *at, lac_error *err) {
   char *word = at->argv[at->next++];
   size_t n = strcspn(word, "=");
-  if (!is_option(word)) return use_operand(l, word, err);
+  if (!is_option(word)) return apply_operand(l, word, err);
   const row *r = find_row(l->script, word, n);
   if (r) {
     const char *typed;
     lac_status st = like_text(l, &typed, err, "%.*s", (int)n, word);
-    return st ? st : use_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
+    return st ? st : apply_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
   r = word[1] != '-' ? find_row(l->script, word, 2) : NULL; /* -b256 */
   if (r && r->kind == VALUE) {
     const char *typed;
     lac_status st = like_text(l, &typed, err, "%.2s", word);
-    return st ? st : use_row(l, r, typed, word + 2, at, err);
+    return st ? st : apply_row(l, r, typed, word + 2, at, err);
   }
   const option_row *ours = option_find(l->verb, word);
-  if (ours) return use_own_option(l, ours, word, at, err);
-  const char *near = nearest(l, word);
+  if (ours) return apply_own_option(l, ours, word, at, err);
+  const char *near = nearest_option(l, word);
   return laci_fail(err, LAC_BAD_ARGUMENT, "%.*s: unknown option of --like %s%s%s%s", (int)n, word,
                    l->script, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
@@ -214,7 +214,7 @@ static lac_status translate_words(like *l, int argc, char **argv, int first, int
   lac_status st = LAC_OK;
   while (!st && at.next < argc) {
     if (at.next == first) at.next += n_words;
-    else st = use_word(l, &at, err);
+    else st = apply_word(l, &at, err);
   }
   return st;
 }

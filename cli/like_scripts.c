@@ -40,7 +40,7 @@ static like_item *find_item(like *l, const char *name) {
   return NULL;
 }
 
-static const char *value_of(like *l, const char *name, const char *usual) {
+static const char *item_value(like *l, const char *name, const char *usual) {
   const like_item *item = find_item(l, name);
   return item && item->value ? item->value : usual;
 }
@@ -77,16 +77,16 @@ bool like_has_own_option(const like *l, const char *name) {
   return false;
 }
 
-static bool is_known(like *l, const char *name) {
+static bool is_option_given(like *l, const char *name) {
   return find_item(l, name) || like_has_own_option(l, name);
 }
 
 static lac_status set_default(like *l, const char *name, const char *value, lac_error *err) {
-  return is_known(l, name) ? LAC_OK : like_set(l, name, value, NULL, err);
+  return is_option_given(l, name) ? LAC_OK : like_set(l, name, value, NULL, err);
 }
 
 /* Is the translation only shown (--help, --print), so that required words may be missing? */
-static bool is_only_shown(const like *l) {
+static bool is_only_printed(const like *l) {
   return like_has_own_option(l, "print") || like_has_own_option(l, "help");
 }
 
@@ -97,7 +97,7 @@ static lac_status fail_value(like *l, const char *name, const char *wanted, lac_
 
 /* Reads the option's value, an integer >= 1. */
 static lac_status read_count(like *l, const char *name, uint64_t *count, lac_error *err) {
-  const char *text = value_of(l, name, "");
+  const char *text = item_value(l, name, "");
   char *end;
   *count = strtoull(text, &end, 10);
   bool fits =
@@ -118,7 +118,7 @@ static bool is_one_of(const char *text, const char *const *list) {
 static lac_status set_network(like *l, bool resnext, lac_error *err) {
   static const char *const sizes[] = {"18", "34", "50", "101", "152", NULL};
   static const char *const resnext_sizes[] = {"50", "101", NULL};
-  const char *size = value_of(l, "*size", resnext ? "101" : "50"), *name;
+  const char *size = item_value(l, "*size", resnext ? "101" : "50"), *name;
   const like_item *given = find_item(l, resnext ? "*resnext" : "*size");
   if (l->verb == VERB_finetune) {
     if (!given) return LAC_OK;
@@ -148,8 +148,8 @@ static lac_status set_eval_limit(like *l, lac_error *err) {
 
 static lac_status set_demo_type(like *l, lac_error *err) {
   static const char *const types[] = {"fp32", "bf16", NULL};
-  const char *type = value_of(l, "dtype", NULL);
-  if (!type && !is_only_shown(l)) {
+  const char *type = item_value(l, "dtype", NULL);
+  if (!type && !is_only_printed(l)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-d is missing: -d fp32 or -d bf16");
   }
   if (type && !is_one_of(type, types)) return fail_value(l, "dtype", "fp32 or bf16", err);
@@ -158,9 +158,9 @@ static lac_status set_demo_type(like *l, lac_error *err) {
 }
 
 /* Sets the length of the training: the steps of -s, or else the epochs of -e, by default one. */
-static lac_status set_length(like *l, lac_error *err) {
+static lac_status set_training_length(like *l, lac_error *err) {
   const like_item *epochs = find_item(l, "epochs");
-  if (!is_known(l, "steps")) return set_default(l, "epochs", "1", err);
+  if (!is_option_given(l, "steps")) return set_default(l, "epochs", "1", err);
   if (!epochs) return LAC_OK;
   lac_status st = like_note(l, epochs->typed, "the number of steps counts", err);
   drop_item(l, "epochs");
@@ -169,11 +169,11 @@ static lac_status set_length(like *l, lac_error *err) {
 
 /* Sets one folder for checkpoints and network; by default the current folder. */
 static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
-  const char *usual = value_of(l, "arch", "run"), *note;
+  const char *usual = item_value(l, "arch", "run"), *note;
   const like_item *given = find_item(l, "model-dir");
   like_item folder = given ? *given : (like_item){.value = usual};
   lac_status st = LAC_OK;
-  if (!is_known(l, "output") && !is_known(l, "export-dir")) {
+  if (!is_option_given(l, "output") && !is_option_given(l, "export-dir")) {
     st = like_set(l, "export-dir", folder.value, folder.typed, err);
     if (!st) st = like_text(l, &note, err, "the network will be %s/model.onnx", folder.value);
     if (!st) st = like_note(l, folder.typed ? folder.typed : "no -m", note, err);
@@ -190,7 +190,7 @@ static lac_status complete_demo(like *l, bool keeps, lac_error *err) {
   if (!st && (lars || l->verb == VERB_train)) {
     st = set_default(l, "recipe", lars ? "resnet-lars" : resnext ? "resnext" : "resnet-sgd", err);
   }
-  if (!st) st = set_length(l, err);
+  if (!st) st = set_training_length(l, err);
   if (!st) st = set_eval_limit(l, err);
   if (!st) st = set_default(l, "data", "/software/data/tf/data/imagenet/tf_records/", err);
   return st ? st : set_demo_folder(l, keeps, err);
@@ -201,7 +201,7 @@ static lac_status complete_demo_resnet(like *l, lac_error *err) {
 }
 
 static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
-  return complete_demo(l, find_item(l, "*checkpoint") || is_known(l, "recover"), err);
+  return complete_demo(l, find_item(l, "*checkpoint") || is_option_given(l, "recover"), err);
 }
 
 /* ---- resnet_ctl ---- */
@@ -209,7 +209,7 @@ static lac_status complete_demo_keras_resnet(like *l, lac_error *err) {
 /* Translates the script's option for the precision. */
 static lac_status set_precision(like *l, lac_error *err) {
   static const char *const full[] = {"fp32", "tf32", NULL}, *const half[] = {"fp16", "amp", NULL};
-  const char *precision = value_of(l, "*precision", NULL);
+  const char *precision = item_value(l, "*precision", NULL);
   if (!precision) return LAC_OK;
   const char *typed = find_item(l, "*precision")->typed;
   if (is_one_of(precision, full)) return like_set(l, "dtype", "fp32", typed, err);
@@ -222,18 +222,19 @@ static lac_status set_precision(like *l, lac_error *err) {
 }
 
 static lac_status set_iterations(like *l, lac_error *err) {
-  const char *unit = value_of(l, "*unit", "epoch"), *n = value_of(l, "*iterations", "90");
+  const char *unit = item_value(l, "*unit", "epoch"), *n = item_value(l, "*iterations", "90");
   const like_item *given = find_item(l, "*iterations");
   const char *typed = given ? given->typed : NULL;
   if (strcmp(unit, "batch") == 0) return like_set(l, "steps", n, typed, err);
   if (strcmp(unit, "epoch") != 0) return fail_value(l, "*unit", "epoch or batch", err);
-  if (is_known(l, "steps") && !given) return LAC_OK;
+  if (is_option_given(l, "steps") && !given) return LAC_OK;
   return given ? like_set(l, "epochs", n, typed, err) : set_default(l, "epochs", n, err);
 }
 
 static lac_status complete_resnet_ctl(like *l, lac_error *err) {
-  bool is_placed = is_known(l, "export-dir") || is_known(l, "output") || is_only_shown(l);
-  bool has_data = is_known(l, "data") || is_only_shown(l);
+  bool is_placed =
+      is_option_given(l, "export-dir") || is_option_given(l, "output") || is_only_printed(l);
+  bool has_data = is_option_given(l, "data") || is_only_printed(l);
   if (!has_data) return laci_fail(err, LAC_BAD_ARGUMENT, "--data_dir DIR is missing: the images");
   if (!is_placed) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--export_dir DIR is missing: where the network goes");
@@ -248,10 +249,10 @@ static lac_status complete_resnet_ctl(like *l, lac_error *err) {
 
 /* Sets the script's schedule: the rate is divided by ten every 30 epochs. */
 static lac_status set_stages(like *l, lac_error *err) {
-  double epochs = strtod(value_of(l, "epochs", "90"), NULL);
+  double epochs = strtod(item_value(l, "epochs", "90"), NULL);
   char text[64] = "";
   size_t used = 0;
-  if (is_known(l, "boundaries") || is_known(l, "schedule")) return LAC_OK;
+  if (is_option_given(l, "boundaries") || is_option_given(l, "schedule")) return LAC_OK;
   if (!(epochs > 30)) return set_default(l, "schedule", "constant", err);
   for (int at = 30; at < epochs && at <= 240; at += 30) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", at > 30 ? "," : "", at);
@@ -277,9 +278,9 @@ static lac_status set_pretrained(like *l, lac_error *err) {
 static lac_status set_onnx(like *l, lac_error *err) {
   const like_item *item = find_item(l, "*onnx");
   const char *name = item ? item->value : NULL, *typed = item ? item->typed : NULL;
-  if (is_known(l, "output") || is_known(l, "export-dir")) return LAC_OK;
+  if (is_option_given(l, "output") || is_option_given(l, "export-dir")) return LAC_OK;
   if (name) return like_set(l, "output", name, typed, err);
-  lac_status st = like_text(l, &name, err, "%s.onnx", value_of(l, "arch", "model"));
+  lac_status st = like_text(l, &name, err, "%s.onnx", item_value(l, "arch", "model"));
   return st ? st : like_set(l, "output", name, typed, err);
 }
 
@@ -288,7 +289,7 @@ static lac_status set_resumed(like *l, lac_error *err) {
   lac_status st = LAC_OK;
   if (resume) {
     const char *folder = resume->value, *typed = resume->typed;
-    if (!is_only_shown(l) && !laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) {
+    if (!is_only_printed(l) && !laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) {
       return laci_fail(
           err, LAC_NOT_FOUND,
           "%s %s: no checkpoint to go on from; wanted the folder of an earlier run, its "
@@ -312,9 +313,9 @@ static lac_status set_resumed(like *l, lac_error *err) {
 }
 
 /* Takes the folder of images: the first operand of train, the second of finetune. */
-static lac_status take_data(like *l, lac_error *err) {
+static lac_status use_data_folder(like *l, lac_error *err) {
   int first = verb_table[l->verb].most;
-  if (l->n_operands <= first || is_known(l, "data")) return LAC_OK;
+  if (l->n_operands <= first || is_option_given(l, "data")) return LAC_OK;
   const char *folder = l->operands[first];
   for (int k = first + 1; k < l->n_operands; k++) l->operands[k - 1] = l->operands[k];
   l->n_operands--;
@@ -326,8 +327,8 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
     const char *name, *value;
   } usual[] = {{"recipe", "resnet-sgd"}, {"batch-size", "256"},    {"lr", "0.1"},
                {"warmup-epochs", "0"},   {"label-smoothing", "0"}, {"display-steps", "10"}};
-  lac_status st = take_data(l, err);
-  if (!st && !is_known(l, "data") && !is_only_shown(l)) {
+  lac_status st = use_data_folder(l, err);
+  if (!st && !is_option_given(l, "data") && !is_only_printed(l)) {
     st = laci_fail(err, LAC_BAD_ARGUMENT,
                    "DIR is missing: the folder of images, train and val in it");
   }
@@ -335,7 +336,7 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
   for (size_t k = 0; !st && k < sizeof usual / sizeof usual[0]; k++) {
     st = set_default(l, usual[k].name, usual[k].value, err);
   }
-  if (!st && !is_known(l, "steps")) st = set_default(l, "epochs", "90", err);
+  if (!st && !is_option_given(l, "steps")) st = set_default(l, "epochs", "90", err);
   if (!st) st = set_stages(l, err);
   if (!st) st = set_pretrained(l, err);
   if (!st) st = set_onnx(l, err);

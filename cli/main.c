@@ -128,7 +128,8 @@ static void print_failure(lac_error *err) {
 }
 
 /* Translates another script's options (--like), and then parses the command line. */
-static lac_status parse(int argc, char **argv, like *words, arguments *args, lac_error *err) {
+static lac_status parse_arguments(int argc, char **argv, like *words, arguments *args,
+                                  lac_error *err) {
   *args = (arguments){.verb = VERB_help};
   lac_status st = like_translate(argc, argv, words, err);
   if (st) return st;
@@ -143,7 +144,7 @@ int main(int argc, char **argv) {
   open_standard_descriptors();
   spin_count_set(argv);
   set_signal_handlers();
-  lac_status st = parse(argc, argv, &words, &args, &err);
+  lac_status st = parse_arguments(argc, argv, &words, &args, &err);
   if (group_is_idle(&args)) {
     arguments_clear(&args);
     like_clear(&words);

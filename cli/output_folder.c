@@ -23,17 +23,17 @@ static lac_status fail_errno(lac_error *err, const char *path) {
   return laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
 }
 
-static lac_status fail_taken(lac_error *err, const char *path) {
+static lac_status fail_exists(lac_error *err, const char *path) {
   return laci_fail(err, LAC_EXISTS, "%s: it exists already (--force replaces it)", path);
 }
 
 /* Checks that no file of this name exists, or that it may be replaced. */
-static lac_status check_free(const output_folder *b, const char *name, lac_error *err) {
+static lac_status check_name_is_free(const output_folder *b, const char *name, lac_error *err) {
   char path[PATH_MAX];
   struct stat found;
   lac_status st = join(b->folder, name, path, err);
   if (st || lstat(path, &found) != 0) return st;
-  if (!b->force) return fail_taken(err, path);
+  if (!b->force) return fail_exists(err, path);
   if (S_ISREG(found.st_mode)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", path);
 }
@@ -44,7 +44,7 @@ lac_status output_folder_open(output_folder *b, const char *folder, const char *
   b->made = mkdir(folder, 0777) == 0;
   if (!b->made && errno != EEXIST) return fail_errno(err, folder);
   lac_status st = LAC_OK;
-  for (int k = 0; !st && k < n; k++) st = check_free(b, names[k], err);
+  for (int k = 0; !st && k < n; k++) st = check_name_is_free(b, names[k], err);
   if (st) return st;
   b->lock = laci_temporary_folder(folder, b->work, sizeof b->work);
   if (b->lock >= 0) return LAC_OK;

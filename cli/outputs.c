@@ -100,7 +100,8 @@ static lac_status fail_input(const output_file *file, lac_error *err) {
 }
 
 /* Checks that no file of this name exists, or that it may be replaced (--force). */
-static lac_status check_free(const output_file *file, const arguments *args, lac_error *err) {
+static lac_status check_file_is_free(const output_file *file, const arguments *args,
+                                     lac_error *err) {
   struct stat found;
   if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
   const char *const inputs[] = {args->operand, args->against, args->apply, args->invert};
@@ -144,7 +145,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     if (st) return st;
   }
   lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve_path(file, err);
-  if (!st) st = check_free(file, args, err);
+  if (!st) st = check_file_is_free(file, args, err);
   for (int other = 0; !st && other < (int)role; other++) {
     if (strcmp(plan->files[other].real, file->real) == 0) {
       st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s and --%s name the same file", file->path,
@@ -217,8 +218,8 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
 /* Checks early that the names which lac_model_save will give external data files are free: the
  * original names if the output is in another folder and they are free there, else names derived
  * from the model's. */
-static lac_status guard_data_names(const outputs *plan, const output_file *out,
-                                   const lac_model *model, const char *input, lac_error *err) {
+static lac_status check_data_names_free(const outputs *plan, const output_file *out,
+                                        const lac_model *model, const char *input, lac_error *err) {
   char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
   const char *base = base_name(out->real), *dot = strrchr(base, '.'), *name;
   int n_folder = (int)(base - out->real);
@@ -248,7 +249,8 @@ static lac_status guard_data_names(const outputs *plan, const output_file *out,
 
 /* Refuses two models with external data in one folder, where their data files might get the same
  * names. */
-static lac_status guard_both_models(const outputs *plan, const lac_model *model, lac_error *err) {
+static lac_status check_separate_folders(const outputs *plan, const lac_model *model,
+                                         lac_error *err) {
   const output_file *a = &plan->files[OUTPUT_MODEL], *b = &plan->files[OUTPUT_EXPORT];
   size_t n = (size_t)(base_name(a->real) - a->real);
   bool same_folder = a->real[0] && b->real[0] && n == (size_t)(base_name(b->real) - b->real) &&
@@ -276,9 +278,9 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
                        out->path);
     }
   }
-  lac_status st = guard_both_models(plan, model, err);
+  lac_status st = check_separate_folders(plan, model, err);
   for (int role = OUTPUT_MODEL; !st && role <= OUTPUT_EXPORT; role++) {
-    st = guard_data_names(plan, &plan->files[role], model, input, err);
+    st = check_data_names_free(plan, &plan->files[role], model, input, err);
   }
   return st;
 }
@@ -360,7 +362,8 @@ static lac_status write_report(outputs *plan, const lac_report *report, lac_erro
   return st;
 }
 
-static lac_status to_stdout(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+static lac_status write_to_stdout(const void *bytes, size_t size_bytes, void *context,
+                                  lac_error *err) {
   (void)context;
   if (fwrite(bytes, 1, size_bytes, stdout) == size_bytes) return LAC_OK;
   return fail_errno(err, "standard output");
@@ -391,7 +394,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
   if (!st) st = write_report(plan, report, err);
   /* last, since bytes in standard output cannot be removed after a failure */
-  if (!st && is_stdout(out)) st = lac_model_stream(model, to_stdout, NULL, err);
+  if (!st && is_stdout(out)) st = lac_model_stream(model, write_to_stdout, NULL, err);
   return st;
 }
 

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "pipeline.h"
 
-static lac_status permute(const arguments *args, const lac_options *options, lac_model *model,
-                          lac_report **report, lac_error *err) {
+static lac_status search_or_apply_orders(const arguments *args, const lac_options *options,
+                                         lac_model *model, lac_report **report, lac_error *err) {
   if (!args->apply && !args->invert) return lac_permute(model, options, report, err);
   bool invert = args->invert != NULL;
   return lac_permutation_apply(model, invert ? args->invert : args->apply, invert, options, report,
@@ -16,5 +16,5 @@ exit_code verb_permute(const arguments *args, lac_error *err) {
     return exit_code_of(
         laci_fail(err, LAC_BAD_ARGUMENT, "--apply and --invert: only one of them can be done"));
   }
-  return pipeline_run(args, permute, err);
+  return pipeline_run(args, search_or_apply_orders, err);
 }

@@ -13,7 +13,7 @@
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
 /* Refuses options that need --calibration if it was not given. */
-static lac_status check_needs(const arguments *args, lac_error *err) {
+static lac_status check_calibration_given(const arguments *args, lac_error *err) {
   const struct {
     const char *name;
     bool given;
@@ -40,7 +40,7 @@ static lac_status check_needs(const arguments *args, lac_error *err) {
 
 static lac_status read_calibration(const arguments *args, lac_calibration *c, lac_error *err) {
   *c = lac_calibration_default();
-  lac_status st = check_needs(args, err);
+  lac_status st = check_calibration_given(args, err);
   if (!st)
     st = input_check_number("calibration-samples", args->calibration_samples, 1, INT32_MAX, err);
   if (!st)
@@ -77,8 +77,8 @@ static lac_status read_quantization(const arguments *args, lac_quantization *q, 
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
 }
 
-static lac_status prune(const arguments *args, const lac_options *options, lac_model *model,
-                        lac_report **report, lac_error *err) {
+static lac_status prune_model(const arguments *args, const lac_options *options, lac_model *model,
+                              lac_report **report, lac_error *err) {
   lac_calibration calibration;
   lac_quantization quantization;
   lac_options how = *options;
@@ -94,5 +94,5 @@ exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_quantization ignored;
   lac_status st = read_calibration(args, &checked, err); /* checked before the model is read */
   if (!st) st = read_quantization(args, &ignored, err);
-  return st ? exit_code_of(st) : pipeline_run(args, prune, err);
+  return st ? exit_code_of(st) : pipeline_run(args, prune_model, err);
 }

@@ -79,7 +79,7 @@ void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
 
 /* ---- Laying out ---- */
 
-static void measure(const text_table *table, layout *l) {
+static void measure_columns(const text_table *table, layout *l) {
   for (size_t i = 0; i < table->n_cells; i++) {
     int cells = text_cells(table->cells[i]), *width = &l->width[i % (size_t)table->n_columns];
     if (cells > *width) *width = cells;
@@ -87,7 +87,7 @@ static void measure(const text_table *table, layout *l) {
 }
 
 /* Returns the cells that columns [begin, end) take in one line; an empty remark takes none. */
-static int sum_of(const layout *l, int begin, int end) {
+static int sum_of_widths(const layout *l, int begin, int end) {
   int sum = begin < end ? l->width[begin] : 0;
   for (int column = begin + 1; column < end; column++) {
     if (l->width[column]) sum += GAP + l->width[column];
@@ -97,10 +97,10 @@ static int sum_of(const layout *l, int begin, int end) {
 
 /* Shortens the widest names of the line, cell by cell, until the line fits. Returns false, and
  * changes nothing, if it cannot fit. */
-static bool shrink(const text_table *table, layout *l, int begin, int end, int available,
-                   int shortest) {
+static bool shrink_columns(const text_table *table, layout *l, int begin, int end, int available,
+                           int shortest) {
   layout tried = *l;
-  while (sum_of(&tried, begin, end) > available) {
+  while (sum_of_widths(&tried, begin, end) > available) {
     int widest = -1;
     for (int column = begin; column < end; column++) {
       bool may = table->kinds[column] == COLUMN_NAME && tried.width[column] > shortest;
@@ -119,10 +119,10 @@ static void wrap_columns(const text_table *table, layout *l) {
     int available = l->columns - (line ? INDENT : 0), end = begin + 1;
     while (end < l->n_neighbours) {
       layout tried = *l;
-      if (!shrink(table, &tried, begin, end + 1, available, SHORTEST_NAME)) break;
+      if (!shrink_columns(table, &tried, begin, end + 1, available, SHORTEST_NAME)) break;
       end++;
     }
-    (void)shrink(table, l, begin, end, available, 1);
+    (void)shrink_columns(table, l, begin, end, available, 1);
     /* the column is alone on its line */
     if (l->width[begin] > available) l->width[begin] = available;
     for (; begin < end; begin++) l->line[begin] = line;
@@ -131,11 +131,12 @@ static void wrap_columns(const text_table *table, layout *l) {
 
 static layout lay_out(const text_table *table, int columns) {
   layout l = {.columns = columns, .n_neighbours = table->n_columns};
-  measure(table, &l);
+  measure_columns(table, &l);
   if (columns == TERMINAL_NO_LIMIT) return l;
-  if (shrink(table, &l, 0, l.n_neighbours, columns, SHORT_NAME)) return l;
+  if (shrink_columns(table, &l, 0, l.n_neighbours, columns, SHORT_NAME)) return l;
   if (table->kinds[l.n_neighbours - 1] == COLUMN_REMARK) l.n_neighbours--;
-  if (!shrink(table, &l, 0, l.n_neighbours, columns, SHORTEST_NAME)) wrap_columns(table, &l);
+  if (!shrink_columns(table, &l, 0, l.n_neighbours, columns, SHORTEST_NAME))
+    wrap_columns(table, &l);
   return l;
 }
 

@@ -16,20 +16,20 @@ static const char *answer_text(const lac_target_layer *layer) {
   }
 }
 
-static void gain_cell(text_table *table, const lac_target_layer *layer) {
+static void add_gain_cell(text_table *table, const lac_target_layer *layer) {
   if (layer->answer != LAC_TARGET_TAKEN) table_cell(table, "%s", "");
   else if (layer->gain > 0) table_cell(table, "%.2f", layer->gain);
   else table_cell(table, "%s", "not stated");
 }
 
 /* Fills the remark: the reason, and the source of the gain. */
-static void remark_cell(text_table *table, const lac_target_layer *layer) {
+static void add_remark_cell(text_table *table, const lac_target_layer *layer) {
   const char *reason = layer->reason ? layer->reason : "";
   const char *gain = layer->gain_of ? layer->gain_of : "";
   table_cell(table, "%s%s%s", reason, reason[0] && gain[0] ? "; " : "", gain);
 }
 
-static void print_sum(const lac_target_report *target, FILE *out) {
+static void print_counts(const lac_target_report *target, FILE *out) {
   const int n = target->n_taken + target->n_refused + target->n_not_stated;
   char more[96] = "";
   size_t used = 0;
@@ -55,12 +55,12 @@ static lac_status print_target(const lac_report *report, const lac_target_report
     table_cell(&table, "%s", lac_dtype_name(layer->dtype));
     table_shape_cell(&table, layer->rank, layer->shape);
     table_cell(&table, "%s", answer_text(&target->layers[i]));
-    gain_cell(&table, &target->layers[i]);
-    remark_cell(&table, &target->layers[i]);
+    add_gain_cell(&table, &target->layers[i]);
+    add_remark_cell(&table, &target->layers[i]);
   }
   lac_status st = table_print(&table, out, err);
   table_clear(&table);
-  if (!st) print_sum(target, out);
+  if (!st) print_counts(target, out);
   return st;
 }
 
@@ -72,10 +72,10 @@ lac_status targets_print(const lac_report *report, FILE *out, lac_error *err) {
 }
 
 void targets_print_sums(const lac_report *report, FILE *out) {
-  for (int t = 0; t < report->n_targets; t++) print_sum(&report->targets[t], out);
+  for (int t = 0; t < report->n_targets; t++) print_counts(&report->targets[t], out);
 }
 
-static int first_refused(const lac_report *report, const lac_target_report *target) {
+static int first_refused_layer(const lac_report *report, const lac_target_report *target) {
   for (int l = 0; l < report->n_layers; l++) {
     if (target->layers[l].answer == LAC_TARGET_REFUSED) return l;
   }
@@ -85,7 +85,7 @@ static int first_refused(const lac_report *report, const lac_target_report *targ
 bool targets_accept_all(const char *model, const lac_report *report, lac_error *err) {
   for (int t = 0; t < report->n_targets; t++) {
     const lac_target_report *target = &report->targets[t];
-    const int first = first_refused(report, target), n = target->n_refused;
+    const int first = first_refused_layer(report, target), n = target->n_refused;
     if (first < 0) continue;
     (void)laci_fail(err, LAC_BAD_VALUE,
                     "%s: %s does not take %d layer%s that %s pruned, the first is %s: %s", model,

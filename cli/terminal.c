@@ -118,7 +118,7 @@ static int bytes_that_fit(const char *word, int n_word, int cells) {
   return n;
 }
 
-static int cells_of(const char *text, int n) {
+static int count_cells(const char *text, int n) {
   int sum = 0, cells;
   for (int at = 0; at < n; sum += cells) at += (int)next_character(text + at, &cells);
   return sum;
@@ -138,14 +138,14 @@ void text_wrap(FILE *out, const char *text, int columns, int column, int indent)
       text++;
       continue;
     }
-    int n_word = (int)strcspn(text, " \n"), cells = cells_of(text, n_word);
+    int n_word = (int)strcspn(text, " \n"), cells = count_cells(text, n_word);
     if (columns && !at_start && column + gap + cells > columns) {
       fprintf(out, "\n%*s", indent, "");
       column = indent, gap = 0;
     }
     if (columns && column + gap + cells > columns) { /* the word is longer than a line */
       n_word = bytes_that_fit(text, n_word, columns - column - gap);
-      cells = cells_of(text, n_word);
+      cells = count_cells(text, n_word);
     }
     fprintf(out, "%*s%.*s", gap, "", n_word, text);
     column += gap + cells;

@@ -129,7 +129,7 @@ static lac_status check_images(const run *r, lac_error *err) {
 }
 
 /* Replaces fresh weights by pretrained ones (--pretrained). */
-static lac_status take_pretrained(run *r, lac_error *err) {
+static lac_status load_pretrained(run *r, lac_error *err) {
   lac_pretrained found;
   const char *path = r->args->pretrained;
   lac_status st = lac_pretrained_read(r->model, path, &found, err);
@@ -164,11 +164,11 @@ static lac_status make_network(run *r, lac_error *err) {
     return st;
   }
   r->model = fresh;
-  return !st && r->args->pretrained ? take_pretrained(r, err) : st;
+  return !st && r->args->pretrained ? load_pretrained(r, err) : st;
 }
 
 /* Finds the file that the network is read from, if any, which the outputs must not replace. */
-static lac_status find_source(run *r, lac_error *err) {
+static lac_status find_source_model(run *r, lac_error *err) {
   const arguments *args = r->args;
   if (export_reads_model(args)) return export_source_path(args, r->source, err);
   const char *source = args->operand ? args->operand : args->pretrained;
@@ -227,7 +227,7 @@ static lac_status check_parent(const char *folder, lac_error *err) {
   return access(above, W_OK | X_OK) == 0 ? LAC_OK : fail_folder(folder, strerror(errno), err);
 }
 
-static lac_status guard_input(const run *r, const char *path, lac_error *err) {
+static lac_status check_not_overwritten(const run *r, const char *path, lac_error *err) {
   const lac_train_options *o = &r->options.library.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
   if (!laci_run_may_write_file(o->model_dir, path)) return LAC_OK;
@@ -237,10 +237,10 @@ static lac_status guard_input(const run *r, const char *path, lac_error *err) {
 }
 
 /* Checks that no input is a file that the run will write. */
-static lac_status guard_inputs(const run *r, lac_error *err) {
-  lac_status st = guard_input(r, r->source, err);
-  if (!st) st = guard_input(r, r->args->data, err);
-  return st ? st : guard_input(r, r->args->classes, err);
+static lac_status check_inputs_not_overwritten(const run *r, lac_error *err) {
+  lac_status st = check_not_overwritten(r, r->source, err);
+  if (!st) st = check_not_overwritten(r, r->args->data, err);
+  return st ? st : check_not_overwritten(r, r->args->classes, err);
 }
 
 /* Does guard_inputs for the model's external data files, whose names are known only after
@@ -252,7 +252,7 @@ static lac_status guard_data_files(const run *r, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; !st && (name = lac_model_data_file(r->model, at)); at++) {
     int n = snprintf(path, sizeof path, "%.*s%s", n_folder, r->source, name);
-    if (n > 0 && (size_t)n < sizeof path) st = guard_input(r, path, err);
+    if (n > 0 && (size_t)n < sizeof path) st = check_not_overwritten(r, path, err);
   }
   return st;
 }
@@ -287,7 +287,7 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
 /* Checks that no file that the run writes exists already or is an input. */
 static lac_status check_outputs(const run *r, const outputs *plan, lac_error *err) {
   lac_status st = outputs_guard_run(plan, r->args->model_dir, err);
-  if (!st) st = guard_inputs(r, err);
+  if (!st) st = check_inputs_not_overwritten(r, err);
   return st ? st : check_model_dir(r, err);
 }
 
@@ -363,7 +363,7 @@ static exit_code train(const arguments *args, lac_error *err) {
     return exit_code_of(train_options_print(&r.options, args->data, stdout, err));
   r.options.library.training.listener = on_event;
   r.options.library.training.context = &r;
-  if (!st) st = find_source(&r, err);
+  if (!st) st = find_source_model(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
   if (!st && group_is_first(args)) st = check_outputs(&r, &plan, err);

@@ -77,7 +77,7 @@ static bool is_sparse(const arguments *args) {
 
 /* Checks the option that says what is done with unpruned layers of a network that has pruned ones.
  */
-static lac_status check_rest(const arguments *args, lac_error *err) {
+static lac_status check_unpruned_layers(const arguments *args, lac_error *err) {
   bool keep_given = args->given.keep_masks, rest_given = args->given.prune_rest;
   if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--keep-masks and --prune-rest: one of them");
@@ -93,7 +93,7 @@ static lac_status check_rest(const arguments *args, lac_error *err) {
 
 /* ---- Options that exclude each other ---- */
 
-static lac_status check_together(const arguments *args, lac_error *err) {
+static lac_status check_combinations(const arguments *args, lac_error *err) {
   const char *text = NULL;
   if (!args->data) text = "--data DIR is missing: the images";
   else if (!args->output && !args->export_dir && !args->eval_only)
@@ -116,7 +116,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
         "--pretrained with --sparse and --export-dir, which begin with DIR/model.onnx: one of them";
   else if (args->verb == VERB_train && args->eval_only && !args->recover && !args->pretrained)
     text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
-  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_rest(args, err);
+  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_unpruned_layers(args, err);
 }
 
 /* ---- To the library's ---- */
@@ -165,7 +165,7 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
  * stops at less than one percent. */
 static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
 
-static void copy_loop(const arguments *args, lac_train_options *o) {
+static void copy_loop_options(const arguments *args, lac_train_options *o) {
   o->evaluate = args->eval;
   o->eval_only = args->eval_only;
   if (args->given.eval_limit) o->eval_limit = (int64_t)args->eval_limit;
@@ -234,7 +234,8 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
 
 /* ---- All of it ---- */
 
-static lac_status copy_pruning(const arguments *args, lac_finetune_options *o, lac_error *err) {
+static lac_status copy_pruning_options(const arguments *args, lac_finetune_options *o,
+                                       lac_error *err) {
   o->sparse = is_sparse(args);
   o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
   o->replay = !args->plot; /* the drawing shows the search's results, so the search is done again */
@@ -242,7 +243,7 @@ static lac_status copy_pruning(const arguments *args, lac_finetune_options *o, l
   return input_read_options(args, &o->pruning, err);
 }
 
-static lac_status copy_images(const arguments *args, lac_train_options *o, lac_error *err) {
+static lac_status copy_image_options(const arguments *args, lac_train_options *o, lac_error *err) {
   o->format = args->format;
   o->resize = (int)args->resize;
   o->crop = (int)args->crop;
@@ -252,7 +253,7 @@ static lac_status copy_images(const arguments *args, lac_train_options *o, lac_e
   return st;
 }
 
-static void copy_running(const arguments *args, lac_train_options *o) {
+static void copy_engine_options(const arguments *args, lac_train_options *o) {
   o->threads = args->threads;
   o->max_memory = args->max_memory;
   o->group = args->group;
@@ -270,24 +271,24 @@ lac_status train_options_read(const arguments *args, train_options *options, lac
   lac_train_options *o = &options->library.training;
   *o = lac_train_options_default();
   lac_status st = args->print && !args->arch ? LAC_OK : find_arch(args, options->arch, err);
-  if (!st && !args->print) st = check_together(args, err);
+  if (!st && !args->print) st = check_combinations(args, err);
   if (!st) st = check_numbers(args, err);
   if (!st) st = check_reals(args, err);
-  if (!st) st = copy_pruning(args, &options->library, err);
-  if (!st) st = copy_images(args, o, err);
+  if (!st) st = copy_pruning_options(args, &options->library, err);
+  if (!st) st = copy_image_options(args, o, err);
   if (!st && args->boundaries) st = copy_boundaries(args->boundaries, options, err);
   if (st) return st;
-  copy_running(args, o);
+  copy_engine_options(args, o);
   copy_recipe(args, o);
-  copy_loop(args, o);
+  copy_loop_options(args, o);
   choose_recipe(args, options->arch, o);
   return LAC_OK;
 }
 
 /* Prints the sizes of a training with these data. It prints no time, which depends on the machine,
  * the network's plan and the data's format and cannot be predicted without running a few steps. */
-static lac_status print_size(const lac_train_options *o, const char *data, FILE *out,
-                             lac_error *err) {
+static lac_status print_training_size(const lac_train_options *o, const char *data, FILE *out,
+                                      lac_error *err) {
   lac_train_size size;
   text_table table = {0};
   lac_status st = lac_train_size_find(data, o, &size, err);
@@ -334,5 +335,5 @@ lac_status train_options_print(const train_options *options, const char *data, F
   table_clear(&table);
   /* the recipe is also shown if the folder does not exist */
   const bool there = data && access(data, F_OK) == 0;
-  return st || !there ? st : print_size(o, data, out, err);
+  return st || !there ? st : print_training_size(o, data, out, err);
 }

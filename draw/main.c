@@ -40,7 +40,7 @@ static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:ca
 /* The messages of graphviz so far; it passes a message in parts. */
 static char said[512];
 
-static int on_message(char *part) {
+static int keep_message(char *part) {
   size_t used = strlen(said);
   for (; *part && used + 1 < sizeof said; part++) said[used++] = *part == '\n' ? ' ' : *part;
   said[used] = '\0';
@@ -49,7 +49,7 @@ static int on_message(char *part) {
 
 /* Prints the failure as one line and ends the process at once, so that glib cannot print anything
  * after it. */
-static void fail(const char *what) {
+static void fail_and_exit(const char *what) {
   fprintf(stderr, "graphviz could not %s: %s\n", what, *said ? said : "it gives no reason");
   (void)fflush(stderr);
   _exit(EXIT_FAILURE);
@@ -90,19 +90,19 @@ static void fit_to_format(Agraph_t *graph, const char *name) {
   }
 }
 
-static void draw(const format *as) {
+static void draw_graph(const format *as) {
   char *drawn = NULL;
   unsigned int n = 0;
   GVC_t *gvc = gvContext();
-  if (!gvc) fail("begin");
+  if (!gvc) fail_and_exit("begin");
   Agraph_t *graph = agread(stdin, NULL);
-  if (!graph) fail("read the graph");
-  if (gvLayout(gvc, graph, "dot")) fail("lay out the graph");
+  if (!graph) fail_and_exit("read the graph");
+  if (gvLayout(gvc, graph, "dot")) fail_and_exit("lay out the graph");
   fit_to_format(graph, as->name);
   if (gvRenderData(gvc, graph, as->renderer, &drawn, &n) || !drawn || n == 0)
-    fail("draw the graph");
+    fail_and_exit("draw the graph");
   if (printf("%u\n", n) < 0 || fwrite(drawn, 1, n, stdout) != n || fflush(stdout))
-    fail("hand over the picture");
+    fail_and_exit("hand over the picture");
 }
 
 int main(int argc, char **argv) {
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
   }
   end_with_parent((unsigned)seconds);
   agseterr(AGERR);
-  agseterrf(on_message);
-  draw(as);
+  agseterrf(keep_message);
+  draw_graph(as);
   _exit(EXIT_SUCCESS); /* ending the process frees graphviz' memory faster than graphviz does */
 }

@@ -43,14 +43,14 @@ static int fail(transport *t, const char *doing, int code) {
 
 /* Converts offsets to MPI's counts and offsets, which are ints; no operation exceeds
  * LAC_TRANSPORT_MOST bytes. */
-static void split(const size_t *begin, int n, int *counts, int *offsets) {
+static void make_counts(const size_t *begin, int n, int *counts, int *offsets) {
   for (int k = 0; k < n; k++) {
     counts[k] = (int)(begin[k + 1] - begin[k]);
     offsets[k] = (int)begin[k];
   }
 }
 
-static int started(transport *t, const char *doing, int code, request *r, void **to) {
+static int return_request(transport *t, const char *doing, int code, request *r, void **to) {
   if (code == MPI_SUCCESS) {
     *to = r;
     return 0;
@@ -78,17 +78,17 @@ static int broadcast(void *self, int channel, void *bytes, size_t n, void **to) 
   request *r = new_request(t);
   if (!r) return -1;
   int code = MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, t->channels[channel], &r->mpi);
-  return started(t, "broadcast", code, r, to);
+  return return_request(t, "broadcast", code, r, to);
 }
 
 static int gather(void *self, int channel, void *all, const size_t *begin, void **to) {
   transport *t = self;
   request *r = new_request(t);
   if (!r) return -1;
-  split(begin, t->face.size, r->counts, r->offsets);
+  make_counts(begin, t->face.size, r->counts, r->offsets);
   int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, r->counts, r->offsets,
                              MPI_BYTE, t->channels[channel], &r->mpi);
-  return started(t, "gather", code, r, to);
+  return return_request(t, "gather", code, r, to);
 }
 
 static int exchange(void *self, int channel, const void *from, const size_t *begin, void *into,
@@ -96,17 +96,17 @@ static int exchange(void *self, int channel, const void *from, const size_t *beg
   transport *t = self;
   request *r = new_request(t);
   if (!r) return -1;
-  split(begin, t->face.size, r->counts, r->offsets);
+  make_counts(begin, t->face.size, r->counts, r->offsets);
   for (int k = 0; k < t->face.size; k++) {
     r->to_counts[k] = r->counts[t->face.rank];
     r->to_offsets[k] = k * r->to_counts[k];
   }
   int code = MPI_Ialltoallv(from, r->counts, r->offsets, MPI_BYTE, into, r->to_counts,
                             r->to_offsets, MPI_BYTE, t->channels[channel], &r->mpi);
-  return started(t, "exchange", code, r, to);
+  return return_request(t, "exchange", code, r, to);
 }
 
-static int test(void *self, void **started_request) {
+static int test_request(void *self, void **started_request) {
   request *r = *started_request;
   int done = 0;
   int code = MPI_Test(&r->mpi, &done, MPI_STATUS_IGNORE);
@@ -119,7 +119,7 @@ static int test(void *self, void **started_request) {
 
 /* Starts to send a word. If process 0 has not received the word sent MOST_TOLD words ago, nothing
  * is sent, so that the call never waits. */
-static int tell(void *self, int64_t word) {
+static int send_word(void *self, int64_t word) {
   transport *t = self;
   int at = t->n_told % MOST_TOLD, done = 1;
   if (t->n_told >= MOST_TOLD) {
@@ -133,7 +133,7 @@ static int tell(void *self, int64_t word) {
   return code == MPI_SUCCESS ? 0 : fail(t, "a word", code);
 }
 
-static int hear(void *self, int *from, int64_t *word) {
+static int receive_word(void *self, int *from, int64_t *word) {
   transport *t = self;
   MPI_Status status;
   int found = 0;
@@ -145,7 +145,7 @@ static int hear(void *self, int *from, int64_t *word) {
   return code == MPI_SUCCESS ? found : fail(t, "a word", code);
 }
 
-static const char *why(void *self) { return ((transport *)self)->why; }
+static const char *failure_text(void *self) { return ((transport *)self)->why; }
 
 /* Closes the transport. Receives the words that process 0 has not asked for, so that no request is
  * left in progress. */
@@ -160,17 +160,17 @@ static void close_in_order(transport *t) {
   int done = MPI_Ibarrier(t->words, &all_here) != MPI_SUCCESS;
   while (!done) {
     const struct timespec nap = {0, NAP_NS};
-    while (t->face.rank == 0 && hear(t, &from, &word) == 1) continue;
+    while (t->face.rank == 0 && receive_word(t, &from, &word) == 1) continue;
     (void)nanosleep(&nap, NULL);
     if (MPI_Test(&all_here, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
   }
-  while (t->face.rank == 0 && hear(t, &from, &word) == 1) continue;
+  while (t->face.rank == 0 && receive_word(t, &from, &word) == 1) continue;
   for (int c = 0; c < LAC_CHANNELS; c++) (void)MPI_Comm_free(&t->channels[c]);
   (void)MPI_Comm_free(&t->words);
   (void)MPI_Finalize();
 }
 
-static void end(void *self, int code) {
+static void end_transport(void *self, int code) {
   transport *t = self;
   if (code) (void)MPI_Abort(MPI_COMM_WORLD, code);
   close_in_order(t);
@@ -213,11 +213,11 @@ static lac_transport *open_transport(const char **reason) {
   t->face.broadcast = broadcast;
   t->face.gather = gather;
   t->face.exchange = exchange;
-  t->face.test = test;
-  t->face.tell = tell;
-  t->face.hear = hear;
-  t->face.end = end;
-  t->face.why = why;
+  t->face.test = test_request;
+  t->face.tell = send_word;
+  t->face.hear = receive_word;
+  t->face.end = end_transport;
+  t->face.why = failure_text;
   return &t->face;
 }
 
