@@ -101,7 +101,7 @@ static bool number_positions(walker *w) {
   return true;
 }
 
-static int64_t vertex(const walker *w, int track, int64_t position) {
+static int64_t vertex_of_position(const walker *w, int track, int64_t position) {
   return w->out->first[laci_track_root(w->t, track)] + position;
 }
 
@@ -112,8 +112,8 @@ static bool find_components(walker *w) {
     const laci_link *link = &w->t->links[l];
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      int64_t a = find_root(parent, vertex(w, link->big, laci_link_position(link, i))),
-              b = find_root(parent, vertex(w, link->small, link->to[i]));
+      int64_t a = find_root(parent, vertex_of_position(w, link->big, laci_link_position(link, i))),
+              b = find_root(parent, vertex_of_position(w, link->small, link->to[i]));
       if (a < b) parent[b] = a;
       else parent[a] = b;
     }
@@ -146,7 +146,8 @@ static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
+    int64_t big = vertex_of_position(w, link->big, 0),
+            small = vertex_of_position(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
       w->up_first[big + laci_link_position(link, i) + 1]++;
@@ -164,7 +165,8 @@ static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
   const laci_tracks *t = w->t;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
+    int64_t big = vertex_of_position(w, link->big, 0),
+            small = vertex_of_position(w, link->small, 0);
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
       int64_t above = big + laci_link_position(link, i), below = small + link->to[i];
@@ -210,7 +212,7 @@ static int32_t frozen_cause(const walker *w, int32_t c, bool *sourced) {
   return cause;
 }
 
-static void visit(walker *w, int64_t v, int64_t *n_queued, signature *s) {
+static void visit_position(walker *w, int64_t v, int64_t *n_queued, signature *s) {
   if (!w->seen[v]) {
     w->queue[*n_queued] = v;
     w->seen[v] = (int32_t)++ * n_queued;
@@ -219,10 +221,10 @@ static void visit(walker *w, int64_t v, int64_t *n_queued, signature *s) {
 }
 
 /* The canonical walk from root; w->queue holds the positions met. */
-static signature canonical_walk(walker *w, int64_t root) {
+static signature walk_canonically(walker *w, int64_t root) {
   signature s = {1, 2};
   int64_t n_queued = 0;
-  visit(w, root, &n_queued, &s);
+  visit_position(w, root, &n_queued, &s);
   for (int64_t q = 0; q < n_queued; q++) {
     int64_t v = w->queue[q], p = v - w->out->first[w->track_of[v]];
     int track = w->track_of[v];
@@ -233,12 +235,12 @@ static signature canonical_walk(walker *w, int64_t root) {
       int32_t at = w->up[u].entry;
       s = signature_add(s, (uint64_t)w->up[u].link * 2 + 1);
       s = signature_add(s, (uint64_t)(link->copy ? link->copy[at] : 0));
-      visit(w, vertex(w, link->small, link->to[at]), &n_queued, &s);
+      visit_position(w, vertex_of_position(w, link->small, link->to[at]), &n_queued, &s);
     }
     for (int64_t d = w->down_first[v]; d < w->down_first[v + 1]; d++) {
       s = signature_add(s, (uint64_t)w->down[d].link * 2);
       s = signature_add(s, (uint64_t)w->down[d].copy);
-      visit(w, w->down[d].to, &n_queued, &s);
+      visit_position(w, w->down[d].to, &n_queued, &s);
     }
   }
   for (int64_t q = 0; q < n_queued; q++) w->seen[w->queue[q]] = 0;
@@ -246,7 +248,7 @@ static signature canonical_walk(walker *w, int64_t root) {
 }
 
 /* Returns the track on which the component has the fewest positions, the lowest id among equals. */
-static int scarcest_track(const walker *w, int32_t c, int64_t *count) {
+static int track_with_fewest_positions(const walker *w, int32_t c, int64_t *count) {
   int best = -1, current = -1;
   int64_t run = 0;
   *count = INT64_MAX;
@@ -268,13 +270,13 @@ static int scarcest_track(const walker *w, int32_t c, int64_t *count) {
 
 static void compute_signature(walker *w, component *comp) {
   int64_t first = w->member_first[comp->id], last = w->member_first[comp->id + 1], count;
-  int track = scarcest_track(w, comp->id, &count);
+  int track = track_with_fewest_positions(w, comp->id, &count);
   int64_t tried = 0;
   bool have = false;
   for (int64_t i = first; i < last && tried < MAX_ROOTS && tried * comp->size <= MAX_WALK; i++) {
     if (w->track_of[w->member[i]] != track) continue;
     tried++;
-    signature s = canonical_walk(w, w->member[i]);
+    signature s = walk_canonically(w, w->member[i]);
     if (have && (s.a > comp->sign.a || (s.a == comp->sign.a && s.b >= comp->sign.b))) continue;
     have = true;
     comp->sign = s;
@@ -330,7 +332,7 @@ static bool group_components(walker *w, component *free_ones, int n_free) {
   return true;
 }
 
-static bool classify(walker *w, int32_t no_source) {
+static bool classify_positions(walker *w, int32_t no_source) {
   component *free_ones = laci_alloc((size_t)w->n_components, sizeof *free_ones);
   if (!free_ones) return false;
   int n_free = 0;
@@ -355,7 +357,8 @@ static bool classify(walker *w, int32_t no_source) {
 lac_status laci_classes_find(const laci_tracks *t, laci_classes *classes, lac_error *err) {
   *classes = (laci_classes){0};
   walker w = {.t = t, .out = classes};
-  bool ok = number_positions(&w) && find_components(&w) && index_links(&w) && classify(&w, 0);
+  bool ok =
+      number_positions(&w) && find_components(&w) && index_links(&w) && classify_positions(&w, 0);
   laci_free(w.track_of);
   laci_free(w.down_first);
   laci_free(w.down);

@@ -25,7 +25,7 @@ static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
 
 /* Returns the input of a node before which the product may be stored; -1: it is no such node. A
  * float that is quantized and dequantized is pruned as a float (trace.c). */
-static int input_before_step(const laci_graph *graph, const laci_node *node) {
+static int input_of_passing_node(const laci_graph *graph, const laci_node *node) {
   int quantizer;
   if (keeps_elements(graph, node)) return node->inputs[0];
   if (!laci_node_is(node, "DequantizeLinear") || node->n_inputs < 1 || node->inputs[0] < 0 ||
@@ -37,7 +37,7 @@ static int input_before_step(const laci_graph *graph, const laci_node *node) {
 int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole) {
   int at = value;
   while (!whole && graph->values[at].producer >= 0) {
-    const int before = input_before_step(graph, &graph->nodes[graph->values[at].producer]);
+    const int before = input_of_passing_node(graph, &graph->nodes[graph->values[at].producer]);
     if (before < 0) return at;
     at = before;
   }
@@ -55,7 +55,7 @@ typedef struct closure {
   int *seen, round;         /* [n_values] */
 } closure;
 
-static bool is_read(const closure *c, int value) {
+static bool is_read_by_kept_node(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   bool read = v->is_output || v->tied_by;
   for (int r = 0; r < v->n_readers && !read; r++) read = !c->goes[v->readers[r]];
@@ -71,7 +71,7 @@ static void find_removed_nodes(closure *c) {
       if (value < 0) continue;
       constant = constant && c->constants[value];
       replaced |= c->stored[value];
-      read |= is_read(c, value);
+      read |= is_read_by_kept_node(c, value);
     }
     c->goes[n] = constant && (replaced || !read);
   }
@@ -79,7 +79,7 @@ static void find_removed_nodes(closure *c) {
 
 /* Returns a node that reads the content of a stored tensor even if the products are stored; -1:
  * there is none. */
-static int other_reader(const closure *c, int value) {
+static int find_other_reader(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
     const laci_node *reader = &c->graph->nodes[v->readers[r]];
@@ -90,7 +90,7 @@ static int other_reader(const closure *c, int value) {
 
 /* Has the part at most one number for each channel? Such a small part may remain stored for other
  * readers. */
-static bool is_small(const laci_graph *graph, int part, int product) {
+static bool is_at_most_one_per_channel(const laci_graph *graph, int part, int product) {
   const laci_shape *shape = &graph->values[product].type.shape;
   int64_t most = 1, n = laci_shape_count(&graph->values[part].type.shape);
   for (int a = 0; a < shape->rank; a++) {
@@ -108,8 +108,9 @@ static int find_other_use(closure *c, int product, int *reader) {
   while (n > 0) {
     int value = c->stack[--n], producer = c->graph->values[value].producer;
     if (value != product && c->graph->values[value].tied_by) return value;
-    if (c->graph->values[value].stored >= 0 && !is_small(c->graph, value, product)) {
-      *reader = other_reader(c, value);
+    if (c->graph->values[value].stored >= 0 &&
+        !is_at_most_one_per_channel(c->graph, value, product)) {
+      *reader = find_other_reader(c, value);
       if (*reader >= 0 || c->graph->values[value].is_output) return value;
     }
     for (int at = 0; producer >= 0 && at < c->graph->nodes[producer].n_inputs; at++) {

@@ -94,11 +94,11 @@ static int layer_of_node(const laci_analysis *analysis, int node, int stored) {
   return last;
 }
 
-static double zero_at(const laci_weight_view *view, int64_t k) {
+static double zero_point_at(const laci_weight_view *view, int64_t k) {
   return view->zero && view->n_scales ? view->zero[k] : 0;
 }
 
-static bool has_single_zero(const laci_weight_view *view) {
+static bool has_single_zero_point(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (!(view->zero[k] == view->zero[0])) return false;
   }
@@ -107,13 +107,14 @@ static bool has_single_zero(const laci_weight_view *view) {
 
 /* Do both views have equal zero points, so that a masked element, which is one integer, is 0 in
  * both? */
-static bool zeros_agree(const laci_weight_view *a, const laci_weight_view *b) {
-  if (has_single_zero(a) && has_single_zero(b)) return zero_at(a, 0) == zero_at(b, 0);
+static bool zero_points_agree(const laci_weight_view *a, const laci_weight_view *b) {
+  if (has_single_zero_point(a) && has_single_zero_point(b))
+    return zero_point_at(a, 0) == zero_point_at(b, 0);
   if (a->n_scales != b->n_scales || a->scale_stride != b->scale_stride ||
       a->scale_block != b->scale_block || a->scale_size != b->scale_size)
     return false;
   for (int64_t k = 0; k < a->n_scales; k++) {
-    if (!(zero_at(a, k) == zero_at(b, k))) return false;
+    if (!(zero_point_at(a, k) == zero_point_at(b, k))) return false;
   }
   return true;
 }
@@ -146,7 +147,7 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
                      count_reads(reader, value) == 1;
     if (as_weight) {
       const laci_layer *o = &analysis->layers[other];
-      if (!zeros_agree(&o->view, &layer->view)) {
+      if (!zero_points_agree(&o->view, &layer->view)) {
         return laci_analysis_text(analysis,
                                   "its weight %s is shared with %s, which has another zero point",
                                   name, reader->name);

@@ -147,14 +147,14 @@ static void layer_lists_clear(layer_lists *lists) {
 }
 
 /* Counts layer l for group g (layer is NULL), or lists it; once for all positions of its axis. */
-static void list_layer(layer_lists *lists, int g, int l) {
+static void count_or_list_layer(layer_lists *lists, int g, int l) {
   if (g < 0 || lists->last[g] == l + 1) return;
   lists->last[g] = l + 1;
   if (lists->layer) lists->layer[lists->first[g] + lists->fill[g]++] = l;
   else lists->first[g + 1]++;
 }
 
-static void list_axes(const builder *b, bool is_c, layer_lists *lists) {
+static void list_layers_on_axes(const builder *b, bool is_c, layer_lists *lists) {
   const laci_classes *c = b->a->classes;
   for (int l = 0; l < b->a->n_layers; l++) {
     const laci_layer *layer = &b->a->layers[l];
@@ -162,10 +162,10 @@ static void list_axes(const builder *b, bool is_c, layer_lists *lists) {
     int most = is_c ? layer->group_c : layer->group_k;
     for (int64_t p = 0; view.track >= 0 && p < view.n; p++) {
       int class = c->class_of[c->first[view.track] + p];
-      if (class >= 0) list_layer(lists, b->group_of_class[class], l);
+      if (class >= 0) count_or_list_layer(lists, b->group_of_class[class], l);
     }
     /* A layer is listed for the frozen group that has most of its positions. */
-    if (most >= 0 && b->a->groups[most].frozen) list_layer(lists, most, l);
+    if (most >= 0 && b->a->groups[most].frozen) count_or_list_layer(lists, most, l);
   }
 }
 
@@ -175,14 +175,14 @@ static bool layer_lists_init(const builder *b, bool is_c, layer_lists *lists) {
                          .last = laci_alloc(n, sizeof *lists->last),
                          .fill = laci_alloc(n, sizeof *lists->fill)};
   if (!lists->first || !lists->last || !lists->fill) return false;
-  list_axes(b, is_c, lists);
+  list_layers_on_axes(b, is_c, lists);
   for (size_t g = 0; g < n; g++) {
     lists->first[g + 1] += lists->first[g];
     lists->last[g] = 0;
   }
   lists->layer = laci_alloc((size_t)lists->first[n], sizeof *lists->layer);
   if (!lists->layer) return false;
-  list_axes(b, is_c, lists);
+  list_layers_on_axes(b, is_c, lists);
   return true;
 }
 

@@ -88,7 +88,8 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
 
 /* Sets the grid to which a float weight is rounded by quantization between the stored tensor and
  * the layer. Returns false where its scales cannot be read. */
-static bool set_grid(laci_analysis *analysis, const laci_weight_source *source, laci_layer *layer) {
+static bool set_quantization_grid(laci_analysis *analysis, const laci_weight_source *source,
+                                  laci_layer *layer) {
   const laci_graph *graph = analysis->graph;
   if (source->grid_node < 0 || (!source->grid_after_scales && source->scale_value >= 0))
     return true;
@@ -183,7 +184,7 @@ static void set_channels(const laci_weight_axes *axes, int64_t k, int64_t c, lac
 }
 
 /* Returns the layout of a weight of that shape; name, type and bytes are not set. */
-static laci_weight_view view_of(const laci_layer *layer, const laci_shape *shape) {
+static laci_weight_view weight_view_of(const laci_layer *layer, const laci_shape *shape) {
   return (laci_weight_view){.outer = laci_shape_count_range(shape, 0, layer->c_axis),
                             .columns = shape->dims[layer->c_axis],
                             .inner = stride_of(shape, layer->c_axis),
@@ -197,7 +198,7 @@ bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *l
                               lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
   const laci_value *value = &analysis->graph->values[layer->weight];
   if (layer->stored >= 0 || !laci_shape_is_known(&value->type.shape)) return false;
-  *view = view_of(layer, &value->type.shape);
+  *view = weight_view_of(layer, &value->type.shape);
   view->name = value->name;
   view->dtype = dtype;
   view->bytes = bytes;
@@ -230,7 +231,7 @@ static bool describe_stored_weight(laci_analysis *analysis, int node_id,
                         .group_k = -1};
   int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
   set_channels(axes, k, c, layer);
-  layer->view = view_of(layer, shape);
+  layer->view = weight_view_of(layer, shape);
   layer->view.name = stored->name;
   layer->view.dtype = stored->dtype;
   layer->view.bytes = stored->bytes;
@@ -238,7 +239,7 @@ static bool describe_stored_weight(laci_analysis *analysis, int node_id,
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
   else if (has_float_zero_point(&layer->view))
     layer->reason = "its floats have a zero point that is not 0";
-  if (!set_grid(analysis, &source, layer))
+  if (!set_quantization_grid(analysis, &source, layer))
     layer->reason = "the scales it is rounded by cannot be read";
   if (!own)
     layer->reason =

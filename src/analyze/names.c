@@ -10,8 +10,8 @@
 #include "graph/graph.h"
 
 /** Does the expression match the name of the node or of its weight? */
-static lac_status find(const laci_expression *expression, const laci_analysis *analysis,
-                       const laci_layer *layer, bool *found, lac_error *err) {
+static lac_status match_layer_name(const laci_expression *expression, const laci_analysis *analysis,
+                                   const laci_layer *layer, bool *found, lac_error *err) {
   const laci_graph *graph = analysis->graph;
   lac_status st = laci_expression_find(expression, graph->nodes[layer->node].name, found, err);
   if (st || *found) return st;
@@ -41,7 +41,7 @@ static lac_status judge_by_match(laci_analysis *analysis, const char *what, cons
   for (int l = 0; !st && l < analysis->n_rows; l++) {
     laci_layer *layer = &analysis->layers[l];
     bool found;
-    st = find(expression, analysis, layer, &found, err);
+    st = match_layer_name(expression, analysis, layer, &found, err);
     if (st) break;
     any |= found;
     /* layers with computed weights have a reason already */
@@ -54,7 +54,7 @@ static lac_status judge_by_match(laci_analysis *analysis, const char *what, cons
   return st;
 }
 
-static bool has_odd_size(const laci_analysis *analysis) {
+static bool any_size_is_odd(const laci_analysis *analysis) {
   for (int l = 0; l < analysis->n_layers; l++) {
     if (analysis->layers[l].odd_size) return true;
   }
@@ -79,5 +79,5 @@ lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules,
                                       : "include and exclude leave";
   st = laci_fail(err, LAC_BAD_ARGUMENT, "%s none of %d layer%s that could take %d:%d", who, before,
                  laci_plural(before), rules->pattern.n, rules->pattern.m);
-  return has_odd_size(analysis) ? laci_hint(err, LAC_HINT_ALL_SIZES, st) : st;
+  return any_size_is_odd(analysis) ? laci_hint(err, LAC_HINT_ALL_SIZES, st) : st;
 }

@@ -97,7 +97,7 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
 }
 
 /* Freezes the held positions of an axis whose other positions may move. */
-static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
+static void resolve_axis_hold(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
   if (axis_set->n_axes > 1 || axis_set->n_groups) {
@@ -210,7 +210,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
     laci_resolve_labelled_maps(r);
     for (size_t i = 0; i < coupling->n_grouped; i++) resolve_grouped(r, &coupling->grouped[i]);
     for (size_t i = 0; i < coupling->n_parts; i++) resolve_parts(r, &coupling->parts[i]);
-    for (size_t i = 0; i < coupling->n_holds; i++) resolve_hold(r, &coupling->holds[i]);
+    for (size_t i = 0; i < coupling->n_holds; i++) resolve_axis_hold(r, &coupling->holds[i]);
   } else {
     freeze_inputs(r);
   }

@@ -93,14 +93,14 @@ typedef struct label_sets {
   label_place *places;
 } label_sets;
 
-static int port_at(const laci_resolve *r, int k) {
+static int port_by_number(const laci_resolve *r, int k) {
   return k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
 }
 
 /* Counts the places of each root (places is NULL), or lists them. */
-static void list_places(const laci_resolve *r, label_sets *sets, int *at) {
+static void list_label_places(const laci_resolve *r, label_sets *sets, int *at) {
   for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
-    int port = port_at(r, k);
+    int port = port_by_number(r, k);
     const laci_layout *layout = laci_port_layout(r, port);
     for (int a = 0; layout && a < layout->rank; a++) {
       int label = label_at(r, port, a);
@@ -132,13 +132,13 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
     connect_labels(r, sets->parent);
     for (size_t l = 0; l < n; l++) sets->size[l] = INT64_MIN;
     for (size_t l = 1; l < n; l++) sets->n[find_root(sets->parent, (int)l)]++;
-    list_places(r, sets, at);
+    list_label_places(r, sets, at);
     for (size_t l = 0; l < n; l++) sets->first[l + 1] += sets->first[l];
     for (size_t l = 0; l < n; l++) at[l] = sets->first[l];
     sets->places = laci_alloc((size_t)sets->first[n], sizeof *sets->places);
     ok = sets->places;
   }
-  if (ok) list_places(r, sets, at);
+  if (ok) list_label_places(r, sets, at);
   laci_free(at);
   return ok;
 }
@@ -199,8 +199,8 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
 
 /* Computes, for each position of the full track, its row-major index over the chosen labels (part,
  * in the order of `labels`) and over all others (rest). */
-static bool project(laci_resolve *r, const label_set *set, const int *labels, int n, int32_t **part,
-                    int32_t **rest) {
+static bool project_positions(laci_resolve *r, const label_set *set, const int *labels, int n,
+                              int32_t **part, int32_t **rest) {
   int64_t total = laci_track_at(r->t, set->track)->n;
   *part = laci_alloc((size_t)total, sizeof **part);
   *rest = laci_alloc((size_t)total, sizeof **rest);
@@ -234,7 +234,7 @@ static bool project(laci_resolve *r, const label_set *set, const int *labels, in
 static void tag_by_labels(laci_resolve *r, const label_set *set, const int *labels, int n,
                           uint64_t salt) {
   int32_t *part, *rest;
-  if (!project(r, set, labels, n, &part, &rest)) return;
+  if (!project_positions(r, set, labels, n, &part, &rest)) return;
   laci_track_tag(r->t, set->track, 0x51B3u + salt, part);
   laci_free(part);
   laci_free(rest);
@@ -247,7 +247,7 @@ static bool has_innermost(const label_set *set, const int *labels, int n) {
   return false;
 }
 
-static bool same_as_full(const label_set *set, const int *labels, int n) {
+static bool are_all_labels(const label_set *set, const int *labels, int n) {
   if (n != set->n) return false;
   for (int j = 0; j < n; j++) {
     if (labels[j] != set->label[j]) return false;
@@ -265,8 +265,8 @@ typedef struct part_of {
   bool sound;
 } part_of;
 
-static void part_add(const laci_resolve *r, const label_set *set, int port, int axis,
-                     part_of *part) {
+static void part_add_axis(const laci_resolve *r, const label_set *set, int port, int axis,
+                          part_of *part) {
   int label = label_at(r, port, axis), k = set_find(set, label);
   if (k < 0) return;
   for (int j = 0; j < part->n; j++) {
@@ -284,7 +284,7 @@ static part_of part_of_axes(const laci_resolve *r, const label_set *set, int por
   part_of part = {.sound = true};
   const laci_layout *layout = laci_port_layout(r, port);
   for (int a = 0; layout && a < layout->rank; a++) {
-    if (layout->set[a] == state) part_add(r, set, port, a, &part);
+    if (layout->set[a] == state) part_add_axis(r, set, port, a, &part);
   }
   return part;
 }
@@ -292,7 +292,8 @@ static part_of part_of_axes(const laci_resolve *r, const label_set *set, int por
 static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_axis_set axis_set) {
   part_of part = {.sound = true};
   for (int k = 0; k < axis_set.n_axes; k++) {
-    if (label_at(r, port, axis_set.axes[k]) > 0) part_add(r, set, port, axis_set.axes[k], &part);
+    if (label_at(r, port, axis_set.axes[k]) > 0)
+      part_add_axis(r, set, port, axis_set.axes[k], &part);
   }
   if (!part.n) return;
   int cause = 0;
@@ -304,7 +305,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
   }
   if (part.n != axis_set.n_axes)
     return; /* the full axis set itself, with axes that have no label */
-  if (same_as_full(set, part.label, part.n)) {
+  if (are_all_labels(set, part.label, part.n)) {
     (void)laci_track_union(r->t, set->track, axis_set.track);
     return;
   }
@@ -314,7 +315,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
     return;
   }
   int32_t *to, *copy;
-  if (project(r, set, part.label, part.n, &to, &copy)) {
+  if (project_positions(r, set, part.label, part.n, &to, &copy)) {
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
 }
@@ -335,7 +336,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
       n *= set->size[k];
     }
   }
-  bool whole = part.sound && same_as_full(set, ordered, axis_set.n_axes);
+  bool whole = part.sound && are_all_labels(set, ordered, axis_set.n_axes);
   if (!whole && (!part.sound || !has_innermost(set, ordered, axis_set.n_axes))) {
     if (part.sound) tag_by_labels(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
     else laci_track_freeze(r->t, set->track, laci_resolve_node_cause(r));
@@ -348,7 +349,8 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   if (!whole) {
     int32_t *to, *copy;
     axis_set.track = laci_track_new(r->t, n, false);
-    if (axis_set.track < 0 || !project(r, set, ordered, axis_set.n_axes, &to, &copy)) return;
+    if (axis_set.track < 0 || !project_positions(r, set, ordered, axis_set.n_axes, &to, &copy))
+      return;
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
   }
   laci_layout_add_axis_set(r->t, laci_port_value(r, port), &axis_set);

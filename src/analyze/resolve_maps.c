@@ -65,7 +65,7 @@ static bool in_range(const laci_axis_map *map, int64_t n_in) {
   return true;
 }
 
-static bool reads_uniform(const laci_resolve *r, const laci_axis_map *map) {
+static bool reads_uniform_axis(const laci_resolve *r, const laci_axis_map *map) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   return layout && layout->set[map->in_axis] == LACI_AXIS_UNIFORM;
 }
@@ -77,7 +77,7 @@ static uint8_t *mark_positions_read(laci_resolve *r, const laci_axis_map *const 
   uint8_t *read = laci_alloc((size_t)maps[0]->n_out, 1);
   if (!read) r->t->no_memory = true;
   for (int k = 0; read && k < n_maps; k++) {
-    if (!uniform_too && reads_uniform(r, maps[k])) continue;
+    if (!uniform_too && reads_uniform_axis(r, maps[k])) continue;
     for (int64_t i = 0; i < maps[k]->n; i++) read[maps[k]->start + i] |= maps[k]->from[i] >= 0;
   }
   return read;
@@ -113,7 +113,7 @@ static void flush_tags(laci_resolve *r, int track, tagging *tags) {
   *tags = (tagging){0};
 }
 
-static bool overlaps(const laci_axis_map *map, const int32_t *index) {
+static bool has_repeated_position(const laci_axis_map *map, const int32_t *index) {
   for (int64_t i = 0; i < map->n; i++) {
     if (index[map->start + i]) return true;
   }
@@ -127,7 +127,7 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
     freeze_positions(r, track, map, laci_resolve_node_cause(r));
     return;
   }
-  if (tags->index && overlaps(map, tags->index)) flush_tags(r, track, tags);
+  if (tags->index && has_repeated_position(map, tags->index)) flush_tags(r, track, tags);
   if (!tags->index) {
     *tags = (tagging){.nth = nth};
     tags->index = laci_alloc((size_t)laci_track_at(r->t, track)->n, sizeof *tags->index);

@@ -131,7 +131,7 @@ static segment merge_segments(const reshape *c, int first, bool *plain) {
 }
 
 /* Passes segments of one axis each through: axis sets are kept, with their axes renumbered. */
-static void pass_through(reshape *c, const segment *all) {
+static void copy_axis_sets(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state < 0) {
@@ -291,7 +291,7 @@ void laci_resolve_reshape(laci_resolve *r) {
     if (c.joined[s] != s) continue;
     bool plain;
     segment all = merge_segments(&c, s, &plain);
-    if (plain) pass_through(&c, &all);
+    if (plain) copy_axis_sets(&c, &all);
     else reshape_segment(&c, s, &all);
   }
 }

@@ -23,12 +23,12 @@ static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, 
   return shape->rank >= 0 && shape->rank <= rank;
 }
 
-static void forget_grid(laci_weight_source *s) {
+static void clear_grid(laci_weight_source *s) {
   s->grid_node = s->grid_axis = -1;
   s->grid_block = 0;
 }
 
-static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+static bool trace_transpose(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   size_t n;
   const int64_t *perm = laci_node_ints(node, "perm", &n);
   int rank = graph->values[node->inputs[0]].type.shape.rank;
@@ -44,12 +44,13 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
-  if (s->grid_block) forget_grid(s); /* blocks depend on the order of axes too */
+  if (s->grid_block) clear_grid(s); /* blocks depend on the order of axes too */
   if (s->grid_axis >= 0) s->grid_axis = through[s->grid_axis];
   return true;
 }
 
-static bool step_dequantize(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+static bool trace_dequantize(const laci_graph *graph, const laci_node *node,
+                             laci_weight_source *s) {
   if (s->scale_value >= 0 || node->n_inputs < 2 || node->inputs[1] < 0) return false;
   const laci_value *scale = &graph->values[node->inputs[1]];
   int rank = graph->values[node->inputs[0]].type.shape.rank, along = 0;
@@ -84,7 +85,7 @@ static bool same_content(const laci_graph *graph, int a, int b) {
   return same;
 }
 
-static int operand(const laci_node *node, int port) {
+static int operand_value(const laci_node *node, int port) {
   return port < node->n_inputs ? node->inputs[port] : -1;
 }
 
@@ -99,17 +100,18 @@ bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back,
                    laci_node_int(there, "block_size", 0) == laci_node_int(back, "block_size", 0);
   if (!laci_node_is(there, "QuantizeLinear") || there->inputs[0] < 0 || !same_axis ||
       !laci_dtype_is_float(graph->values[there->inputs[0]].type.dtype) ||
-      !same_content(graph, operand(there, 1), operand(back, 1)) ||
-      !same_content(graph, operand(there, 2), operand(back, 2)))
+      !same_content(graph, operand_value(there, 1), operand_value(back, 1)) ||
+      !same_content(graph, operand_value(there, 2), operand_value(back, 2)))
     return false;
   for (int port = 1; port < 3; port++) {
-    if (operand(there, port) >= 0 && graph->values[operand(there, port)].stored < 0) return false;
+    if (operand_value(there, port) >= 0 && graph->values[operand_value(there, port)].stored < 0)
+      return false;
   }
   *quantizer = producer;
   return true;
 }
 
-static void note_grid(const laci_graph *graph, int quantizer, laci_weight_source *s) {
+static void record_grid(const laci_graph *graph, int quantizer, laci_weight_source *s) {
   const laci_node *node = &graph->nodes[quantizer];
   if (node->n_inputs < 2 || node->inputs[1] < 0) return;
   const laci_shape *scale = &graph->values[node->inputs[1]].type.shape;
@@ -123,8 +125,8 @@ static void note_grid(const laci_graph *graph, int quantizer, laci_weight_source
   s->grid_after_scales = s->factor_value < 0;
 }
 
-static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
-                     laci_weight_source *s) {
+static bool trace_mul(const laci_graph *graph, const laci_node *node, int *next,
+                      laci_weight_source *s) {
   if (s->factor_value >= 0 || node->n_inputs != 2) return false;
   for (int side = 0; side < 2; side++) {
     int other = node->inputs[1 - side], rank = graph->values[node->inputs[side]].type.shape.rank,
@@ -140,7 +142,7 @@ static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
 
 /* Follows a Reshape backwards: an axis is kept where its size and the product of sizes before it
  * are equal on both sides. */
-static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+static bool trace_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
   const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
   if (!laci_shape_is_known(in) || !laci_shape_is_known(out) || s->scale_value >= 0 ||
@@ -156,7 +158,7 @@ static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_we
     }
     s->axis_of[a] = found;
   }
-  if (s->grid_axis >= 0) forget_grid(s); /* its axis may be a part of another axis now */
+  if (s->grid_axis >= 0) clear_grid(s); /* its axis may be a part of another axis now */
   s->reshaped = true;
   return true;
 }
@@ -182,7 +184,7 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
         s->n_chain + 2 <= (int)(sizeof s->chain / sizeof *s->chain)) {
       s->chain[s->n_chain++] = producer;
       s->chain[s->n_chain++] = quantizer;
-      note_grid(graph, quantizer, s);
+      record_grid(graph, quantizer, s);
       value = graph->nodes[quantizer].inputs[0];
       continue;
     }
@@ -196,10 +198,10 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
       break;
     }
     bool known = laci_node_is(node, "Identity") || laci_node_is(node, "Cast") ||
-                 (reshapes && step_reshape(graph, node, s)) ||
-                 (laci_node_is(node, "Transpose") && step_transpose(graph, node, s)) ||
-                 (laci_node_is(node, "DequantizeLinear") && step_dequantize(graph, node, s)) ||
-                 (laci_node_is(node, "Mul") && step_mul(graph, node, &next, s));
+                 (reshapes && trace_reshape(graph, node, s)) ||
+                 (laci_node_is(node, "Transpose") && trace_transpose(graph, node, s)) ||
+                 (laci_node_is(node, "DequantizeLinear") && trace_dequantize(graph, node, s)) ||
+                 (laci_node_is(node, "Mul") && trace_mul(graph, node, &next, s));
     if (!known) return false;
     s->chain[s->n_chain++] = producer;
     value = next;

@@ -65,7 +65,7 @@ static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int
 }
 
 /* Returns the value, or the input of the Reshape that computes it. */
-static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
+static int value_before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
   int producer = value < 0 ? -1 : graph->values[value].producer;
   if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
   const laci_node *node = producer_in_pattern(graph, value, n);
@@ -88,8 +88,8 @@ static int squared_operand(const laci_graph *graph, int value, laci_weight_norm 
 }
 
 /* Is the value |v| along one axis? Then n->axis is set. */
-static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
-  int at = before_reshape(graph, value, n);
+static bool is_norm_of_value(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
+  int at = value_before_reshape(graph, value, n);
   const laci_node *node = producer_in_pattern(graph, at, n);
   int reduced = -1;
   if (is_type(node, "ReduceL2")) {
@@ -101,7 +101,7 @@ static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm 
   if (reduced < 0) return false;
   const laci_shape *inner = shape_of(graph, reduced), *whole = shape_of(graph, v);
   unsigned bits = reduced_axes(graph, node, inner->rank);
-  int read = before_reshape(graph, reduced, n);
+  int read = value_before_reshape(graph, reduced, n);
   if (read != v || inner->rank < 1 || !bits) return false;
   unsigned left = ~bits & ((1u << inner->rank) - 1);
   if (!left || (left & (left - 1))) return false;
@@ -123,8 +123,8 @@ static bool is_stored(const laci_graph *graph, int value) {
 static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
                            const laci_weight_norm *from, laci_weight_norm *out) {
   laci_weight_norm n = *from;
-  if (!is_stored(graph, v) || !is_stored(graph, g) || v == g || !is_norm(graph, below, v, &n) ||
-      !varies_only_along(graph, g, v, n.axis))
+  if (!is_stored(graph, v) || !is_stored(graph, g) || v == g ||
+      !is_norm_of_value(graph, below, v, &n) || !varies_only_along(graph, g, v, n.axis))
     return false;
   n.v = v;
   n.g = g;

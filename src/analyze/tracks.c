@@ -31,7 +31,7 @@ laci_track *laci_track_at(const laci_tracks *t, int track) {
   return &t->tracks[laci_track_root(t, track)];
 }
 
-static uint64_t mix(uint64_t a, uint64_t b) {
+static uint64_t mix_hashes(uint64_t a, uint64_t b) {
   uint64_t x = a * 0x9E3779B97F4A7C15u + b;
   x ^= x >> 32;
   x *= 0xD6E8FEB86659FD93u;
@@ -43,7 +43,8 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 static void merge_tracks(laci_track *into, laci_track *from) {
   if (from->colour) {
     if (into->colour) {
-      for (int64_t p = 0; p < into->n; p++) into->colour[p] = mix(into->colour[p], from->colour[p]);
+      for (int64_t p = 0; p < into->n; p++)
+        into->colour[p] = mix_hashes(into->colour[p], from->colour[p]);
       laci_free(from->colour);
     } else {
       into->colour = from->colour;
@@ -154,8 +155,8 @@ void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index)
     return;
   }
   for (int64_t p = 0; p < track->n; p++) {
-    uint64_t label = mix(salt, (uint64_t)(index ? index[p] : p));
-    track->colour[p] = mix(track->colour[p], label);
+    uint64_t label = mix_hashes(salt, (uint64_t)(index ? index[p] : p));
+    track->colour[p] = mix_hashes(track->colour[p], label);
   }
 }
 

@@ -47,7 +47,7 @@ static void add_line(lines *out, const char *format, ...) {
 }
 
 /* Does the value hold a position of the component? */
-static bool value_holds(const laci_analysis *a, int value, int32_t component) {
+static bool value_has_component(const laci_analysis *a, int value, int32_t component) {
   if (value < 0) return false;
   const laci_layout *layout = &a->tracks->layouts[value];
   for (int b = 0; layout->rank >= 0 && b < layout->n_axis_sets; b++) {
@@ -59,11 +59,11 @@ static bool value_holds(const laci_analysis *a, int value, int32_t component) {
   return false;
 }
 
-static bool node_holds(const laci_analysis *a, int node_id, int32_t component, int *value) {
+static bool node_has_component(const laci_analysis *a, int node_id, int32_t component, int *value) {
   const laci_node *node = &a->graph->nodes[node_id];
   for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
     *value = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
-    if (value_holds(a, *value, component)) return true;
+    if (value_has_component(a, *value, component)) return true;
   }
   return false;
 }
@@ -81,11 +81,12 @@ static bool find_path(const laci_analysis *a, int start, int goal, int32_t compo
     const laci_node *node = &a->graph->nodes[at];
     for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
       int value = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
-      if (!value_holds(a, value, component)) continue;
+      if (!value_has_component(a, value, component)) continue;
       const laci_value *v = &a->graph->values[value];
       for (int k = -1; k < v->n_readers; k++) {
         int next = k < 0 ? v->producer : v->readers[k];
-        if (next < 0 || came[next] || !(next == goal || node_holds(a, next, component, &ignored)))
+        if (next < 0 || came[next] ||
+            !(next == goal || node_has_component(a, next, component, &ignored)))
           continue;
         came[next] = at + 1;
         queue[n_queued++] = next;
@@ -104,7 +105,7 @@ static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_
   int ignored;
   if (v->producer >= 0) return v->producer;
   for (int i = 0; i < v->n_readers; i++) {
-    if (node_holds(a, v->readers[i], component, &ignored)) return v->readers[i];
+    if (node_has_component(a, v->readers[i], component, &ignored)) return v->readers[i];
   }
   return v->n_readers ? v->readers[0] : -1;
 }
