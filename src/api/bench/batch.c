@@ -139,7 +139,7 @@ static bool begins_with(const laci_graph *graph, int value, int64_t size) {
 
 /* Is the stored tensor used only as the shape of Reshape nodes whose data's first size is the batch
  * size? */
-static bool holds_batch(const laci_graph *graph, const laci_stored *stored, int64_t batch) {
+static bool depends_on_batch(const laci_graph *graph, const laci_stored *stored, int64_t batch) {
   int64_t first;
   if (stored->value < 0 || stored->dtype != LAC_DTYPE_I64 || stored->shape.rank != 1) return false;
   if (stored->shape.dims[0] < 1 || stored->size_bytes < sizeof first) return false;
@@ -160,7 +160,7 @@ static lac_status change_constants(laci_rebatch *batch, lac_error *err) {
   laci_graph *graph = batch->graph;
   for (int at = 0; at < graph->n_stored; at++) {
     laci_stored *stored = &graph->stored[at];
-    if (!holds_batch(graph, stored, batch->from)) continue;
+    if (!depends_on_batch(graph, stored, batch->from)) continue;
     uint8_t *bytes = laci_arena_alloc(&batch->arena, stored->size_bytes, 1);
     if (!bytes) return laci_fail_memory(err, "another batch");
     memcpy(bytes, stored->bytes, stored->size_bytes);

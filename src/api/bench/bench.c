@@ -190,7 +190,7 @@ static void report_progress(const bench *b, double spent) {
   laci_progress("bench", share < 1 ? (int64_t)(share * PROGRESS) : PROGRESS - 1, PROGRESS);
 }
 
-static bool is_enough(const bench *b, double spent) {
+static bool has_enough_rounds(const bench *b, double spent) {
   size_t n = b->plans[0].runs.n;
   if (n >= (size_t)b->options->runs) return true;
   return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
@@ -221,7 +221,7 @@ static lac_status run_round(bench *b, bool rested, lac_error *err) {
 static lac_status run_all(bench *b, lac_error *err) {
   double begin = laci_clock_seconds(), now = begin, peak_at = 0;
   lac_status st = LAC_OK;
-  while (!st && !is_enough(b, now - begin)) {
+  while (!st && !has_enough_rounds(b, now - begin)) {
     bool is_due = b->peak <= 0 || now - peak_at >= peak_every_s;
     if (is_due) {
       b->peak = fmax(b->peak, laci_bench_measure_peak(b->pool, b->kernel));
@@ -235,7 +235,7 @@ static lac_status run_all(bench *b, lac_error *err) {
   return st;
 }
 
-static lac_status measure(bench *b, lac_error *err) {
+static lac_status measure_plans(bench *b, lac_error *err) {
   bool bf16 = b->dtype == LAC_DTYPE_BF16;
   b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
   if (!b->kernel.run) b->kernel = laci_peak_f32();
@@ -250,7 +250,7 @@ static lac_status measure(bench *b, lac_error *err) {
 /* ---- The result ---- */
 
 /* Fills the result's fields of the engine's plan. */
-static void fill_plan(bench *b) {
+static void fill_plan_facts(bench *b) {
   lac_bench_result *r = &b->result->pub;
   const laci_bench_plan *plan = &b->plans[0];
   const laci_engine_memory planned = laci_engine_planned_memory(plan->engine);
@@ -295,7 +295,7 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
     const lac_layer *layer = &b->check->layers[at];
     r->n_holding += layer->eligible && layer->pruned;
   }
-  fill_plan(b);
+  fill_plan_facts(b);
   fill_times(b);
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
@@ -341,7 +341,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
   if (!st) laci_bench_log(&b.plans[0], b.graph);
   if (!st) st = alloc_buffers(&b, err);
-  if (!st) st = measure(&b, err);
+  if (!st) st = measure_plans(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);
   if (!st) st = fill_result(&b, model, err);
   if (!st) {

@@ -9,7 +9,7 @@
 #include "report/chart.h"
 #include "report/roofline.h"
 
-static lac_bench_kind *kind_of(laci_bench_result *result, const char *op) {
+static lac_bench_kind *find_or_add_kind(laci_bench_result *result, const char *op) {
   for (int at = 0; at < result->pub.n_kinds; at++) {
     if (strcmp(result->kinds[at].op, op) == 0) return &result->kinds[at];
   }
@@ -31,7 +31,7 @@ lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err) {
   if (!result->kinds) return laci_fail_memory(err, "the result");
   for (int at = 0; at < r->n_layers; at++) {
     const lac_bench_layer *layer = &r->layers[at];
-    lac_bench_kind *kind = kind_of(result, layer->op);
+    lac_bench_kind *kind = find_or_add_kind(result, layer->op);
     kind->n_steps++;
     kind->n_plain += layer->plain;
     kind->seconds += layer->seconds;
@@ -43,7 +43,7 @@ lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err) {
   }
   for (int at = 0; at < r->n_dense_layers; at++) {
     const lac_bench_layer *layer = &r->dense_layers[at];
-    kind_of(result, layer->op)->dense_seconds += layer->seconds;
+    find_or_add_kind(result, layer->op)->dense_seconds += layer->seconds;
     r->dense_step_seconds += layer->seconds;
   }
   if (r->n_kinds > 1)

@@ -78,11 +78,11 @@ static lac_status add_content(folding *f, const char *name, const laci_buf *buf,
 
 /* Returns the memory of an evaluated content: as numbers, and twice as bytes, in the edit and in
  * the file. */
-static uint64_t held_bytes(const laci_buf *buf) {
+static uint64_t buffer_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, sizeof(double));
 }
 
-static uint64_t kept_bytes(const laci_buf *buf) {
+static uint64_t stored_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
 }
 
@@ -118,8 +118,8 @@ static void contents_clear(contents *c) {
 
 /* Evaluates all results of a node that are read. Fails LAC_UNSUPPORTED if one cannot be computed or
  * is not constant; the node then stays in the graph. */
-static lac_status evaluate(const folding *f, int value, const uint8_t *constants, contents *c,
-                           lac_error *err) {
+static lac_status evaluate_value(const folding *f, int value, const uint8_t *constants, contents *c,
+                                 lac_error *err) {
   size_t n = 0;
   const char *const *results = laci_edit_node_outputs(f->edit, f->graph->values[value].name, &n);
   c->values = laci_alloc(n, sizeof *c->values);
@@ -136,14 +136,14 @@ static lac_status evaluate(const folding *f, int value, const uint8_t *constants
     lac_status st =
         laci_graph_evaluate(f->graph, made, budget_left(f, c->held), &c->bufs[c->n], err);
     if (st) return st;
-    c->held += held_bytes(c->bufs[c->n]);
-    if (!f->done[made]) c->kept += kept_bytes(c->bufs[c->n]);
+    c->held += buffer_bytes(c->bufs[c->n]);
+    if (!f->done[made]) c->kept += stored_bytes(c->bufs[c->n]);
     c->n++;
   }
   return LAC_OK;
 }
 
-static bool ends_run(lac_status st) {
+static bool must_stop(lac_status st) {
   return st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED;
 }
 
@@ -158,11 +158,11 @@ static int choose_value(const folding *f, const laci_layer *layer) {
   return -1;
 }
 
-static lac_status fold_one(folding *f, int value, const uint8_t *constants, lac_error *err) {
+static lac_status fold_value(folding *f, int value, const uint8_t *constants, lac_error *err) {
   contents c = {0};
   lac_error why = {0};
-  lac_status st = evaluate(f, value, constants, &c, &why);
-  if (st && !ends_run(st)) {
+  lac_status st = evaluate_value(f, value, constants, &c, &why);
+  if (st && !must_stop(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[value].name,
              why.text);
     contents_clear(&c);
@@ -210,7 +210,7 @@ static bool list_call_values(const folding *f, int value, calls *c) {
   return c->n > 0;
 }
 
-static bool is_same(const laci_buf *a, const laci_buf *b) {
+static bool have_same_content(const laci_buf *a, const laci_buf *b) {
   return a->dtype == b->dtype && laci_shape_equal(&a->shape, &b->shape) &&
          memcmp(a->f ? (void *)a->f : a->i, b->f ? (void *)b->f : b->i,
                 (size_t)a->count * sizeof(double)) == 0;
@@ -222,9 +222,9 @@ static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
     lac_status st =
         laci_graph_evaluate(f->graph, c->values[k], budget_left(f, c->held), &c->bufs[k], err);
     if (st) return st;
-    c->held += held_bytes(c->bufs[k]);
-    while (c->same[k] < k && !is_same(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
-    if (c->same[k] == k) c->kept += kept_bytes(c->bufs[k]);
+    c->held += buffer_bytes(c->bufs[k]);
+    while (c->same[k] < k && !have_same_content(c->bufs[c->same[k]], c->bufs[k])) c->same[k]++;
+    if (c->same[k] == k) c->kept += stored_bytes(c->bufs[k]);
   }
   return LAC_OK;
 }
@@ -259,7 +259,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
     found = !f->done[values[k]] && list_call_values(f, values[k], c);
   }
   if (found && !st) st = evaluate_calls(f, c, &why);
-  if (st && found && !ends_run(st)) {
+  if (st && found && !must_stop(st)) {
     laci_log(LAC_LOG_INFO, "%s stays as it is computed: %s", f->graph->values[layer->weight].name,
              why.text);
     st = LAC_OK;
@@ -282,7 +282,7 @@ static bool is_computed_in(const laci_graph *other, const char *name) {
   return value >= 0 && other->values[value].producer >= 0;
 }
 
-static bool is_wanted(const folding *f, const laci_layer *layer) {
+static bool should_be_folded(const folding *f, const laci_layer *layer) {
   if (f->how == LAC_FOLD_ALONE && !f->like) return layer->alone;
   if (!layer->storable || !f->like) return layer->storable;
   return !is_computed_in(f->like, f->graph->values[layer->computed].name) ||
@@ -295,7 +295,7 @@ static lac_status choose_values(folding *f, lac_error *err) {
   if (!f->wanted) return laci_fail_memory(err, "the computed weights");
   for (int l = 0; l < f->analysis->n_rows; l++) {
     const laci_layer *layer = &f->analysis->layers[l];
-    if (is_wanted(f, layer)) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
+    if (should_be_folded(f, layer)) f->wanted[layer->computed] = f->wanted[layer->weight] = true;
   }
   return LAC_OK;
 }
@@ -313,7 +313,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
     if (layer->computed < 0 || !f->wanted[layer->computed]) continue;
     int value = choose_value(f, layer);
     if (value < 0) st = fold_calls(f, layer, err);
-    else if (!f->done[value]) st = fold_one(f, value, constants, err);
+    else if (!f->done[value]) st = fold_value(f, value, constants, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   laci_free(constants);
@@ -352,7 +352,7 @@ static lac_status copy_names(const folding *f, char ***names, lac_error *err) {
   return laci_fail_memory(err, "the computed weights");
 }
 
-static lac_status commit(folding *f, lac_error *err) {
+static lac_status commit_to_model(folding *f, lac_error *err) {
   laci_graph *graph = NULL;
   char **names = NULL;
   lac_status st = copy_names(f, &names, err);
@@ -376,14 +376,14 @@ static lac_status commit(folding *f, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status fold(folding *f, lac_error *err) {
+static lac_status fold_file(folding *f, lac_error *err) {
   lac_error why = {0};
   lac_status st = analyze_file(f, &why);
-  if (st && !ends_run(st)) return LAC_OK;
+  if (st && !must_stop(st)) return LAC_OK;
   if (st && err) *err = why;
   if (!st) st = laci_onnx_edit_begin(f->model->file, &f->edit, err);
   if (!st) st = fold_all(f, err);
-  if (!st && f->n_names) st = commit(f, err);
+  if (!st && f->n_names) st = commit_to_model(f, err);
   return st;
 }
 
@@ -400,7 +400,7 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   else laci_model_budget_stored(model, &budget);
   f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
   lac_status st = laci_model_materialise_small(model, err);
-  if (!st) st = fold(f, err);
+  if (!st) st = fold_file(f, err);
   laci_onnx_edit_undo(f->edit);
   laci_analysis_destroy(f->analysis);
   laci_graph_destroy(f->graph);

@@ -147,17 +147,17 @@ static bool is_text(const uint8_t *bytes, size_t n) {
   return true;
 }
 
-static bool begins(const uint8_t *bytes, size_t n, const char *text) {
+static bool begins_with_text(const uint8_t *bytes, size_t n, const char *text) {
   return n >= strlen(text) && strncasecmp((const char *)bytes, text, strlen(text)) == 0;
 }
 
 static kind kind_of_text(const uint8_t *bytes, size_t n) {
   while (n && strchr(" \t\r\n", *bytes)) bytes++, n--;
-  if (begins(bytes, n, "<!doctype html") || begins(bytes, n, "<html"))
+  if (begins_with_text(bytes, n, "<!doctype html") || begins_with_text(bytes, n, "<html"))
     return (kind){"a web page", "was it downloaded as a raw file?", LAC_HINT_NONE};
-  if (begins(bytes, n, "<?xml") || begins(bytes, n, "<net"))
+  if (begins_with_text(bytes, n, "<?xml") || begins_with_text(bytes, n, "<net"))
     return (kind){"XML (OpenVINO's?)", ORIGIN, LAC_HINT_NONE};
-  if (begins(bytes, n, "{")) return (kind){"a JSON text", NULL, LAC_HINT_NONE};
+  if (begins_with_text(bytes, n, "{")) return (kind){"a JSON text", NULL, LAC_HINT_NONE};
   return (kind){"a text", NULL, LAC_HINT_NONE};
 }
 
@@ -172,7 +172,7 @@ static bool is_pickle(const uint8_t *bytes, size_t n) {
   return n > 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 && bytes[2] >= 0x20;
 }
 
-static kind kind_of(const uint8_t *bytes, size_t n, const char *path) {
+static kind kind_of_file(const uint8_t *bytes, size_t n, const char *path) {
   if (n == 0) return (kind){"an empty file", NULL, LAC_HINT_NONE};
   for (size_t k = 0; k < sizeof magics / sizeof magics[0]; k++) {
     size_t end = magics[k].offset + magics[k].n;
@@ -232,7 +232,7 @@ static lac_status fail_folder(const char *path, lac_status status, lac_error *er
 
 lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size_bytes,
                                 lac_status status, lac_error *err) {
-  kind is = kind_of(bytes, size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES, path);
+  kind is = kind_of_file(bytes, size_bytes < HEAD_BYTES ? size_bytes : HEAD_BYTES, path);
   const char *name = path ? path : "standard input",
              *hole = is.remedy ? strstr(is.remedy, "%s") : NULL;
   if (!is.what) return status;

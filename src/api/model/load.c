@@ -24,8 +24,8 @@ static lac_status finish_load(lac_status st, lac_model *made, const lac_load_opt
   return st;
 }
 
-static lac_status load(const char *path, const lac_load_options *options, lac_model **model,
-                       lac_error *err) {
+static lac_status load_from_path(const char *path, const lac_load_options *options,
+                                 lac_model **model, lac_error *err) {
   lac_status st = LAC_OK;
   lac_model *made = NULL;
   if (laci_packfile_is(path)) {
@@ -42,13 +42,13 @@ lac_status lac_model_load_with(const char *path, const lac_load_options *options
                                lac_error *err) {
   if (model) *model = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
-  return st ? st : load(path, options, model, err);
+  return st ? st : load_from_path(path, options, model, err);
 }
 
 lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
   if (model) *model = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
-  return st ? st : load(path, NULL, model, err);
+  return st ? st : load_from_path(path, NULL, model, err);
 }
 
 lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
@@ -59,8 +59,9 @@ lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   return st ? st : finish_load(st, made, NULL, path, model, err);
 }
 
-static lac_status load_memory(const void *bytes, size_t size_bytes, const lac_load_options *options,
-                              lac_model **model, lac_error *err) {
+static lac_status load_from_memory(const void *bytes, size_t size_bytes,
+                                   const lac_load_options *options, lac_model **model,
+                                   lac_error *err) {
   lac_model *made;
   const char *data_dir = options ? options->data_dir : NULL;
   lac_status st = laci_model_new("(memory)", &made, err);
@@ -74,7 +75,7 @@ lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
                                       lac_error *err) {
   if (model) *model = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
-  return st ? st : load_memory(bytes, size_bytes, options, model, err);
+  return st ? st : load_from_memory(bytes, size_bytes, options, model, err);
 }
 
 lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
@@ -82,5 +83,5 @@ lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const cha
   if (model) *model = NULL;
   const lac_load_options options = {.data_dir = data_dir};
   lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
-  return st ? st : load_memory(bytes, size_bytes, &options, model, err);
+  return st ? st : load_from_memory(bytes, size_bytes, &options, model, err);
 }

@@ -63,8 +63,8 @@ static bool find_tensor(const weights_file *f, const char *name, weights_tensor 
   return true;
 }
 
-static lac_status copy(const weights_file *f, const weights_tensor *t, int64_t count, float *to,
-                       lac_error *err) {
+static lac_status copy_floats(const weights_file *f, const weights_tensor *t, int64_t count,
+                              float *to, lac_error *err) {
   if (t->of) return laci_safetensors_read(f->tensors, t->of, to, err);
   laci_read_f32(t->view.dtype, t->view.bytes, 0, count, to);
   return LAC_OK;
@@ -77,7 +77,7 @@ static bool has_prefix(const char *text, const char *prefix) {
 }
 
 /** Translates a name of the file to the network's name. */
-static void translate(const weights_file *f, const char *name, char ours[256]) {
+static void translate_name(const weights_file *f, const char *name, char ours[256]) {
   const char *rest = name + strlen(f->prefix);
   bool is_linear = has_prefix(rest, "linear.");
   (void)snprintf(ours, 256, "%s%s", is_linear ? "fc." : "", is_linear ? rest + 7 : rest);
@@ -111,7 +111,7 @@ static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pr
     char ours[256];
     const char *name = name_of(f, k);
     bool is_known = ends_in(name, ".num_batches_tracked");
-    translate(f, name, ours);
+    translate_name(f, name, ours);
     for (int s = 0; s < graph->n_stored && !is_known; s++) {
       is_known = strcmp(graph->stored[s].name, ours) == 0;
     }
@@ -124,7 +124,7 @@ static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pr
 /* ---- Taking ---- */
 
 /** Returns the file's number of classes if the tensors differ only in that number; else 0. */
-static int64_t other_classes(const laci_stored *s, const weights_tensor *t) {
+static int64_t classes_in_file(const laci_stored *s, const weights_tensor *t) {
   bool is_classifier = has_prefix(s->name, "fc.") && t->rank == s->shape.rank && t->rank > 0 &&
                        t->shape[0] != s->shape.dims[0];
   for (int axis = 1; axis < t->rank && is_classifier; axis++) {
@@ -153,7 +153,7 @@ static lac_status check_type(const weights_file *f, const laci_stored *s, const 
 }
 
 /** Does the file have a tensor whose name contains this? */
-static bool has_part(const weights_file *f, const char *part) {
+static bool has_name_containing(const weights_file *f, const char *part) {
   for (int k = count_tensors(f) - 1; k >= 0; k--) {
     if (strstr(name_of(f, k), part)) return true;
   }
@@ -161,7 +161,7 @@ static bool has_part(const weights_file *f, const char *part) {
 }
 
 static lac_status fail_missing(const weights_file *f, const laci_stored *s, lac_error *err) {
-  if (has_part(f, "weight") && !has_part(f, ".running_")) {
+  if (has_name_containing(f, "weight") && !has_name_containing(f, ".running_")) {
     return laci_fail(
         err, LAC_BAD_FILE,
         "%s: it has no statistics of batch normalization, which the network needs (%s): "
@@ -182,7 +182,7 @@ static lac_status check_shortcuts(const weights_file *f, const laci_graph *graph
     bool is_ours = false;
     for (int s = 0; s < graph->n_stored && !is_ours; s++)
       is_ours = strstr(graph->stored[s].name, ".downsample.") != NULL;
-    if (is_ours || !has_part(f, parts[k])) continue;
+    if (is_ours || !has_name_containing(f, parts[k])) continue;
     return laci_hint(
         err, LAC_HINT_SHORTCUT,
         laci_fail(err, LAC_BAD_FILE,
@@ -197,7 +197,7 @@ static lac_status copy_tensor(const weights_file *f, laci_stored *s, lac_pretrai
                               lac_error *err) {
   weights_tensor t;
   if (!find_renamed(f, s->name, &t)) return fail_missing(f, s, err);
-  int64_t classes = other_classes(s, &t);
+  int64_t classes = classes_in_file(s, &t);
   if (classes > 0) {
     found->fresh_classifier = true;
     found->classes = classes;
@@ -209,7 +209,7 @@ static lac_status copy_tensor(const weights_file *f, laci_stored *s, lac_pretrai
   int64_t count = (int64_t)(s->size_bytes / lac_dtype_size(s->dtype));
   float *numbers = laci_alloc((size_t)count, sizeof *numbers);
   uint8_t *bytes = numbers ? laci_stored_writable_bytes(s) : NULL;
-  st = bytes ? copy(f, &t, count, numbers, err) : laci_fail_memory(err, s->name);
+  st = bytes ? copy_floats(f, &t, count, numbers, err) : laci_fail_memory(err, s->name);
   if (!st) laci_write_f32(s->dtype, numbers, count, bytes);
   laci_free(numbers);
   found->n_taken += st == LAC_OK;

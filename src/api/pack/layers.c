@@ -17,7 +17,7 @@
 
 /* Finds the zero point, which a quantized weight has instead of 0. Returns false if it differs
  * between channels. */
-static bool find_fill(const laci_weight_view *view, uint64_t *fill) {
+static bool find_zero_point(const laci_weight_view *view, uint64_t *fill) {
   *fill = 0;
   if (!view->n_scales || !view->zero) return true;
   for (int64_t k = 1; k < view->n_scales; k++) {
@@ -40,12 +40,13 @@ static bool overlaps(const laci_packer *k, const laci_packfile_weight *weight) {
 }
 
 /** Adds the layer's weight to the list. Returns NULL, or why it stays dense. */
-static const char *try_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row) {
+static const char *try_to_pack_layer(laci_packer *k, const laci_layer *layer, lac_pack_layer *row) {
   static const char *const unlike = "its elements are not stored as they are in memory";
   const laci_stored *stored = &k->job.analysis->graph->stored[layer->stored];
   laci_packfile_weight weight = {0};
   uint64_t fill;
-  if (!find_fill(&layer->view, &fill)) return "its zero points differ from channel to channel";
+  if (!find_zero_point(&layer->view, &fill))
+    return "its zero points differ from channel to channel";
   if (laci_packing_init(&weight.packing, &layer->view, k->pattern, fill, NULL) ||
       weight.packing.dense_bytes != stored->size_bytes) {
     return "elements of this type are not packed";
@@ -124,7 +125,7 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
       st = set_remark(k, row, "the weight of ", report->layers[*first - 1].name, err);
       continue;
     }
-    const char *why = st ? NULL : try_layer(k, layer, row);
+    const char *why = st ? NULL : try_to_pack_layer(k, layer, row);
     if (!st && why && why[0]) st = set_remark(k, row, why, "", err);
     if (row->packed) *first = l + 1;
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");

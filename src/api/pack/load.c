@@ -18,7 +18,8 @@
 
 /* ---- Files ---- */
 
-static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+static lac_status append_to_writer(const void *bytes, size_t size_bytes, void *context,
+                                   lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   return laci_writer_append(context, bytes, size_bytes, err);
 }
@@ -28,7 +29,7 @@ static lac_status restore_file(const laci_packfile *pack, size_t file, const cha
                                const laci_write_options *options, laci_writer **writer,
                                lac_error *err) {
   lac_status st = laci_writer_open(path, options, writer, err);
-  if (!st) st = laci_packfile_restore(pack, file, to_writer, *writer, err);
+  if (!st) st = laci_packfile_restore(pack, file, append_to_writer, *writer, err);
   return st ? st : laci_writer_finish(*writer, err);
 }
 
@@ -90,12 +91,13 @@ typedef struct packed_file {
   size_t file; /* 0, the model's, owns the pack: it is closed last */
 } packed_file;
 
-static lac_status fetch(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err) {
+static lac_status fetch_bytes(void *context, size_t offset, size_t size_bytes, void *to,
+                              lac_error *err) {
   const packed_file *from = context;
   return laci_packfile_fetch(from->pack, from->file, offset, size_bytes, to, err);
 }
 
-static lac_status fill_outline(void *context, uint8_t *to, lac_error *err) {
+static lac_status fill_file_outline(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
   return laci_packfile_fill(from->pack, from->file, to, err);
 }
@@ -105,7 +107,8 @@ typedef struct buffer {
   uint8_t *at;
 } buffer;
 
-static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+static lac_status append_to_buffer(const void *bytes, size_t size_bytes, void *context,
+                                   lac_error *err) {
   buffer *b = context;
   (void)err;
   memcpy(b->at, bytes, size_bytes);
@@ -113,10 +116,10 @@ static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context,
   return LAC_OK;
 }
 
-static lac_status restore_whole(void *context, uint8_t *to, lac_error *err) {
+static lac_status restore_whole_file(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
   buffer b = {to};
-  return laci_packfile_restore(from->pack, from->file, to_buffer, &b, err);
+  return laci_packfile_restore(from->pack, from->file, append_to_buffer, &b, err);
 }
 
 static void close_file(void *context) {
@@ -133,9 +136,9 @@ static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **re
   const laci_origin origin = {.name = file ? laci_packfile_file_name(pack, file) : "the pack",
                               .size_bytes = (size_t)laci_packfile_file_size(pack, file),
                               .id = laci_packfile_id(pack),
-                              .fetch = fetch,
-                              .outline = fill_outline,
-                              .whole = restore_whole,
+                              .fetch = fetch_bytes,
+                              .outline = fill_file_outline,
+                              .whole = restore_whole_file,
                               .close = close_file,
                               .context = from};
   lac_status st = laci_reader_open_origin(&origin, reader, err);
@@ -167,7 +170,8 @@ static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci
 }
 
 /** Notes in the model which weights are packed in the pack. */
-static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
+static lac_status record_packed_weights(const laci_packfile *pack, lac_model *model,
+                                        lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);
   model->packings = laci_alloc(n, sizeof *model->packings);
@@ -190,7 +194,7 @@ static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_
   return LAC_OK;
 }
 
-static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
+static lac_status load_pack(laci_packfile **pack, lac_model *model, lac_error *err) {
   laci_reader *reader;
   laci_packfile *from = *pack;
   if (laci_packfile_file_size(from, 0) == 0) {
@@ -200,7 +204,7 @@ static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
   if (st) return st;
   *pack = NULL; /* the reader owns it now */
   st = laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
-  return st ? st : note_weights(from, model, err);
+  return st ? st : record_packed_weights(from, model, err);
 }
 
 lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
@@ -211,7 +215,7 @@ lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
   if (st) return st;
   st = laci_model_new(path, &made, err);
   if (!st) made->packed = true;
-  if (!st) st = load(&pack, made, err);
+  if (!st) st = load_pack(&pack, made, err);
   if (st) st = laci_fail_with_prefix(err, st, "%s", path);
   if (st) lac_model_destroy(made);
   else *model = made;

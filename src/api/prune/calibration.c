@@ -27,7 +27,7 @@ lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t 
 
 /* Does each sample have one answer? This holds for an output [N, classes], and is assumed if the
  * shape is not known. */
-static bool has_answers(const laci_graph *graph) {
+static bool has_class_outputs(const laci_graph *graph) {
   if (graph->n_outputs < 1) return false;
   const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
@@ -48,7 +48,7 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
     const laci_value *value = &graph->values[graph->inputs[k]];
     inputs[k] = (laci_sample_input){value->name, value->type};
   }
-  const bool limited = c->max_drop >= 0, answers = has_answers(graph);
+  const bool limited = c->max_drop >= 0, answers = has_class_outputs(graph);
   const laci_samples_options how = {
       .n = c->samples,
       .seed = options->seed,
@@ -72,8 +72,8 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
 
 /* Checks that the images fit the network's input. *classes: whether their classes are the network's
  * outputs. */
-static lac_status fit_images(const laci_graph *graph, const laci_samples *samples, bool *classes,
-                             lac_error *err) {
+static lac_status check_images_fit(const laci_graph *graph, const laci_samples *samples,
+                                   bool *classes, lac_error *err) {
   laci_preprocessing preprocessing;
   laci_image_input input = {.batch = 1};
   const laci_dataset *set = laci_samples_dataset(samples, &preprocessing);
@@ -86,11 +86,11 @@ static lac_status fit_images(const laci_graph *graph, const laci_samples *sample
 
 /* Checks before any work that there are enough samples to measure the loss (max_drop) in addition
  * to those for fitting. */
-static lac_status check_judging(const laci_graph *graph, const lac_calibration *c,
-                                const laci_samples *samples, lac_error *err) {
+static lac_status check_judging_samples(const laci_graph *graph, const lac_calibration *c,
+                                        const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;
-  const char *unit = has_answers(graph) ? "points" : "percent";
-  const int64_t least = laci_drop_least_samples(c->max_drop, has_answers(graph));
+  const char *unit = has_class_outputs(graph) ? "points" : "percent";
+  const int64_t least = laci_drop_least_samples(c->max_drop, has_class_outputs(graph));
   const int64_t judging = laci_samples_count_judging(samples);
   if (judging >= least) return LAC_OK;
   if (least == INT64_MAX) {
@@ -118,8 +118,8 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   lac_status st = laci_check_calibration(options, err);
   if (!st)
     st = laci_calibration_samples_open(graph, options, job, c->copies, &source->samples, err);
-  if (!st) st = fit_images(graph, source->samples, &classes, err);
-  if (!st) st = check_judging(graph, c, source->samples, err);
+  if (!st) st = check_images_fit(graph, source->samples, &classes, err);
+  if (!st) st = check_judging_samples(graph, c, source->samples, err);
   if (!st) {
     source->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *source->shapes);
     if (!source->shapes) st = laci_fail_memory(err, c->data);

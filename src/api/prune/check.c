@@ -10,9 +10,9 @@
 
 /* Finds the channel orders that lead from the original to the model. *known is false if only
  * outputs could be compared. */
-static lac_status explain(laci_pruning *found, const lac_model *model,
-                          const laci_prune_options *how, laci_pool *pool, bool *known,
-                          lac_error *err) {
+static lac_status find_orders(laci_pruning *found, const lac_model *model,
+                              const laci_prune_options *how, laci_pool *pool, bool *known,
+                              lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_pruning_explain(found, model->graph, &why);
   *known = st == LAC_OK;
@@ -24,8 +24,9 @@ static lac_status explain(laci_pruning *found, const lac_model *model,
 
 /* Finds the channel orders that lead from the original to the model, and verifies that they do not
  * change its outputs. */
-static lac_status compare(const lac_model *original, const lac_model *model,
-                          const lac_options *options, laci_report *report, lac_error *err) {
+static lac_status find_and_verify_orders(const lac_model *original, const lac_model *model,
+                                         const lac_options *options, laci_report *report,
+                                         lac_error *err) {
   laci_job job;
   laci_pruning *found = NULL;
   lac_status st = laci_job_open(original, options, &job, err);
@@ -36,7 +37,7 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   const laci_prune_options how = laci_prune_options_of(options, &job);
   if (!st) st = laci_pruning_create(job.analysis, how.pattern, &found, err);
   bool known = false;
-  if (!st) st = explain(found, model, &how, job.pool, &known, err);
+  if (!st) st = find_orders(found, model, &how, job.pool, &known, err);
   if (!st && known) st = laci_pruning_verify(found, &how, job.pool, err);
   if (!st) st = laci_report_add_verification(report, found, err);
   if (!st && known) st = laci_report_add_orders(report, found, err);
@@ -59,7 +60,7 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   if (!st) st = laci_report_measure(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
   if (!st) st = laci_report_measure_computed(report, &job, options, err);
-  if (!st && original) st = compare(original, model, options, report, err);
+  if (!st && original) st = find_and_verify_orders(original, model, options, report, err);
   laci_job_close(&job);
   if (!st) *out = &report->pub;
   else if (report) lac_report_destroy(&report->pub);

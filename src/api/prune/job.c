@@ -91,7 +91,7 @@ static lac_status parse_input_shape(const char *text, laci_arena *arena, laci_in
   return LAC_OK;
 }
 
-static char *join(const lac_options *options, lac_error *err) {
+static char *join_options(const lac_options *options, lac_error *err) {
   size_t n = 1;
   for (int i = 0; i < options->n_input_shapes; i++) n += strlen(options->input_shapes[i]) + 1;
   for (int i = 0; i < options->n_assume; i++) n += strlen(options->assume[i]) + 1;
@@ -122,9 +122,9 @@ static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac
   return st;
 }
 
-static lac_status infer(const lac_model *model, const lac_options *options, lac_error *err) {
+static lac_status infer_model(const lac_model *model, const lac_options *options, lac_error *err) {
   laci_inferred *inferred = model->inferred;
-  char *wanted = join(options, err);
+  char *wanted = join_options(options, err);
   if (!wanted) return LAC_NO_MEMORY;
   lac_status st = LAC_OK;
   pthread_mutex_lock(&inferred->lock);
@@ -163,7 +163,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
     st = job->streamed ? laci_model_materialise_small(model, err)
                        : laci_model_materialise(model, err);
   }
-  if (!st) st = infer(model, options, err);
+  if (!st) st = infer_model(model, options, err);
   if (!st) st = laci_pool_create(options->threads, &job->pool, err);
   laci_rules rules = {.pattern = {options->n, options->m},
                       .padding = options->padding,

@@ -59,8 +59,9 @@ static void warn_of_broken(const laci_report *report, const laci_job *job, const
   }
 }
 
-static lac_status replay(lac_model *model, const laci_job *job, const laci_saved_orders *orders,
-                         const lac_options *options, laci_report **out, lac_error *err) {
+static lac_status replay_orders(lac_model *model, const laci_job *job,
+                                const laci_saved_orders *orders, const lac_options *options,
+                                laci_report **out, lac_error *err) {
   const laci_prune_options how = laci_prune_options_of(options, job);
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
@@ -96,7 +97,7 @@ lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert
   char *text = NULL;
   st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
   const laci_saved_orders orders = {.name = path, .text = text, .invert = invert};
-  if (!st) st = replay(model, &job, &orders, options, &made, err);
+  if (!st) st = replay_orders(model, &job, &orders, options, &made, err);
   laci_free(text);
   laci_job_close(&job);
   if (st) return st;

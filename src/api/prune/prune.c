@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "lacuna/process_group.h"
 
-static laci_permute_for permute_for_of(const lac_options *options) {
+static laci_permute_for permute_goal_of(const lac_options *options) {
   const bool magnitude = options->permute_for && strcmp(options->permute_for, "magnitude") == 0;
   return magnitude ? LACI_FOR_MAGNITUDE : LACI_FOR_SCORE;
 }
@@ -29,7 +29,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .v = rule.v,
                               .permute = options->permute,
                               .keep_pruned = options->keep_pruned,
-                              .permute_for = permute_for_of(options),
+                              .permute_for = permute_goal_of(options),
                               .verify = options->verify,
                               .search = {.effort = (laci_effort)options->effort,
                                          .seed = options->seed,
@@ -41,8 +41,8 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
 }
 
 /* Everything that can fail is done before the model changes. */
-static lac_status run(lac_model *model, const lac_options *options, bool permute, bool mask,
-                      lac_report **out, lac_error *err) {
+static lac_status prune_model(lac_model *model, const lac_options *options, bool permute, bool mask,
+                              lac_report **out, lac_error *err) {
   double start = laci_clock_seconds();
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
@@ -102,14 +102,14 @@ lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **
                      lac_error *err) {
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  return st ? st : run(model, options, options->permute, true, report, err);
+  return st ? st : prune_model(model, options, options->permute, true, report, err);
 }
 
 lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
                        lac_error *err) {
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  return st ? st : run(model, options, true, false, report, err);
+  return st ? st : prune_model(model, options, true, false, report, err);
 }
 
 lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **out,

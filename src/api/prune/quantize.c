@@ -25,7 +25,7 @@ lac_quantization lac_quantization_default(void) {
   return (lac_quantization){.range = rules[LACI_RANGE_MSE]};
 }
 
-static int rule_of(const lac_quantization *q) {
+static int range_rule_of(const lac_quantization *q) {
   const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
   int rule = 0;
   while (rule < N_RULES && strcmp(rules[rule], name) != 0) rule++;
@@ -36,7 +36,7 @@ lac_status laci_check_quantization(const lac_model *model, const lac_options *op
                                    lac_error *err) {
   const lac_quantization *q = options->quantization;
   if (!q) return LAC_OK;
-  if (rule_of(q) == N_RULES)
+  if (range_rule_of(q) == N_RULES)
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "range of activations %s: wanted percentile, mse or minmax", q->range);
   if (!options->calibration)
@@ -100,7 +100,7 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
   if (!to) return laci_fail_memory(err, "the report");
   *to = (lac_quantization_result){
       .format = "qdq-int8",
-      .range = rules[rule_of(options)],
+      .range = rules[range_rule_of(options)],
       .activations = options->is_signed ? "int8" : "uint8",
       .samples = from->n_fitted,
       .held_back = from->n_held_back,
@@ -131,7 +131,7 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
   *made = NULL;
   if (!options) return LAC_OK;
   const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
-  const laci_quantize_options how = {.rule = (laci_range_rule)rule_of(options),
+  const laci_quantize_options how = {.rule = (laci_range_rule)range_rule_of(options),
                                      .is_signed = options->is_signed,
                                      .samples = &source->samples->list,
                                      .pool = source->job->pool,

@@ -61,7 +61,7 @@ static bool fill_layer(laci_report *report, const lac_model *model, const laci_a
   return ok;
 }
 
-static const char *const *names_of(laci_report *report, const int *layers, int n, bool *ok) {
+static const char *const *names_of_layers(laci_report *report, const int *layers, int n, bool *ok) {
   const char **names = laci_arena_alloc(&report->arena, (size_t)n, sizeof *names);
   *ok &= names != NULL;
   for (int i = 0; names && i < n; i++) names[i] = report->layers[layers[i]].name;
@@ -78,8 +78,8 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
                     .n_producers = from->n_producers,
                     .frozen = from->frozen,
                     .cause = copy_text(report, from->cause, &ok)};
-  to->consumers = names_of(report, from->layers, from->n_layers, &ok);
-  to->producers = names_of(report, from->producers, from->n_producers, &ok);
+  to->consumers = names_of_layers(report, from->layers, from->n_layers, &ok);
+  to->producers = names_of_layers(report, from->producers, from->n_producers, &ok);
   return ok;
 }
 
@@ -185,7 +185,8 @@ lac_status laci_report_measure(laci_report *report, const laci_job *job, const l
   return LAC_OK;
 }
 
-static void add_moves(lac_layer *to, const laci_layer *from, const laci_value_orders *orders) {
+static void add_permuted_axes(lac_layer *to, const laci_layer *from,
+                              const laci_value_orders *orders) {
   for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
     laci_value_orders one = {.n = 1, .items = &orders->items[i]};
@@ -219,7 +220,7 @@ lac_status laci_report_add_orders(laci_report *report, const laci_pruning *p, la
   bool ok = true;
   for (int l = 0; l < report->pub.n_layers && l < a->n_layers; l++) {
     const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
-    add_moves(&report->layers[l], &a->layers[l], &p->plan->orders.values[stored->value]);
+    add_permuted_axes(&report->layers[l], &a->layers[l], &p->plan->orders.values[stored->value]);
   }
   for (int s = 0; ok && s < a->graph->n_stored; s++) {
     const laci_stored *stored = &a->graph->stored[s];
@@ -280,7 +281,8 @@ static bool add_group(laci_report *report, const laci_pruning *p, int g) {
 }
 
 /* Moves a mask's bits to the report; copies its tensor's name. */
-static bool take_mask(laci_report *report, const laci_pruning *p, laci_pruned_mask *mask) {
+static bool move_mask_to_report(laci_report *report, const laci_pruning *p,
+                                laci_pruned_mask *mask) {
   const char *name = laci_arena_text(&report->arena, p->analysis->graph->stored[mask->stored].name);
   report->masks[report->n_masks++] = (laci_report_mask){
       .tensor = name, .count = mask->count, .bits = mask->bits, .spilled = mask->spilled};
@@ -296,7 +298,8 @@ lac_status laci_report_fill(laci_report *report, laci_pruning *p, lac_error *err
   for (int g = 0; !st && ok && g < report->pub.n_groups; g++) ok = add_group(report, p, g);
   report->masks_spill = p->masks_spill;
   p->masks_spill = NULL;
-  for (int k = 0; !st && ok && k < p->n_masks; k++) ok = take_mask(report, p, &p->masks[k]);
+  for (int k = 0; !st && ok && k < p->n_masks; k++)
+    ok = move_mask_to_report(report, p, &p->masks[k]);
   if (!ok) st = laci_fail_memory(err, "the report");
   if (st) return st;
   report->pub.summary.interrupted = p->interrupted;

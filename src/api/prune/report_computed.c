@@ -23,9 +23,9 @@ static void fill_layer(lac_layer *to, const laci_weight_measurement *look) {
   to->holds_pattern_both = look->is_pruned && look->holds_rows;
 }
 
-static lac_status measure(laci_report *report, const laci_job *job, int l,
-                          const laci_weight_view *view, const laci_mask_rule *rule,
-                          lac_error *err) {
+static lac_status measure_layer(laci_report *report, const laci_job *job, int l,
+                                const laci_weight_view *view, const laci_mask_rule *rule,
+                                lac_error *err) {
   laci_weight_measurement look;
   lac_status st = laci_weight_measure(view, rule, job->pool, &look, err);
   if (!st) fill_layer(&report->layers[l], &look);
@@ -57,7 +57,7 @@ lac_status laci_report_measure_computed(laci_report *report, const laci_job *job
     if (report->layers[l].n_elements <= 0) continue;
     st = laci_evaluate_computed_weight(a, l, &job->budget, &view, &bytes, err);
     if (st || !bytes) continue;
-    st = measure(report, job, l, &view, &rule, &why);
+    st = measure_layer(report, job, l, &view, &rule, &why);
     laci_free(bytes);
     if (laci_status_ends_run(st)) {
       if (err) *err = why;

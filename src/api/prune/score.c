@@ -33,7 +33,7 @@ typedef struct drawing {
   uint64_t seed, stream;
 } drawing;
 
-static void draw_parts(int64_t begin, int64_t end, void *context) {
+static void draw_random_parts(int64_t begin, int64_t end, void *context) {
   const drawing *d = context;
   for (int64_t part = begin; part < end; part++) {
     int64_t last = (part + 1) * DRAWN_AT_ONCE;
@@ -45,12 +45,13 @@ static void draw_parts(int64_t begin, int64_t end, void *context) {
 
 /* Fills random numbers from seed and the tensor's name, so that they do not depend on which other
  * weights are pruned. */
-static void draw(const laci_stored *stored, uint64_t seed, laci_pool *pool, float *out) {
+static void draw_random_scores(const laci_stored *stored, uint64_t seed, laci_pool *pool,
+                               float *out) {
   drawing d = {.out = out,
                .count = laci_shape_count(&stored->shape),
                .seed = seed,
                .stream = laci_hash64(stored->name, strlen(stored->name), 0)};
-  laci_pool_for(pool, (d.count + DRAWN_AT_ONCE - 1) / DRAWN_AT_ONCE, 1, draw_parts, &d);
+  laci_pool_for(pool, (d.count + DRAWN_AT_ONCE - 1) / DRAWN_AT_ONCE, 1, draw_random_parts, &d);
 }
 
 /* ---- Reading ---- */
@@ -132,8 +133,8 @@ static lac_status read_array(const laci_npz *npz, const char *path, const laci_s
 
 /* ---- All of them ---- */
 
-static lac_status open_all(const lac_options *options, laci_job *job, const laci_npz *npz,
-                           laci_score_arrays *scores, lac_error *err) {
+static lac_status open_all_arrays(const lac_options *options, laci_job *job, const laci_npz *npz,
+                                  laci_score_arrays *scores, lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_graph *graph = a->graph;
   scores->n = graph->n_stored;
@@ -152,7 +153,7 @@ static lac_status open_all(const lac_options *options, laci_job *job, const laci
       st = laci_fail_memory(err, stored->name);
     if (st) break;
     if (npz) st = read_array(npz, options->score, stored, job, *array, err);
-    else draw(stored, options->seed, job->pool, *array);
+    else draw_random_scores(stored, options->seed, job->pool, *array);
   }
   return st;
 }
@@ -165,7 +166,7 @@ lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
   *scores = (laci_score_arrays){0};
   if (!name || options->calibration || (!is_file && strcmp(name, "random") != 0)) return LAC_OK;
   lac_status st = is_file ? laci_npz_open(name, &npz, err) : LAC_OK;
-  if (!st) st = open_all(options, job, npz, scores, err);
+  if (!st) st = open_all_arrays(options, job, npz, scores, err);
   laci_npz_close(npz);
   if (st) laci_score_arrays_close(scores);
   return st;

@@ -156,7 +156,7 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   return st;
 }
 
-static void drop_results(lac_engine *engine) {
+static void free_results(lac_engine *engine) {
   for (int at = 0; engine->results && at < engine->n_outputs; at++) {
     laci_free(engine->results[at]);
     engine->results[at] = NULL;
@@ -165,7 +165,7 @@ static void drop_results(lac_engine *engine) {
 
 void lac_engine_destroy(lac_engine *engine) {
   if (!engine) return;
-  drop_results(engine);
+  free_results(engine);
   laci_free((void *)engine->results);
   laci_engine_destroy(engine->engine);
   laci_free(engine->inputs);
@@ -199,7 +199,7 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
     if (outputs && (outputs[at] || engine->outputs[at].open)) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "output '%s' is NULL", engine->outputs[at].name);
   }
-  drop_results(engine);
+  free_results(engine);
   engine->has_run = false;
   st = laci_engine_run(engine->engine, inputs, outputs, err);
   engine->has_run = !st;
@@ -216,8 +216,8 @@ void laci_log_engine_parts(const lac_engine *engine) {
 }
 
 /* Returns the port with its actual shape, and its elements in the port's type. */
-static lac_status take_result(lac_engine *engine, int output, lac_engine_port *port,
-                              lac_error *err) {
+static lac_status convert_result(lac_engine *engine, int output, lac_engine_port *port,
+                                 lac_error *err) {
   const laci_buf *buf = laci_engine_result(engine->engine, output);
   if (!buf) return laci_fail(err, LAC_INTERNAL, "output '%s' was not kept", port->name);
   port->dtype = buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
@@ -247,7 +247,7 @@ lac_status lac_engine_result(lac_engine *engine, int output, lac_engine_port *po
   if (!engine->has_run) return laci_fail(err, LAC_NOT_FOUND, "there was no run");
   *port = engine->outputs[output];
   if (!port->open) return LAC_OK;
-  st = take_result(engine, output, port, err);
+  st = convert_result(engine, output, port, err);
   if (!st) *values = engine->results[output];
   return st;
 }

@@ -120,7 +120,7 @@ static lac_status check_logits(const evaluation *e, const lac_engine_port *logit
 }
 
 /* Runs a batch of zeros to get the shape of logits that depends on data. */
-static lac_status try_output(evaluation *e, lac_engine_port *logits, lac_error *err) {
+static lac_status find_logits_shape(evaluation *e, lac_engine_port *logits, lac_error *err) {
   const lac_engine_port *in, *out;
   const void *values;
   (void)lac_engine_inputs(e->engine, &in);
@@ -140,13 +140,13 @@ static lac_status try_output(evaluation *e, lac_engine_port *logits, lac_error *
   return st;
 }
 
-static lac_status fit_output(evaluation *e, lac_error *err) {
+static lac_status check_output(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   e->n_outputs = lac_engine_outputs(e->engine, &ports);
   if (e->n_outputs < 1) return laci_fail(err, LAC_BAD_SHAPE, "the network has no output");
   lac_engine_port logits = ports[0];
   e->is_open = logits.open;
-  lac_status st = e->is_open ? try_output(e, &logits, err) : LAC_OK;
+  lac_status st = e->is_open ? find_logits_shape(e, &logits, err) : LAC_OK;
   if (!st) st = check_logits(e, &logits, err);
   if (st) return st;
   e->classes = logits.shape[1];
@@ -181,7 +181,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
   if (!e->quiet) laci_log_engine_parts(e->engine);
-  return fit_output(e, err);
+  return check_output(e, err);
 }
 
 /* ---- Buffers, loader, predictions ---- */
@@ -295,8 +295,8 @@ static void evaluation_clear(evaluation *e) {
 }
 
 /* Prepares everything before images are read: data, plan, buffers. */
-static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
-                          const lac_eval_options *options, lac_error *err) {
+static lac_status prepare_evaluation(evaluation *e, const lac_model *model, const char *data,
+                                     const lac_eval_options *options, lac_error *err) {
   lac_status st = check_options(options, err);
   if (!st)
     e->dtype =
@@ -347,7 +347,7 @@ static lac_status evaluate(evaluation *e, const lac_model *model, const char *da
   lac_eval_options defaults = lac_eval_options_default();
   if (!options) options = &defaults;
   *result = (lac_eval_result){0};
-  lac_status st = prepare(e, model, data, options, err);
+  lac_status st = prepare_evaluation(e, model, data, options, err);
   e->end = e->images;
   if (!st) st = run_images(e, options->threads, err);
   if (!st && e->predictions) {
@@ -407,7 +407,7 @@ lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
   evaluation e = {.quiet = part->quiet};
   *scores = (laci_eval_scores){.images = 0};
   lac_status st = check_part(options, part, err);
-  if (!st) st = prepare(&e, model, data, options, err);
+  if (!st) st = prepare_evaluation(&e, model, data, options, err);
   if (st) goto out;
   *scores = (laci_eval_scores){.images = e.images, .batch = e.batch};
   e.metrics.scores = scores->scores = laci_alloc((size_t)e.images, sizeof *scores->scores);

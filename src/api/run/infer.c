@@ -79,8 +79,8 @@ static int find_input(const inference *run, const char *name) {
 }
 
 /* Changes the array's shape to the one in the options, if there is one. */
-static lac_status reshape(const inference *run, const char *name, const char *path,
-                          laci_shape *shape, lac_error *err) {
+static lac_status apply_given_shape(const inference *run, const char *name, const char *path,
+                                    laci_shape *shape, lac_error *err) {
   const lac_infer_options *options = run->options;
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *given = &options->shapes[at];
@@ -133,8 +133,8 @@ static bool convert_element(const laci_buf *from, laci_buf *to, int64_t k) {
 }
 
 /* Converts *buf to the type that the network declares, if that can represent every element. */
-static lac_status convert(const laci_value *value, const char *path, laci_buf **buf,
-                          lac_error *err) {
+static lac_status convert_input(const laci_value *value, const char *path, laci_buf **buf,
+                                lac_error *err) {
   lac_dtype dtype = value->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : value->type.dtype;
   laci_buf *from = *buf, *to = NULL;
   if (from->dtype == dtype) return LAC_OK;
@@ -166,7 +166,7 @@ static lac_status read_input(inference *run, int place, const char *path, lac_er
   const laci_value *value = input_value(run, place);
   laci_npy array;
   lac_status st = laci_npy_read_as(path, value->type.dtype, &array, err);
-  if (!st) st = reshape(run, value->name, path, &array.type.shape, err);
+  if (!st) st = apply_given_shape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_shape(value, path, &array.type.shape, err);
   if (!st) {
     laci_budget both = run->budget; /* memory of both: the array as read, and in the network's type
@@ -181,7 +181,7 @@ static lac_status read_input(inference *run, int place, const char *path, lac_er
     st = laci_buf_from_bytes(&array.type, array.bytes, array.size_bytes, &run->inputs[place], err);
   }
   laci_npy_clear(&array);
-  return st ? st : convert(value, path, &run->inputs[place], err);
+  return st ? st : convert_input(value, path, &run->inputs[place], err);
 }
 
 static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int n_inputs,
@@ -297,7 +297,7 @@ static lac_status unpack_values(const lac_engine_port *port, const void *bytes, 
   return laci_buf_from_bytes(&type, bytes, port->size_bytes, buf, err);
 }
 
-static lac_status keep_facts(infer_result *result, const lac_engine *engine, lac_error *err) {
+static lac_status copy_facts(infer_result *result, const lac_engine *engine, lac_error *err) {
   const lac_engine_facts about = lac_engine_about(engine);
   lac_infer_result *r = &result->pub;
   r->dtype = about.dtype;
@@ -334,7 +334,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   if (st) return st;
   laci_log_plan(*engine);
   laci_log_engine_parts(*engine);
-  return keep_facts(run->result, *engine, err);
+  return copy_facts(run->result, *engine, err);
 }
 
 static size_t bytes_of(const lac_engine_port *ports, int n) {
@@ -409,7 +409,7 @@ static lac_status plan_steps(const inference *run, laci_budget *budget, lac_erro
   return st ? st : laci_budget_check(budget, "the run", err);
 }
 
-static bool is_double(const inference *run, int value) {
+static bool is_computed_double(const inference *run, int value) {
   const laci_value *v = &run->graph->values[value];
   return v->stored < 0 && v->type.dtype == LAC_DTYPE_F64;
 }
@@ -421,8 +421,10 @@ static const char *find_stepping_engine(const inference *run) {
   bool doubles = false;
   if (is_run_by_node(run->options)) return engine_of(run->options);
   if (strcmp(laci_engine_or_default(engine_of(run->options)), LACI_ENGINE_AUTO) != 0) return NULL;
-  for (int at = 0; at < graph->n_inputs; at++) doubles |= is_double(run, graph->inputs[at]);
-  for (int at = 0; at < graph->n_outputs; at++) doubles |= is_double(run, graph->outputs[at]);
+  for (int at = 0; at < graph->n_inputs; at++)
+    doubles |= is_computed_double(run, graph->inputs[at]);
+  for (int at = 0; at < graph->n_outputs; at++)
+    doubles |= is_computed_double(run, graph->outputs[at]);
   if (!doubles) return NULL;
   laci_log(LAC_LOG_INFO, "the network runs exactly, which is slow: elements of type f64");
   return LACI_ENGINE_EXACT;

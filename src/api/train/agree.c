@@ -17,7 +17,7 @@
 #include "tensor/shape.h"
 
 /** Returns a hash of names, types and sizes of all stored tensors, and of the masks' names. */
-static uint64_t structure_of(const laci_graph *graph, const lac_mask *mask) {
+static uint64_t structure_hash(const laci_graph *graph, const lac_mask *mask) {
   uint64_t hash = 0;
   for (int s = 0; s < graph->n_stored; s++) {
     const laci_stored *stored = &graph->stored[s];
@@ -34,7 +34,7 @@ static uint64_t structure_of(const laci_graph *graph, const lac_mask *mask) {
 
 static lac_status compare_structure(laci_comm *comm, const laci_graph *graph, const lac_mask *mask,
                                     lac_error *err) {
-  const uint64_t ours = structure_of(graph, mask);
+  const uint64_t ours = structure_hash(graph, mask);
   uint64_t first = ours;
   lac_status st = laci_comm_broadcast(comm, &first, sizeof first, err);
   if (!st && first != ours) {

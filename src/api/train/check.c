@@ -13,7 +13,7 @@
 #include "graph/training_graph.h"
 #include "lacuna/prune.h"
 
-static lac_status infer(const lac_model *model, uint64_t max_memory, lac_error *err) {
+static lac_status infer_model(const lac_model *model, uint64_t max_memory, lac_error *err) {
   lac_options options = lac_options_default();
   laci_job job;
   options.max_memory = max_memory;
@@ -83,7 +83,7 @@ lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *
   lac_status st = laci_train_open_data(data, t->options, t->plan, err);
   if (!st) st = laci_train_resolve(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
-  if (!st) st = infer(t->model, t->options->max_memory, err);
+  if (!st) st = infer_model(t->model, t->options->max_memory, err);
   if (!st) st = laci_training_check_images(t, err);
   return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
 }

@@ -15,7 +15,7 @@
 #include "graph/graph.h"
 
 /* Can the name be a line of metadata, which is UTF-8? */
-static bool is_line(const char *name) {
+static bool is_single_line(const char *name) {
   uint32_t code = 0;
   size_t n;
   for (; name && *name; name += n) {
@@ -70,7 +70,7 @@ lac_status laci_training_name_classes(const laci_training *t, lac_error *err) {
   if (by == LACI_NUMBERED_BY_DATA || by == LACI_NUMBERED_BY_WORDNET) return LAC_OK;
   for (int k = 0; k < n; k++) {
     const char *name = laci_dataset_class_folder(set, k);
-    if (!is_line(name)) return LAC_OK;
+    if (!is_single_line(name)) return LAC_OK;
     size += strlen(name) + 1;
   }
   char *text = laci_arena_alloc(graph->arena, size, 1), *to = text;

@@ -9,7 +9,7 @@
 #include "lacuna/train.h"
 #include "report/curve.h"
 
-static lac_status check(const lac_recovery *recovery, const char *path, lac_error *err) {
+static lac_status check_request(const lac_recovery *recovery, const char *path, lac_error *err) {
   if (!recovery || !path || !recovery->runs || !recovery->title)
     return laci_fail(err, LAC_BAD_ARGUMENT, "a title, runs and a path are needed");
   if (recovery->n_runs < 1 || recovery->n_runs > LACI_CURVE_MAX_SERIES) {
@@ -42,7 +42,7 @@ lac_status lac_recovery_plot(const lac_recovery *recovery, const char *path, boo
   laci_arena arena = {0};
   char *svg = NULL;
   size_t size_bytes = 0;
-  lac_status st = check(recovery, path, err);
+  lac_status st = check_request(recovery, path, err);
   if (st) return st;
   laci_curve curve = {.title = recovery->title,
                       .data = recovery->data,

@@ -80,7 +80,8 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
 
 /* Does replay_order for all processes: process 0 decides whether the orders are known; if they are,
  * all processes must be able to read them. */
-static lac_status replay_together(const tuning *t, const lac_options *pruning, lac_error *err) {
+static lac_status replay_in_all_processes(const tuning *t, const lac_options *pruning,
+                                          lac_error *err) {
   lac_process_group *group = t->options->training.group;
   lac_finetune_result *r = t->result;
   r->replayed = replay_order(t, pruning);
@@ -128,7 +129,7 @@ static void on_event(const lac_train_event *event, void *context) {
 
 typedef enum kind { KIND_PRUNED, KIND_REST, KIND_ZERO, KIND_NONE } kind;
 
-static kind kind_of(const lac_layer *layer) {
+static kind kind_of_layer(const lac_layer *layer) {
   if (!layer->eligible) return KIND_NONE;
   if (layer->pruned) return KIND_PRUNED;
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements ? KIND_ZERO : KIND_REST;
@@ -136,19 +137,20 @@ static kind kind_of(const lac_layer *layer) {
 
 static void count_kinds(lac_finetune_result *r) {
   int n[KIND_NONE + 1] = {0};
-  for (int l = 0; l < r->found->n_layers; l++) n[kind_of(&r->found->layers[l])]++;
+  for (int l = 0; l < r->found->n_layers; l++) n[kind_of_layer(&r->found->layers[l])]++;
   r->n_pruned = n[KIND_PRUNED];
   r->n_rest = n[KIND_REST];
   r->n_zero = n[KIND_ZERO];
 }
 
 /* Writes the layers' names, ": fc, head", if there are few; else an empty text. */
-static const char *names_of(const lac_report *report, kind wanted, char text[NAMES_BYTES]) {
+static const char *list_layers_of_kind(const lac_report *report, kind wanted,
+                                       char text[NAMES_BYTES]) {
   int n = 0;
   size_t used = 0;
   text[0] = 0;
   for (int l = 0; l < report->n_layers; l++) {
-    if (kind_of(&report->layers[l]) != wanted) continue;
+    if (kind_of_layer(&report->layers[l]) != wanted) continue;
     const char *name = report->layers[l].name;
     if (++n > MOST_NAMES || used + strlen(name) + 3 > NAMES_BYTES) return "";
     used += (size_t)sprintf(text + used, "%s%s", n == 1 ? ": " : ", ", name);
@@ -166,13 +168,13 @@ static void log_found(const lac_finetune_result *r, bool prunes_rest) {
         one ? "s" : "", r->found->pattern, one ? "s" : "", one ? "its mask" : "their masks",
         r->n_rest,
         prunes_rest ? (other ? "is pruned" : "are pruned") : (other ? "stays dense" : "stay dense"),
-        names_of(r->found, KIND_REST, names));
+        list_layers_of_kind(r->found, KIND_REST, names));
   }
   if (r->n_zero) {
     laci_log(LAC_LOG_INFO,
              "%d layer%s all zero, so that no magnitude tells what to keep, and stay%s dense%s",
              r->n_zero, r->n_zero == 1 ? " is" : "s are", r->n_zero == 1 ? "s" : "",
-             names_of(r->found, KIND_ZERO, names));
+             list_layers_of_kind(r->found, KIND_ZERO, names));
   }
 }
 
@@ -180,13 +182,13 @@ static void log_found(const lac_finetune_result *r, bool prunes_rest) {
 
 /* Permutes and prunes the layers that are not pruned yet; a run that continues has its channel
  * orders already. */
-static lac_status prune(const tuning *t, lac_error *err) {
+static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
   lac_finetune_result *r = t->result;
   lac_options how = t->options->pruning;
   how.keep_pruned = true;
   how.group = t->options->training.group;
   if (t->options->training.recover && how.permute && t->options->replay) {
-    lac_status st = replay_together(t, &how, err);
+    lac_status st = replay_in_all_processes(t, &how, err);
     if (st) return st;
     how.permute = !r->replayed;
   }
@@ -212,7 +214,7 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
   if (st) return st;
   log_found(r, t->options->prune_rest);
   bool prunes = t->options->prune_rest && (r->n_rest || r->n_pruned == 0);
-  return prunes ? prune(t, err) : LAC_OK;
+  return prunes ? prune_dense_layers(t, err) : LAC_OK;
 }
 
 /* Makes t->result->mask: of layers that were pruned before, and of those pruned now. An evaluation

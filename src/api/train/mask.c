@@ -44,7 +44,7 @@ void lac_mask_destroy(lac_mask *mask) {
 }
 
 /** Finds the mask of this name. Returns NULL if there is none, or if mask or name is NULL. */
-static const entry *find(const lac_mask *mask, const char *name) {
+static const entry *find_entry(const lac_mask *mask, const char *name) {
   if (!mask || !name) return NULL;
   for (size_t at = 0; at < mask->n; at++) {
     if (strcmp(mask->entries[at].name, name) == 0) return &mask->entries[at];
@@ -60,8 +60,8 @@ static bool is_float(lac_dtype dtype) {
 }
 
 /** Makes the weight's view for src/sparse: [outer, columns, inner]. */
-static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_weight_view *view,
-                          lac_error *err) {
+static lac_status view_of_weight(const lac_mask *mask, const lac_mask_weight *w,
+                                 laci_weight_view *view, lac_error *err) {
   const laci_named_pointer given[] = {{"name", w->name}, {"values", w->values}};
   lac_status st = laci_check_arguments("lac_mask_weight", given, 2, err);
   if (st) return st;
@@ -78,7 +78,8 @@ static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_w
   if (count < 0 || count > INT64_MAX / 8) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: sizes that are no tensor's", w->name);
   }
-  if (find(mask, w->name)) return laci_fail(err, LAC_EXISTS, "%s: it has a mask already", w->name);
+  if (find_entry(mask, w->name))
+    return laci_fail(err, LAC_EXISTS, "%s: it has a mask already", w->name);
   *view = (laci_weight_view){.name = w->name,
                              .dtype = w->dtype,
                              .bytes = w->values,
@@ -112,7 +113,7 @@ static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry
   return LAC_OK;
 }
 
-static void keep_or_drop(lac_mask *mask, entry *e, lac_status st) {
+static void keep_or_free_entry(lac_mask *mask, entry *e, lac_status st) {
   if (!st) {
     mask->n++;
     return;
@@ -129,11 +130,11 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
     return laci_fail(err, LAC_BAD_ARGUMENT, "a pattern of %d:%d, wanted 1 <= n < m <= 64", n, m);
   }
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
-  if (!st) st = view_of(mask, weight, &view, err);
+  if (!st) st = view_of_weight(mask, weight, &view, err);
   if (!st) st = make_entry(mask, &view, &e, err);
   if (st) return st;
   st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
-  keep_or_drop(mask, e, st);
+  keep_or_free_entry(mask, e, st);
   return st;
 }
 
@@ -141,7 +142,7 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   laci_weight_view view = {0};
   entry *e = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
-  if (!st) st = view_of(mask, weight, &view, err);
+  if (!st) st = view_of_weight(mask, weight, &view, err);
   if (st) return st;
   int64_t bad =
       laci_find_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
@@ -152,7 +153,7 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   st = make_entry(mask, &view, &e, err);
   if (st) return st;
   laci_mask_of_zeros(&view, e->bytes);
-  keep_or_drop(mask, e, LAC_OK);
+  keep_or_free_entry(mask, e, LAC_OK);
   return LAC_OK;
 }
 
@@ -181,7 +182,7 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
   for (int at = 0; !st && at < report->n_layers; at++) {
     const lac_layer *layer = &report->layers[at];
     bool counts = layer->eligible && layer->pruned && is_float(layer->dtype);
-    if (counts && !find(made, layer->weight)) st = add_layer(made, model, layer, err);
+    if (counts && !find_entry(made, layer->weight)) st = add_layer(made, model, layer, err);
   }
   lac_report_destroy(report);
   if (st) lac_mask_destroy(made);
@@ -202,7 +203,7 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
   lac_status st =
       LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name}, {"bytes", bytes}, {"count", count});
   if (st) return st;
-  const entry *e = find(mask, name);
+  const entry *e = find_entry(mask, name);
   if (!e) return laci_fail(err, LAC_NOT_FOUND, "%s: it has no mask", name);
   *bytes = e->bytes;
   *count = e->count;
@@ -215,7 +216,7 @@ lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtyp
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name},
                                    {"values", count ? values : (const void *)name});
   if (st) return st;
-  const entry *e = find(mask, name);
+  const entry *e = find_entry(mask, name);
   size_t size = lac_dtype_size(dtype);
   if (!e) return LAC_OK;
   if (e->count != count) {

@@ -43,7 +43,7 @@ lac_train_options lac_train_options_default(void) {
 /* ---- The data ---- */
 
 /** Returns which parts of the data this run reads. */
-static laci_parts_use use_of(const lac_train_options *o) {
+static laci_parts_use parts_used(const lac_train_options *o) {
   if (o->eval_only) return LACI_PARTS_TEST;
   return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
 }
@@ -65,7 +65,7 @@ static lac_status resolve_images(const char *data, const lac_train_options *o,
 
 lac_status laci_train_open_data(const char *data, const lac_train_options *o, laci_train_plan *plan,
                                 lac_error *err) {
-  lac_status st = laci_parts_find(data, use_of(o), &plan->parts, err);
+  lac_status st = laci_parts_find(data, parts_used(o), &plan->parts, err);
   if (st) return st;
   const char *train = plan->parts.train, *test = plan->parts.test;
   laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
@@ -114,7 +114,7 @@ void laci_train_plan_clear(laci_train_plan *plan) {
 
 /* ---- In steps ---- */
 
-static void write_about(const lac_train_options *o, laci_train_plan *plan) {
+static void write_options_text(const lac_train_options *o, laci_train_plan *plan) {
   const laci_training_recipe *r = &plan->recipe;
   (void)snprintf(
       plan->about, sizeof plan->about,
@@ -182,6 +182,6 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
   plan->eval_every =
       o->eval_steps ? o->eval_steps : o->epochs_between_evals * plan->steps_per_epoch;
   plan->checkpoint_every = o->checkpoint_steps ? o->checkpoint_steps : plan->steps_per_epoch;
-  write_about(o, plan);
+  write_options_text(o, plan);
   return LAC_OK;
 }

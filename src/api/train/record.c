@@ -82,24 +82,24 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
 /** The series of the curves; each uses one number of one kind of log line. */
 typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
 
-static double value_of(const laci_log_line *line, series which) {
+static double value_in_series(const laci_log_line *line, series which) {
   if (which == TOP1) return line->top1;
   return which == TOP5 ? line->top5 : line->loss;
 }
 
-static laci_curve_series gather(const laci_log_line *lines, int64_t n, series which,
-                                laci_curve_point *points) {
+static laci_curve_series gather_series(const laci_log_line *lines, int64_t n, series which,
+                                       laci_curve_point *points) {
   static const char *const labels[N_SERIES] = {"training", "test", "top-1", "top-5"};
   laci_curve_series made = {
       .label = labels[which], .points = points, .is_marked = which != TRAIN_LOSS};
   for (int64_t at = 0; at < n; at++) {
     if (lines[at].is_eval != (which != TRAIN_LOSS)) continue;
-    points[made.n++] = (laci_curve_point){lines[at].step, value_of(&lines[at], which)};
+    points[made.n++] = (laci_curve_point){lines[at].step, value_in_series(&lines[at], which)};
   }
   return made;
 }
 
-static lac_status draw(const laci_train_record *r, lac_error *err) {
+static lac_status draw_curves(const laci_train_record *r, lac_error *err) {
   int64_t n = 0;
   const laci_log_line *lines = laci_train_log_lines(r->log, &n);
   laci_curve_point *points = laci_alloc((size_t)n, N_SERIES * sizeof *points);
@@ -118,10 +118,10 @@ static lac_status draw(const laci_train_record *r, lac_error *err) {
                       .n_accuracy = 2,
                       .steps_per_epoch = (double)r->about.steps_per_epoch,
                       .dense = r->about.dense_top1};
-  curve.loss[0] = gather(lines, n, TRAIN_LOSS, points);
-  curve.loss[1] = gather(lines, n, EVAL_LOSS, points + n);
-  curve.accuracy[0] = gather(lines, n, TOP1, points + 2 * n);
-  curve.accuracy[1] = gather(lines, n, TOP5, points + 3 * n);
+  curve.loss[0] = gather_series(lines, n, TRAIN_LOSS, points);
+  curve.loss[1] = gather_series(lines, n, EVAL_LOSS, points + n);
+  curve.accuracy[0] = gather_series(lines, n, TOP1, points + 2 * n);
+  curve.accuracy[1] = gather_series(lines, n, TOP5, points + 3 * n);
   lac_status st = laci_curve_svg(&curve, &svg, &size_bytes, err);
   if (!st) st = laci_file_write_at(r->folder, LACI_RUN_CURVES, r->curves, svg, size_bytes, err);
   laci_free(svg);
@@ -146,7 +146,7 @@ static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_e
 
 /** Does the log end with the evaluation of this step? If an earlier run was killed after an
  * evaluation and before the next checkpoint, the evaluation is done again. */
-static bool is_known(const laci_train_record *r, int64_t step) {
+static bool is_evaluation_logged(const laci_train_record *r, int64_t step) {
   int64_t n = 0;
   const laci_log_line *lines = laci_train_log_lines(r->log, &n);
   return n > 0 && lines[n - 1].is_eval && lines[n - 1].step == step;
@@ -157,9 +157,10 @@ static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_
       .is_eval = true, .step = e->step, .loss = e->loss, .top1 = e->top1, .top5 = e->top5};
   const laci_scalar scalars[] = {
       {"loss/test", e->loss}, {"accuracy/top1", e->top1}, {"accuracy/top5", e->top5}};
-  lac_status st = is_known(r, e->step) ? LAC_OK : laci_train_log_write(r->log, &line, err);
+  lac_status st =
+      is_evaluation_logged(r, e->step) ? LAC_OK : laci_train_log_write(r->log, &line, err);
   if (!st) st = laci_events_write(r->events, e->step, scalars, 3, err);
-  return st ? st : draw(r, err);
+  return st ? st : draw_curves(r, err);
 }
 
 lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e, lac_error *err) {
@@ -170,7 +171,7 @@ lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e,
 
 lac_status laci_train_record_close(laci_train_record *r, lac_error *err) {
   if (!r) return LAC_OK;
-  lac_status st = r->log && r->events ? draw(r, err) : LAC_OK;
+  lac_status st = r->log && r->events ? draw_curves(r, err) : LAC_OK;
   lac_status closed = laci_train_log_close(r->log, st ? NULL : err);
   if (!st) st = closed;
   closed = laci_events_close(r->events, st ? NULL : err);

@@ -65,7 +65,7 @@ static lac_status log_untrained(const laci_training *t, lac_error *err) {
 
 /** Adds to the budget the memory in addition to the trainer's: the model as read and as written
  * back, masks, and batches of images that are loaded ahead. */
-static void budget_around(const laci_training *t, laci_budget *budget) {
+static void add_memory_around_trainer(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
   int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
   laci_model_budget_stored(t->model, budget);
@@ -91,7 +91,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
                             .ema = t->options->ema,
                             .shared = t->plan->processes > 1,
                             .budget = &budget};
-  budget_around(t, &budget);
+  add_memory_around_trainer(t, &budget);
   if (!st) st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
   laci_free(weights);
   if (!st) st = laci_training_check_fit(t, laci_trainer_graph(t->trainer), err);
