@@ -94,71 +94,72 @@ typedef struct block {
   int width, stride;
 } block;
 
-static const char *part(char text[LACI_ARCH_NAME], const char *name, const char *of) {
+static const char *join_names(char text[LACI_ARCH_NAME], const char *name, const char *of) {
   (void)snprintf(text, LACI_ARCH_NAME, "%s.%s", name, of);
   return text;
 }
 
 /** Adds a convolution and a normalization: NAME.convK, NAME.bnK. */
-static int conv_norm(plan *p, const block *k, int number, int value, laci_arch_conv_spec spec,
-                     float gamma) {
+static int add_conv_norm(plan *p, const block *k, int number, int value, laci_arch_conv_spec spec,
+                         float gamma) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "conv%d", number);
-  value = laci_arch_conv(&p->b, part(name, k->name, of), value, spec);
+  value = laci_arch_conv(&p->b, join_names(name, k->name, of), value, spec);
   (void)snprintf(of, sizeof of, "bn%d", number);
-  return laci_arch_norm(&p->b, part(name, k->name, of), value, spec.out, gamma);
+  return laci_arch_norm(&p->b, join_names(name, k->name, of), value, spec.out, gamma);
 }
 
-static int relu(plan *p, const block *k, int number, int value) {
+static int add_relu(plan *p, const block *k, int number, int value) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "relu%d", number);
-  return laci_arch_relu(&p->b, part(name, k->name, of), value);
+  return laci_arch_relu(&p->b, join_names(name, k->name, of), value);
 }
 
 /** Adds the shortcut of a block: its input in the shape of its output. */
-static int shortcut(plan *p, const block *k, int value, int out) {
+static int add_shortcut(plan *p, const block *k, int value, int out) {
   char name[LACI_ARCH_NAME];
   if (p->channels == out && k->stride == 1) return value;
   if (p->design->family == CIFAR && !p->conv_shortcut) {
-    return laci_arch_pad_shortcut(&p->b, part(name, k->name, "shortcut"), value,
+    return laci_arch_pad_shortcut(&p->b, join_names(name, k->name, "shortcut"), value,
                                   (out - p->channels) / 2);
   }
   laci_arch_conv_spec spec = {p->channels, out, 1, k->stride, 1};
-  value = laci_arch_conv(&p->b, part(name, k->name, "downsample.0"), value, spec);
-  return laci_arch_norm(&p->b, part(name, k->name, "downsample.1"), value, out, 1);
+  value = laci_arch_conv(&p->b, join_names(name, k->name, "downsample.0"), value, spec);
+  return laci_arch_norm(&p->b, join_names(name, k->name, "downsample.1"), value, out, 1);
 }
 
-static int basic(plan *p, const block *k, int value) {
+static int add_basic_block(plan *p, const block *k, int value) {
   laci_arch_conv_spec first = {p->channels, k->width, 3, k->stride, 1};
   laci_arch_conv_spec second = {k->width, k->width, 3, 1, 1};
-  int inner = relu(p, k, 1, conv_norm(p, k, 1, value, first, 1));
-  return conv_norm(p, k, 2, inner, second, p->facts.last_gamma);
+  int inner = add_relu(p, k, 1, add_conv_norm(p, k, 1, value, first, 1));
+  return add_conv_norm(p, k, 2, inner, second, p->facts.last_gamma);
 }
 
-static int bottleneck(plan *p, const block *k, int value) {
+static int add_bottleneck_block(plan *p, const block *k, int value) {
   const design *d = p->design;
   int inner_width = k->width * d->group_width / 64 * d->groups;
   laci_arch_conv_spec first = {p->channels, inner_width, 1, 1, 1};
   laci_arch_conv_spec second = {inner_width, inner_width, 3, k->stride, d->groups};
   laci_arch_conv_spec third = {inner_width, 4 * k->width, 1, 1, 1};
-  int inner = relu(p, k, 1, conv_norm(p, k, 1, value, first, 1));
-  inner = relu(p, k, 2, conv_norm(p, k, 2, inner, second, 1));
-  return conv_norm(p, k, 3, inner, third, p->facts.last_gamma);
+  int inner = add_relu(p, k, 1, add_conv_norm(p, k, 1, value, first, 1));
+  inner = add_relu(p, k, 2, add_conv_norm(p, k, 2, inner, second, 1));
+  return add_conv_norm(p, k, 3, inner, third, p->facts.last_gamma);
 }
 
 static int add_block(plan *p, const block *k, int value) {
   char name[LACI_ARCH_NAME];
   bool deep = p->design->bottleneck;
   int out = deep ? 4 * k->width : k->width;
-  int inner = deep ? bottleneck(p, k, value) : basic(p, k, value);
-  int sum = laci_arch_add(&p->b, part(name, k->name, "add"), inner, shortcut(p, k, value, out));
+  int inner = deep ? add_bottleneck_block(p, k, value) : add_basic_block(p, k, value);
+  int sum =
+      laci_arch_add(&p->b, join_names(name, k->name, "add"), inner, add_shortcut(p, k, value, out));
   p->channels = out;
-  return laci_arch_relu(&p->b, part(name, k->name, "relu"), sum);
+  return laci_arch_relu(&p->b, join_names(name, k->name, "relu"), sum);
 }
 
 /* ---- Networks ---- */
 
-static int stem(plan *p, int value) {
+static int add_stem(plan *p, int value) {
   bool large = p->design->family == IMAGENET;
   laci_arch_conv_spec spec = {p->facts.channels, p->facts.width, large ? 7 : 3, large ? 2 : 1, 1};
   value = laci_arch_conv(&p->b, "conv1", value, spec);
@@ -175,7 +176,7 @@ static int width_of(const plan *p, int stage) {
 }
 
 static void add_network(plan *p, int value, int n_classes) {
-  value = stem(p, value);
+  value = add_stem(p, value);
   for (int stage = 0; stage < p->design->n_stages; stage++) {
     for (int at = 0; at < p->design->blocks[stage]; at++) {
       char name[32];
@@ -188,7 +189,7 @@ static void add_network(plan *p, int value, int n_classes) {
   laci_arch_linear(&p->b, "fc", value, p->channels, n_classes, "scores");
 }
 
-static const design *find(const char *name) {
+static const design *find_design(const char *name) {
   for (int k = 0; k < N_DESIGNS; k++) {
     if (strcmp(designs[k].name, name) == 0) return &designs[k];
   }
@@ -215,7 +216,7 @@ static lac_status check_options(const laci_arch_options *o, const design *d, lac
 }
 
 lac_status laci_arch_build(const laci_arch_options *options, laci_graph **graph, lac_error *err) {
-  const design *d = find(options->name);
+  const design *d = find_design(options->name);
   laci_graph *made = NULL;
   *graph = NULL;
   lac_status st = check_options(options, d, err);

@@ -73,7 +73,7 @@ static int add_node(laci_arch_builder *b, laci_node node, const char *output) {
   return b->status ? -1 : value;
 }
 
-static laci_attr ints(const char *name, const int64_t *values, size_t n) {
+static laci_attr ints_attr(const char *name, const int64_t *values, size_t n) {
   return (laci_attr){.name = name, .kind = LACI_ATTR_INTS, .n = n, .ints = values};
 }
 
@@ -92,9 +92,9 @@ int laci_arch_conv(laci_arch_builder *b, const char *name, int value, laci_arch_
   const int64_t pad = s.kernel / 2, kernel[2] = {s.kernel, s.kernel}, one[2] = {1, 1};
   const int64_t strides[2] = {s.stride, s.stride}, pads[4] = {pad, pad, pad, pad};
   const laci_attr attrs[] = {
-      ints("dilations", one, 2),       {.name = "group", .kind = LACI_ATTR_INT, .i = s.groups},
-      ints("kernel_shape", kernel, 2), ints("pads", pads, 4),
-      ints("strides", strides, 2),
+      ints_attr("dilations", one, 2),       {.name = "group", .kind = LACI_ATTR_INT, .i = s.groups},
+      ints_attr("kernel_shape", kernel, 2), ints_attr("pads", pads, 4),
+      ints_attr("strides", strides, 2),
   };
   const int inputs[2] = {value, weight};
   return add_node(b,
@@ -158,8 +158,8 @@ int laci_arch_add(laci_arch_builder *b, const char *name, int first, int second)
 
 int laci_arch_max_pool(laci_arch_builder *b, const char *name, int value) {
   const int64_t kernel[2] = {3, 3}, strides[2] = {2, 2}, pads[4] = {1, 1, 1, 1};
-  const laci_attr attrs[] = {ints("kernel_shape", kernel, 2), ints("pads", pads, 4),
-                             ints("strides", strides, 2)};
+  const laci_attr attrs[] = {ints_attr("kernel_shape", kernel, 2), ints_attr("pads", pads, 4),
+                             ints_attr("strides", strides, 2)};
   return add_node(b,
                   (laci_node){.name = name,
                               .type = "MaxPool",
