@@ -75,7 +75,7 @@ static void admm_clear(admm *a) {
   laci_free(a->changed);
 }
 
-static uint64_t memory(const laci_fit *fit, int n_threads) {
+static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns, rows = (uint64_t)fit->rows;
   (void)n_threads;
   return (2 * n * n + 4 * rows * n + n) * sizeof(float) + rows * n + rows * sizeof(int64_t);
@@ -129,7 +129,7 @@ static void factorise(admm *a) {
 }
 
 /* Computes D and V from B for the rows [begin, end). */
-static void project(const admm *a, int64_t begin, int64_t end) {
+static void project_rows(const admm *a, int64_t begin, int64_t end) {
   const int n = a->fit->columns;
   const float rho = (float)a->rho, by = (float)(1 / a->rho);
   for (int64_t row = begin; row < end; row++) {
@@ -163,7 +163,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
       }
       laci_linear_cholesky_solve_f32(NULL, a->factor, (int)n, a->b + first * n,
                                      (int)(last - first));
-      project(a, first, last);
+      project_rows(a, first, last);
     }
     for (int64_t row = first; row < last; row++) {
       a->changed[row] = 0;
@@ -176,7 +176,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
 }
 
 /* The fraction of the support that changed. */
-static double change_of(const admm *a) {
+static double relative_change(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
   for (int row = 0; row < a->fit->rows; row++) changed += a->changed[row];
@@ -195,7 +195,7 @@ static bool run_iterations(admm *a) {
     if (laci_interrupted()) return false;
     factorise(a);
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
-    const double change = change_of(a);
+    const double change = relative_change(a);
     if (change > SOME) raising = true;
     if (raising && !(change > HARDLY_ANY)) break;
     if (raising) {
@@ -209,7 +209,8 @@ static bool run_iterations(admm *a) {
   return true;
 }
 
-static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+                              lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int n = fit->columns;
   lac_status st = LAC_OK;
@@ -243,6 +244,6 @@ const laci_score laci_score_alps = {
         "one-shot pruning for large language models\", NeurIPS 2024",
     .needs_gram = true,
     .saliency = laci_fit_inverse_saliency,
-    .choose = choose,
-    .memory = memory,
+    .choose = choose_mask,
+    .memory = memory_needed,
 };

@@ -40,13 +40,13 @@ static lac_status open_file(const laci_frontier *frontier, laci_batch_storage *p
 
 /* ---- Spare storage ---- */
 
-static void free_place(laci_frontier *frontier, laci_batch_storage *place) {
+static void free_storage(laci_frontier *frontier, laci_batch_storage *place) {
   if (place->memory) frontier->held_bytes -= place->bytes;
   else (void)close(place->file);
   laci_free(place->memory);
 }
 
-static laci_batch_storage take_spare(laci_frontier *frontier, int kind, int at) {
+static laci_batch_storage take_spare_storage(laci_frontier *frontier, int kind, int at) {
   laci_batch_storage place = frontier->spares[kind][at];
   frontier->n_spares[kind]--;
   for (; at < frontier->n_spares[kind]; at++)
@@ -54,45 +54,46 @@ static laci_batch_storage take_spare(laci_frontier *frontier, int kind, int at) 
   return place;
 }
 
-static void drop_oldest(laci_frontier *frontier, int kind) {
-  laci_batch_storage place = take_spare(frontier, kind, 0);
-  free_place(frontier, &place);
+static void free_oldest_spare(laci_frontier *frontier, int kind) {
+  laci_batch_storage place = take_spare_storage(frontier, kind, 0);
+  free_storage(frontier, &place);
 }
 
-static bool find_spare(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place) {
+static bool find_spare_storage(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place) {
   for (int kind = 0; kind < 2; kind++) {
     for (int at = frontier->n_spares[kind] - 1; at >= 0; at--) {
       if (frontier->spares[kind][at].bytes != bytes) continue;
-      *place = take_spare(frontier, kind, at);
+      *place = take_spare_storage(frontier, kind, at);
       return true;
     }
   }
   return false;
 }
 
-static void give_back(laci_frontier *frontier, const laci_batch_storage *place) {
+static void return_storage(laci_frontier *frontier, const laci_batch_storage *place) {
   int kind = place->memory ? 0 : 1;
-  if (frontier->n_spares[kind] == LACI_SPARES) drop_oldest(frontier, kind);
+  if (frontier->n_spares[kind] == LACI_SPARES) free_oldest_spare(frontier, kind);
   frontier->spares[kind][frontier->n_spares[kind]++] = *place;
 }
 
 void laci_frontier_clear(laci_frontier *frontier) {
   for (int kind = 0; kind < 2; kind++)
-    while (frontier->n_spares[kind] > 0) drop_oldest(frontier, kind);
+    while (frontier->n_spares[kind] > 0) free_oldest_spare(frontier, kind);
 }
 
 /* ---- Values ---- */
 
-static bool fits(const laci_frontier *frontier, uint64_t bytes) {
+static bool fits_in_memory(const laci_frontier *frontier, uint64_t bytes) {
   return bytes <= frontier->memory_limit && frontier->held_bytes <= frontier->memory_limit - bytes;
 }
 
 static lac_status alloc_storage(laci_frontier *frontier, uint64_t bytes, laci_batch_storage *place,
                                 lac_error *err) {
-  if (find_spare(frontier, bytes, place)) return LAC_OK;
-  while (!fits(frontier, bytes) && frontier->n_spares[0] > 0) drop_oldest(frontier, 0);
+  if (find_spare_storage(frontier, bytes, place)) return LAC_OK;
+  while (!fits_in_memory(frontier, bytes) && frontier->n_spares[0] > 0)
+    free_oldest_spare(frontier, 0);
   *place = (laci_batch_storage){.bytes = bytes, .file = -1};
-  if (fits(frontier, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
+  if (fits_in_memory(frontier, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
   if (!place->memory) return open_file(frontier, place, err);
   frontier->held_bytes += bytes;
   return LAC_OK;
@@ -123,7 +124,7 @@ void laci_stored_batches_destroy(laci_stored_batches *kept) {
   if (!kept) return;
   laci_frontier *frontier = kept->frontier;
   *(kept->place.memory ? &frontier->memory_bytes : &frontier->file_bytes) -= kept->place.bytes;
-  give_back(frontier, &kept->place);
+  return_storage(frontier, &kept->place);
   laci_free(kept);
 }
 

@@ -123,7 +123,7 @@ static void sum_grams(laci_grams *g, const float *dense, const float *pruned, in
   g->n_sums++;
 }
 
-static void sum_waiting(laci_grams *g, laci_pool *pool) {
+static void sum_collected_batches(laci_grams *g, laci_pool *pool) {
   if (g->n_waiting > 0) sum_grams(g, g->dense, g->pruned, g->n_waiting, pool);
   g->n_waiting = 0;
 }
@@ -136,12 +136,12 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
   const size_t n = (size_t)floats_per_batch(&g->unfold), at = (size_t)g->n_waiting * n;
   memcpy(g->pruned + at, pruned, n * sizeof *pruned);
   if (g->k) memcpy(g->dense + at, dense, n * sizeof *dense);
-  if (++g->n_waiting == g->most_waiting) sum_waiting(g, pool);
+  if (++g->n_waiting == g->most_waiting) sum_collected_batches(g, pool);
 }
 
 void laci_grams_finish(laci_grams *g, laci_pool *pool) {
   const int64_t columns = laci_unfold_n_columns(&g->unfold);
-  sum_waiting(g, pool);
+  sum_collected_batches(g, pool);
   for (int64_t group = 0; group < g->unfold.groups; group++)
     laci_gram_mirror_upper(g->h + group * columns * columns, columns, pool);
 }

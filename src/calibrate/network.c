@@ -55,7 +55,7 @@ static bool is_constant(const laci_network *n, int value) {
   return true;
 }
 
-static const char *refusal_of(laci_network *n, const laci_node *node) {
+static const char *find_refusal(laci_network *n, const laci_node *node) {
   lac_error why = {0};
   char text[sizeof why.text + 128];
   for (int i = 0; i < node->n_inputs; i++) {
@@ -88,7 +88,7 @@ static void judge_values(laci_network *n) {
   for (int v = 0; v < n->graph.n_values; v++) n->constant[v] = n->graph.values[v].stored >= 0;
   for (int at = 0; at < n->graph.n_nodes; at++) {
     const laci_node *node = &n->graph.nodes[at];
-    const char *refusal = refusal_of(n, node);
+    const char *refusal = find_refusal(n, node);
     for (int i = 0; i < node->n_outputs; i++) {
       int value = node->outputs[i];
       if (value < 0) continue;
@@ -102,7 +102,7 @@ static void judge_values(laci_network *n) {
 
 /* ---- All of it ---- */
 
-static lac_status infer(laci_network *n, const laci_shape *shapes, lac_error *err) {
+static lac_status infer_types(laci_network *n, const laci_shape *shapes, lac_error *err) {
   int n_inputs = n->graph.n_inputs;
   laci_input_shape *fixed = laci_alloc((size_t)n_inputs + 1, sizeof *fixed);
   if (!fixed) return laci_fail_memory(err, "the sizes of values");
@@ -153,7 +153,7 @@ lac_status laci_network_create(const laci_weighted_graph *from, const laci_shape
   if (!n) return laci_fail_memory(err, "the sizes of values");
   n->batch = batch;
   lac_status st = copy_graph(n, from, err);
-  if (!st) st = infer(n, shapes, err);
+  if (!st) st = infer_types(n, shapes, err);
   if (st) {
     laci_network_destroy(n);
     return st;

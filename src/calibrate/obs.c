@@ -97,7 +97,7 @@ static int begin_row(const pruning *job, lane *l, const double *weight) {
   return to_go;
 }
 
-static int cheapest(const lane *l) {
+static int cheapest_weight(const lane *l) {
   double least = INFINITY;
   int found = -1;
   for (int c = 0; c < l->n; c++) {
@@ -134,7 +134,7 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
 }
 
 /* Sets P to the alive rows and columns of P - U' U. */
-static void bring_up_to_date(lane *l) {
+static void apply_removals(lane *l) {
   const int n = l->n;
   int left = 0;
   for (int first = 0; first < n; first += STRIP) {
@@ -176,8 +176,8 @@ static void prune_row(const pruning *job, lane *l, int row) {
   double *weight = job->weight + (int64_t)row * columns;
   uint8_t *mask = job->mask + (int64_t)row * columns;
   for (int to_go = begin_row(job, l, weight); to_go > 0; to_go--) {
-    remove_weight(l, cheapest(l), job->least);
-    if (l->n_pending == PENDING && to_go > 1) bring_up_to_date(l);
+    remove_weight(l, cheapest_weight(l), job->least);
+    if (l->n_pending == PENDING && to_go > 1) apply_removals(l);
   }
   memset(weight, 0, sizeof *weight * (size_t)columns);
   memset(mask, 0, (size_t)columns);
@@ -205,7 +205,8 @@ static void run_lane(int64_t begin, int64_t end, void *context) {
   lane_clear(&l);
 }
 
-static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+                              lac_error *err) {
   const laci_fit *fit = sums->fit;
   const size_t n = (size_t)fit->columns;
   double *inverse = laci_alloc(n * n, sizeof *inverse);
@@ -225,7 +226,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   return st;
 }
 
-static uint64_t memory(const laci_fit *fit, int n_threads) {
+static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns;
   const uint64_t of_a_lane = n * ((n + PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
   return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_lane;
@@ -239,6 +240,6 @@ const laci_score laci_score_obs = {
         "post-training quantization and pruning\", NeurIPS 2022",
     .needs_gram = true,
     .saliency = laci_fit_inverse_saliency,
-    .choose = choose,
-    .memory = memory,
+    .choose = choose_mask,
+    .memory = memory_needed,
 };

@@ -72,7 +72,7 @@ static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err)
   return st;
 }
 
-static lac_status check_alike(const comparison *c, lac_error *err) {
+static lac_status check_same_ends(const comparison *c, lac_error *err) {
   const laci_graph *a = &c->networks[0]->graph, *b = &c->networks[1]->graph;
   bool alike = a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs;
   for (int i = 0; alike && i < a->n_inputs; i++)
@@ -93,7 +93,7 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
     st = laci_network_create(from[i], c->samples->shapes, c->how->batch, &c->networks[i], err);
     if (!st) st = find_outputs(c->networks[i], &c->parts[i], err);
   }
-  return st ? st : check_alike(c, err);
+  return st ? st : check_same_ends(c, err);
 }
 
 /* Returns the units of a batch: its samples where all float outputs have them along their first
@@ -146,7 +146,7 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
 }
 
 /* Is the first network not to be run at all? */
-static bool are_all_known(const comparison *c) {
+static bool are_all_outputs_known(const comparison *c) {
   const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
   bool all = c->how->kept != NULL;
   for (int64_t at = c->how->first; all && at + batch <= end; at += batch)
@@ -165,7 +165,7 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
   c->n_lanes = lanes_for(c, &budget);
   st = open_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
-    if (i == 0 && are_all_known(c)) continue;
+    if (i == 0 && are_all_outputs_known(c)) continue;
     c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget};
     st =
         laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
@@ -229,7 +229,7 @@ static bool varies_inside(const uint8_t *sample, size_t bytes, size_t element) {
   return memcmp(sample, sample + element, bytes - element) != 0;
 }
 
-static bool note_inputs(comparison *c, int64_t lane) {
+static bool note_input_variety(comparison *c, int64_t lane) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_inputs && ok; i++) {
@@ -246,7 +246,7 @@ static bool note_inputs(comparison *c, int64_t lane) {
   return ok;
 }
 
-static bool note_outputs(comparison *c, int64_t lane) {
+static bool note_output_variety(comparison *c, int64_t lane) {
   const laci_network *n = c->networks[0];
   bool ok = true;
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
@@ -261,11 +261,11 @@ static bool note_outputs(comparison *c, int64_t lane) {
 static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
   bool ok = true;
   for (int64_t lane = 0; lane < n_lanes && ok; lane++)
-    ok = note_inputs(c, lane) && note_outputs(c, lane);
+    ok = note_input_variety(c, lane) && note_output_variety(c, lane);
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-static const char *why_doubtful(const comparison *c, const sums *all) {
+static const char *why_result_is_doubtful(const comparison *c, const sums *all) {
   const bool several = c->how->n > 1;
   if (!isfinite(all->errors.e) || !isfinite(all->errors.s)) return "outputs are not finite";
   if (several && !c->seen.inputs_vary) return "the samples are all the same";
@@ -301,7 +301,7 @@ static size_t output_bytes(const comparison *c, int output) {
 }
 
 /* Copies the first network's kept outputs into the lane's buffers. */
-static void copy_known(const comparison *c, int lane) {
+static void copy_known_outputs(const comparison *c, int lane) {
   const uint8_t *from = c->known[lane];
   for (int i = 0; i < c->n_outputs; i++) {
     memcpy(c->out[lane * NETWORKS * c->n_outputs + i], from, output_bytes(c, i));
@@ -321,7 +321,7 @@ static void keep_outputs(const comparison *c, int lane) {
   }
 }
 
-static int64_t largest_at(const float *x, int64_t n) {
+static int64_t index_of_largest(const float *x, int64_t n) {
   int64_t at = 0;
   for (int64_t i = 1; i < n; i++)
     if (x[i] > x[at]) at = i;
@@ -338,7 +338,7 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
   s->n_answers = count;
   s->n_labelled = labels ? count : 0;
   for (int64_t i = 0; i < count; i++) {
-    int64_t a = largest_at(y[0] + i * n, n), b = largest_at(y[1] + i * n, n);
+    int64_t a = index_of_largest(y[0] + i * n, n), b = index_of_largest(y[1] + i * n, n);
     s->n_agree += a == b;
     if (!labels) continue;
     bool right_a = a == labels[first + i], right_b = b == labels[first + i];
@@ -395,7 +395,7 @@ static void compare_lanes(int64_t begin, int64_t end, void *context) {
   const comparison *c = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
-    if (c->known[lane]) copy_known(c, (int)lane);
+    if (c->known[lane]) copy_known_outputs(c, (int)lane);
     for (int i = c->known[lane] ? 1 : 0; i < NETWORKS && !st; i++)
       st = run_network(c, i, (int)lane, &c->errors[lane]);
     c->sums[lane] = (sums){0};
@@ -451,7 +451,7 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   *difference = (laci_output_difference){0};
   lac_status st = open_comparison(&c, from, err);
   if (!st) st = compare_all(&c, &all, err);
-  const char *doubt = st ? NULL : why_doubtful(&c, &all);
+  const char *doubt = st ? NULL : why_result_is_doubtful(&c, &all);
   close_comparison(&c);
   if (st) return st;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {

@@ -79,7 +79,8 @@ static lac_status add_input(const laci_network *n, laci_graph *graph, int value,
 }
 
 /* Little-endian machines: the low bytes of an integer come first. */
-static lac_status add_known(const laci_network *n, laci_graph *graph, int value, lac_error *err) {
+static lac_status add_known_constant(const laci_network *n, laci_graph *graph, int value,
+                                     lac_error *err) {
   const laci_value *v = &n->graph.values[value];
   const laci_buf *known = v->known;
   size_t size = lac_dtype_size(known->dtype);
@@ -108,7 +109,7 @@ static lac_status add_node(const laci_network *n, laci_graph *graph, const laci_
     if (v < 0) continue;
     int stored = from->values[v].stored;
     if (stored >= 0) st = add_stored(n, graph, v, weights[stored], err);
-    else if (is_content_known(n, v)) st = add_known(n, graph, v, err);
+    else if (is_content_known(n, v)) st = add_known_constant(n, graph, v, err);
     if (!st) ids[i] = laci_graph_intern_value(graph, from->values[v].name);
   }
   for (int i = 0; i < node->n_outputs && !st; i++) {

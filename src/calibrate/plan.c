@@ -23,7 +23,7 @@ static int stop_of_value(const laci_walk_plan *plan, int value) {
   return -1;
 }
 
-static int by_node(const void *a, const void *b) {
+static int compare_by_node(const void *a, const void *b) {
   const laci_matrix_layer *p = a, *q = b;
   return (p->node > q->node) - (p->node < q->node);
 }
@@ -39,7 +39,7 @@ static lac_status find_stops(planning *p) {
     laci_free(sorted);
     return laci_fail_memory(p->err, "the parts of the network");
   }
-  qsort(plan->layers, n, sizeof *plan->layers, by_node);
+  qsort(plan->layers, n, sizeof *plan->layers, compare_by_node);
   for (size_t l = 0; l < n; l++) {
     int s = stop_of_value(plan, plan->layers[l].value);
     if (s < 0) plan->stops[s = plan->n_stops++].value = plan->layers[l].value;
@@ -79,7 +79,7 @@ static void start_from_inputs(planning *p) {
 }
 
 /* Marks the values that the part computes as available. */
-static void mark_computed(planning *p, const laci_part *part) {
+static void mark_computed_values(planning *p, const laci_part *part) {
   const laci_graph *graph = &p->network->graph;
   for (int i = 0; i < part->n_nodes; i++) {
     const laci_node *node = &graph->nodes[part->nodes[i]];
@@ -103,7 +103,7 @@ static lac_status find_last_stops(planning *p) {
     if (st) return st;
     for (int i = 0; i < part.n_nodes; i++)
       if (p->stop_of[part.nodes[i]] < 0) p->stop_of[part.nodes[i]] = s;
-    mark_computed(p, &part);
+    mark_computed_values(p, &part);
   }
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
@@ -160,7 +160,7 @@ static lac_status find_parts(planning *p) {
       st = laci_part_find(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
     }
     if (st) return st;
-    mark_computed(p, &stop->part[LACI_STREAM_DENSE]);
+    mark_computed_values(p, &stop->part[LACI_STREAM_DENSE]);
   }
   return LAC_OK;
 }

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "calibrate/score_in.h"
 
-static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status draw_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   const uint64_t stream = laci_hash64(fit->name, strlen(fit->name), 0);
@@ -19,5 +19,5 @@ const laci_score laci_score_random = {
     .name = "random",
     .title = "random",
     .paper = "uniform numbers: what every score has to better",
-    .saliency = saliency,
+    .saliency = draw_saliency,
 };

@@ -81,7 +81,9 @@ static lac_status observe_value(void *context, int value, const laci_engine_port
 
 /* ---- Engines at the same time ---- */
 
-static void *buffer(const laci_engine_port *port) { return laci_alloc(port->size_bytes + 1, 1); }
+static void *alloc_port_buffer(const laci_engine_port *port) {
+  return laci_alloc(port->size_bytes + 1, 1);
+}
 
 static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_error *err) {
   const laci_engine_observer observer = {
@@ -102,11 +104,11 @@ static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_erro
   int n_in = laci_engine_inputs(w->engine, &ports);
   w->in = laci_alloc((size_t)n_in + 1, sizeof *w->in);
   bool ok = w->in != NULL;
-  for (int i = 0; i < n_in && ok; i++) ok = (w->in[i] = buffer(&ports[i])) != NULL;
+  for (int i = 0; i < n_in && ok; i++) ok = (w->in[i] = alloc_port_buffer(&ports[i])) != NULL;
   int n_out = laci_engine_outputs(w->engine, &ports);
   w->out = ok ? laci_alloc((size_t)n_out + 1, sizeof *w->out) : NULL;
   ok = ok && w->out;
-  for (int i = 0; i < n_out && ok; i++) ok = (w->out[i] = buffer(&ports[i])) != NULL;
+  for (int i = 0; i < n_out && ok; i++) ok = (w->out[i] = alloc_port_buffer(&ports[i])) != NULL;
   return ok ? LAC_OK : laci_fail_memory(err, "ranges of values");
 }
 

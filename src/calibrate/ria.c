@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "calibrate/score_in.h"
 
-static double part_of(double weight, double sum) { return sum > 0 ? weight / sum : 0; }
+static double share_of_sum(double weight, double sum) { return sum > 0 ? weight / sum : 0; }
 
-static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
+static lac_status compute_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int columns = fit->columns;
   double *of_column = laci_alloc((size_t)columns, sizeof *of_column);
@@ -28,7 +28,7 @@ static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
     for (int c = 0; c < columns; c++) {
       const double squares = fit->h[(int64_t)c * columns + c];
       const double relative =
-          part_of(fabs(weight[c]), of_column[c]) + part_of(fabs(weight[c]), of_row);
+          share_of_sum(fabs(weight[c]), of_column[c]) + share_of_sum(fabs(weight[c]), of_row);
       out[(int64_t)row * columns + c] = relative * sqrt(sqrt(squares > 0 ? squares : 0));
     }
   }
@@ -36,7 +36,7 @@ static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
   return LAC_OK;
 }
 
-static uint64_t memory(const laci_fit *fit, int n_threads) {
+static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
   (void)n_threads;
   return (uint64_t)fit->columns * sizeof(double);
 }
@@ -48,6 +48,6 @@ const laci_score laci_score_ria = {
         "Zhang, Bai, Lin, Zhao, Hou, Cannistraci, \"Plug-and-play: an efficient post-training "
         "pruning method for large language models\", ICLR 2024",
     .needs_gram = true,
-    .saliency = saliency,
-    .memory = memory,
+    .saliency = compute_saliency,
+    .memory = memory_needed,
 };

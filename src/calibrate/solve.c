@@ -101,7 +101,7 @@ static void find_groups(solver *s) {
 
 /* ---- one group ---- */
 
-static void gather(const solver *s, const int *support, int n, double damping, double *a) {
+static void gather_matrix(const solver *s, const int *support, int n, double damping, double *a) {
   const laci_fit *fit = s->sums->fit;
   for (int i = 0; i < n; i++) {
     const double *h = fit->h + (int64_t)support[i] * fit->columns;
@@ -115,10 +115,10 @@ static void gather(const solver *s, const int *support, int n, double damping, d
  * raised. */
 static void factorise(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
-  gather(s, support, n, damping, factor);
+  gather_matrix(s, support, n, damping, factor);
   for (int tries = 0; laci_linear_cholesky(NULL, factor, n) && tries < MOST_TRIES; tries++) {
     damping *= 10;
-    gather(s, support, n, damping, factor);
+    gather_matrix(s, support, n, damping, factor);
   }
 }
 
@@ -133,7 +133,7 @@ static bool factorise_scaled(const lane *l, int n) {
   return laci_linear_cholesky_f32(NULL, l->factor, n) == 0;
 }
 
-static double largest(const double *x, int n) {
+static double largest_magnitude(const double *x, int n) {
   double most = 0;
   for (int i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
   return most;
@@ -141,13 +141,13 @@ static double largest(const double *x, int n) {
 
 /* Solves for l->answer from l->side by the float factor, with refinement. False: the residual did
  * not become small enough. */
-static bool refine(const lane *l, int n) {
-  const double wanted = RESIDUAL * largest(l->side, n);
+static bool refine_solution(const lane *l, int n) {
+  const double wanted = RESIDUAL * largest_magnitude(l->side, n);
   double before = INFINITY;
   memset(l->answer, 0, sizeof *l->answer * (size_t)n);
   memcpy(l->rest, l->side, sizeof *l->rest * (size_t)n);
   for (int step = 0; step < MOST_STEPS; step++) {
-    const double most = largest(l->rest, n);
+    const double most = largest_magnitude(l->rest, n);
     if (most <= wanted) return true;
     if (!(most < 0.5 * before)) return false;
     before = most;
@@ -164,7 +164,7 @@ static void solve_rows(const solver *s, const support_group *group, const lane *
   const int columns = s->sums->fit->columns;
   bool in_float = false, factorised = false;
   if (n >= FLOAT_FROM) {
-    gather(s, l->support, n, s->sums->damping, l->matrix);
+    gather_matrix(s, l->support, n, s->sums->damping, l->matrix);
     in_float = factorise_scaled(l, n);
   }
   for (int at = group->begin; at < group->end; at++) {
@@ -172,7 +172,7 @@ static void solve_rows(const solver *s, const support_group *group, const lane *
     for (int i = 0; i < n; i++) l->side[i] = weight[l->support[i]];
     memset(weight, 0, sizeof *weight * (size_t)columns);
     if (!n) continue;
-    if (in_float) in_float = refine(l, n);
+    if (in_float) in_float = refine_solution(l, n);
     if (!in_float) {
       if (!factorised) factorise(s, l->support, n, l->matrix);
       factorised = true;

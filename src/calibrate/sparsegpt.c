@@ -106,7 +106,8 @@ static void prune_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
+                              lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int n = fit->columns;
   double *factor = laci_alloc((size_t)n * (size_t)n, sizeof *factor);
@@ -126,7 +127,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   return st;
 }
 
-static uint64_t memory(const laci_fit *fit, int n_threads) {
+static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
   (void)n_threads;
   return laci_fit_inverse_memory(fit);
 }
@@ -139,6 +140,6 @@ const laci_score laci_score_sparsegpt = {
         "one-shot\", ICML 2023",
     .needs_gram = true,
     .saliency = laci_fit_inverse_saliency,
-    .choose = choose,
-    .memory = memory,
+    .choose = choose_mask,
+    .memory = memory_needed,
 };

@@ -20,8 +20,8 @@ double laci_fit_damping(const laci_fit *fit) {
   return damping > 0 ? damping : 1;
 }
 
-static void times(laci_pool *pool, const laci_fit *fit, const double *weight, const double *matrix,
-                  double *out) {
+static void multiply_by_matrix(laci_pool *pool, const laci_fit *fit, const double *weight,
+                               const double *matrix, double *out) {
   const int n = fit->columns;
   laci_linear_product(pool, &(laci_linear_operands){.m = fit->rows,
                                                     .n = n,
@@ -37,7 +37,7 @@ static void times(laci_pool *pool, const laci_fit *fit, const double *weight, co
 
 void laci_fit_multiply(const laci_sums *sums, const double *weight, const double *matrix,
                        double *out) {
-  times(sums->pool, sums->fit, weight, matrix, out);
+  multiply_by_matrix(sums->pool, sums->fit, weight, matrix, out);
 }
 
 void laci_fit_target(const laci_sums *sums, double *target) {
@@ -49,7 +49,7 @@ void laci_fit_target(const laci_sums *sums, double *target) {
 
 /* ---- errors ---- */
 
-static double dot(const double *a, const double *b, int64_t n) {
+static double dot_product(const double *a, const double *b, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
   return sum;
@@ -68,13 +68,13 @@ lac_status laci_fit_error(const laci_fit *fit, const double *weight, double ener
   }
   if (rest) { /* symmetric form: computed from W - W_d, so that nothing cancels */
     for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
-    times(pool, fit, rest, fit->h, product);
-    *error = dot(rest, product, count);
+    multiply_by_matrix(pool, fit, rest, fit->h, product);
+    *error = dot_product(rest, product, count);
   } else {
-    times(pool, fit, fit->weight, fit->k, product);
-    const double cross = dot(weight, product, count);
-    times(pool, fit, weight, fit->h, product);
-    *error = energy - 2 * cross + dot(weight, product, count);
+    multiply_by_matrix(pool, fit, fit->weight, fit->k, product);
+    const double cross = dot_product(weight, product, count);
+    multiply_by_matrix(pool, fit, weight, fit->h, product);
+    *error = energy - 2 * cross + dot_product(weight, product, count);
   }
   if (*error < 0) *error = 0; /* negative by rounding */
 out:

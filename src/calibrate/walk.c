@@ -25,7 +25,7 @@ static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
 /* ---- Setting up ---- */
 
-static bool is_wanted(const laci_walk_state *w, int layer) {
+static bool is_layer_wanted(const laci_walk_state *w, int layer) {
   if (!w->analysis->layers[layer].eligible) return false;
   return !w->options->wanted || w->options->wanted[layer];
 }
@@ -84,13 +84,13 @@ static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *er
 
 /* Sorts out the layers that cannot be calibrated. They are pruned before the walk begins, so that
  * the fits of later layers compensate for them, too. */
-static lac_status sort_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
+static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
   int n_layers = w->analysis->n_layers;
   w->plan.layers = laci_alloc((size_t)n_layers + 1, sizeof *w->plan.layers);
   if (!w->plan.layers) return laci_fail_memory(err, "the layers");
   lac_status st = LAC_OK;
   for (int l = 0; l < n_layers && !st; l++) {
-    if (!is_wanted(w, l)) continue;
+    if (!is_layer_wanted(w, l)) continue;
     is_pruned[w->analysis->layers[l].stored] = true;
     laci_matrix_layer *layer = &w->plan.layers[w->plan.n_layers];
     const char *reason = laci_matrix_layer_init(w->analysis, l, w->network, layer);
@@ -118,7 +118,7 @@ static lac_status open_walk(laci_walk_state *w, lac_error *err) {
     memcpy(w->pruned, w->network->weights, n_stored * sizeof *w->pruned);
     w->weights[LACI_STREAM_DENSE] = w->network->weights;
     w->weights[LACI_STREAM_PRUNED] = w->pruned;
-    st = sort_layers(w, is_pruned, err);
+    st = prune_uncalibratable_layers(w, is_pruned, err);
   }
   if (!st) st = laci_walk_plan_make(w->network, is_pruned, &w->plan, err);
   if (!st) st = laci_walk_plan_memory(w, err);
@@ -169,7 +169,7 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
   return st;
 }
 
-static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
+static lac_status walk_to_stop(laci_walk_state *w, int s, lac_error *err) {
   const laci_stop *stop = &w->plan.stops[s];
   bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
   laci_grams *grams = laci_alloc((size_t)stop->n_layers, sizeof *grams);
@@ -191,7 +191,7 @@ static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
 
 /* Compares the network's outputs. A network that cannot be run as a whole is no failure: it has
  * been calibrated as far as it runs. */
-static lac_status compare(laci_walk_state *w, lac_error *err) {
+static lac_status compare_with_dense(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
   const laci_weighted_graph pruned = {.graph = graph, .weights = w->pruned};
@@ -215,11 +215,11 @@ static lac_status compare(laci_walk_state *w, lac_error *err) {
   return st;
 }
 
-static lac_status walk(laci_walk_state *w, lac_error *err) {
+static lac_status walk_network(laci_walk_state *w, lac_error *err) {
   lac_status st = open_walk(w, err);
   if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
-  for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to(w, s, err);
-  if (!st) st = compare(w, err);
+  for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to_stop(w, s, err);
+  if (!st) st = compare_with_dense(w, err);
   if (!st) laci_progress("calibrating", w->total, w->total);
   return st;
 }
@@ -258,7 +258,7 @@ lac_status laci_calibrate(const laci_analysis *analysis, const laci_calibration_
   double began = laci_clock_seconds();
   laci_walk_state w = {.analysis = analysis, .samples = samples, .options = options};
   lac_status st = create_result(analysis, &w.out, err);
-  if (!st) st = walk(&w, err);
+  if (!st) st = walk_network(&w, err);
   if (w.out) {
     w.out->cut = w.cut;
     w.out->values_bytes = w.frontier.most_bytes;
