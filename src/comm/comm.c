@@ -11,7 +11,7 @@
 
 /* ---- Opening ---- */
 
-static lac_status allocate(laci_comm *c, lac_error *err) {
+static lac_status alloc_buffers(laci_comm *c, lac_error *err) {
   const size_t size = (size_t)c->size;
   c->heard = laci_alloc(size, sizeof *c->heard);
   c->peers = laci_alloc(size, sizeof *c->peers);
@@ -28,7 +28,7 @@ static lac_status exchange_peers(laci_comm *c, lac_error *err) {
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
 }
 
-static void clear(laci_comm *c) {
+static void clear_comm(laci_comm *c) {
   laci_free(c->heard);
   laci_free(c->endings);
   laci_free(c->peers);
@@ -50,7 +50,7 @@ lac_status laci_comm_open_transport(const lac_transport *transport,
   c->rank = transport->rank;
   c->size = transport->size;
   c->timeout = options->timeout;
-  lac_status st = allocate(c, err);
+  lac_status st = alloc_buffers(c, err);
   if (!st) st = exchange_peers(c, err);
   *comm = c;
   return st;
@@ -82,7 +82,7 @@ void laci_comm_close(laci_comm *c, lac_status ended) {
   bool all_know = !ended || (c->agreed && ended != LAC_PEER);
   bool in_order = all_know && wait_for_close(c, ended);
   c->transport->end(c->transport->self, in_order ? 0 : 1);
-  clear(c);
+  clear_comm(c);
 }
 
 int laci_comm_rank(const laci_comm *c) { return c ? c->rank : 0; }

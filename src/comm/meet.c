@@ -14,7 +14,8 @@
 
 /* Waits for an operation that the transport has begun. begun: the transport's answer to the
  * beginning; not 0: it failed. */
-static lac_status wait_for_begun(laci_comm *c, int begun, void **request, lac_error *err) {
+static lac_status wait_for_started_request(laci_comm *c, int begun, void **request,
+                                           lac_error *err) {
   return begun ? laci_comm_fail(c, err) : laci_comm_wait(c, request, err);
 }
 
@@ -26,7 +27,7 @@ lac_status laci_comm_broadcast(laci_comm *c, void *bytes, size_t n, lac_error *e
     laci_comm_announce_meeting(c);
     int begun = c->transport->broadcast(c->transport->self, CHANNEL_MEETING, (char *)bytes + at,
                                         part, &request);
-    st = wait_for_begun(c, begun, &request, err);
+    st = wait_for_started_request(c, begun, &request, err);
     at += part;
   }
   return st;
@@ -41,7 +42,7 @@ lac_status laci_comm_gather_parts(laci_comm *c, void *all, const size_t *begin, 
   }
   laci_comm_announce_meeting(c);
   int begun = c->transport->gather(c->transport->self, CHANNEL_MEETING, all, begin, &request);
-  return wait_for_begun(c, begun, &request, err);
+  return wait_for_started_request(c, begun, &request, err);
 }
 
 lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all, lac_error *err) {

@@ -8,7 +8,7 @@
 
 /* ---- Creating ---- */
 
-static lac_status allocate(laci_comm_sum *s, lac_error *err) {
+static lac_status alloc_buffers(laci_comm_sum *s, lac_error *err) {
   const size_t size = (size_t)s->comm->size;
   s->begin = laci_alloc(size + 1, sizeof *s->begin);
   s->chunks = laci_alloc((size_t)laci_comm_chunk(s->most, s->comm->size) * size,
@@ -33,7 +33,7 @@ lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, l
   s->comm = comm;
   s->most = most;
   s->wire = wire;
-  lac_status st = comm ? allocate(s, err) : LAC_OK;
+  lac_status st = comm ? alloc_buffers(s, err) : LAC_OK;
   if (st) laci_comm_sum_destroy(s);
   else *sum = s;
   return st;

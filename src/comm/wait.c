@@ -126,7 +126,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
   return st ? st : laci_comm_fail(comm, err);
 }
 
-static void nap(int n) {
+static void sleep_briefly(int n) {
   const struct timespec time = {0, LEAVING_NAP_NS};
   for (int k = 0; k < n; k++) (void)nanosleep(&time, NULL);
 }
@@ -137,13 +137,14 @@ void laci_comm_wait_for_first(laci_comm *comm) {
   comm->left = true;
   if (comm->size == 2) return; /* the lost process must be process 0 */
   const bool was_there = !laci_comm_has_died(comm, 0);
-  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) nap(1);
+  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout)
+    sleep_briefly(1);
   /* If process 0 has ended during the wait, it has also ordered all others to end, which takes a
    * moment to arrive. Otherwise the remaining processes return one after the other by rank, and the
    * first one ends the rest. */
-  if (was_there && laci_comm_has_died(comm, 0)) nap(ENDING_NAPS);
+  if (was_there && laci_comm_has_died(comm, 0)) sleep_briefly(ENDING_NAPS);
   const int late = (comm->rank - 1) * RANK_NAPS;
-  nap(late < ENDING_NAPS ? late : ENDING_NAPS);
+  sleep_briefly(late < ENDING_NAPS ? late : ENDING_NAPS);
 }
 
 lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {
