@@ -39,7 +39,8 @@ static void shift_row(const uint8_t *from, uint8_t *to, int width, int shift) {
   memcpy(to + (size_t)first * 3, from + (size_t)(first + shift) * 3, (size_t)(end - first) * 3);
 }
 
-static void crop(const laci_augment_draw *draw, int pad, const laci_image *from, laci_image *to) {
+static void crop_and_mirror(const laci_augment_draw *draw, int pad, const laci_image *from,
+                            laci_image *to) {
   size_t stride = (size_t)from->width * 3;
   for (int y = 0; y < from->height; y++) {
     int source = y + draw->top - pad;
@@ -55,7 +56,7 @@ lac_status laci_augment_apply(const laci_augment *augment, const laci_augment_dr
   if (draw->top != augment->pad || draw->left != augment->pad) {
     lac_status st = laci_image_set_size(spare, name, image->width, image->height, err);
     if (st) return st;
-    crop(draw, augment->pad, image, spare);
+    crop_and_mirror(draw, augment->pad, image, spare);
     laci_image kept = *image;
     *image = *spare;
     *spare = kept;

@@ -159,8 +159,8 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
 }
 
 /** Reads the labels of n records from record `first` of the file on; buffer: [n] records. */
-static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
-                           uint8_t *buffer, lac_error *err) {
+static lac_status read_records(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
+                               uint8_t *buffer, lac_error *err) {
   const size_t stride = file->images.stride, label_at = file->images.offset - 1;
   lac_status st =
       laci_reader_fetch(file->reader, (size_t)first * stride, (size_t)n * stride, buffer, err);
@@ -188,7 +188,7 @@ static lac_status read_labels(laci_dataset *set, lac_error *err) {
       continue;
     }
     for (int64_t first = 0; first < n && !st; first += RUN) {
-      st = read_run(set, file, first, n - first < RUN ? n - first : RUN, buffer, err);
+      st = read_records(set, file, first, n - first < RUN ? n - first : RUN, buffer, err);
     }
   }
   laci_free(buffer);

@@ -27,8 +27,8 @@ bool laci_is_pickle(const char *path) {
 
 /** Reads and parses the whole file. *value points into the reader's memory until
  * laci_reader_release. */
-static lac_status parse(laci_arena *arena, const char *path, laci_reader *reader,
-                        const laci_pickle_value **value, lac_error *err) {
+static lac_status parse_pickle(laci_arena *arena, const char *path, laci_reader *reader,
+                               const laci_pickle_value **value, lac_error *err) {
   const size_t n = laci_reader_size(reader);
   lac_status st = n ? laci_reader_load(reader, 0, n, err)
                     : laci_fail(err, LAC_BAD_FILE, "%s: an empty file", path);
@@ -75,7 +75,7 @@ lac_status laci_cifar_pickle_read(const char *path, laci_reader *reader, const c
                                   int n_classes, laci_cifar_images *images, lac_error *err) {
   laci_arena arena = {0};
   const laci_pickle_value *file, *data = NULL;
-  lac_status st = parse(&arena, path, reader, &file, err);
+  lac_status st = parse_pickle(&arena, path, reader, &file, err);
   if (!st) st = find_images(path, file, images->stride, &data, err);
   if (!st) {
     images->n = data->items[0]->number;
@@ -93,7 +93,7 @@ lac_status laci_cifar_pickle_names(laci_arena *arena, const char *path, const ch
   laci_reader *reader = NULL;
   const laci_pickle_value *file = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
-  if (!st) st = parse(&scratch, path, reader, &file, err);
+  if (!st) st = parse_pickle(&scratch, path, reader, &file, err);
   const laci_pickle_value *list = st ? NULL : laci_pickle_get(file, key);
   if (!st && (!list || list->kind != LACI_PICKLE_LIST || list->n != (size_t)n)) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: no list '%s' of %d class names", path, key, n);

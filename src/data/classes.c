@@ -167,7 +167,7 @@ static int index_in(const laci_name_list *known, const char *name) {
 }
 
 /* Writes the first names, such as "'dog', 'emu' and 3 more". */
-static void write_some(const char *const *names, size_t n, char text[300]) {
+static void write_some_names(const char *const *names, size_t n, char text[300]) {
   size_t used = 0, k = 0;
   text[0] = 0;
   for (; k < n && k < MOST_NAMED && used < 200; k++)
@@ -182,8 +182,8 @@ static lac_status fail_unknown(const laci_dataset *set, const char *const *folde
   bool whole = true;
   for (int at = 0; at < n && whole; at++)
     if (index_in(known, folders[at]) < 0) whole = laci_name_list_add(&unknown, folders[at]);
-  write_some(unknown.at, unknown.n, names);
-  write_some(known->at, known->n, wanted);
+  write_some_names(unknown.at, unknown.n, names);
+  write_some_names(known->at, known->n, wanted);
   const bool one = unknown.n == 1;
   laci_free(unknown.at);
   if (!whole) return laci_fail_memory(err, set->folder);

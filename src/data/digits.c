@@ -58,8 +58,8 @@ bool laci_digits_exist_in(const char *folder) {
 
 /** Decompresses the text and adds a final zero; memory grows in steps, so that it takes no more
  * than needed. */
-static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_bytes, char **text,
-                         lac_error *err) {
+static lac_status unpack_text(const char *name, const uint8_t *bytes, size_t size_bytes,
+                              char **text, lac_error *err) {
   z_stream stream = {0};
   size_t capacity = 1 << 18;
   int end = Z_OK;
@@ -110,7 +110,8 @@ static bool read_line(const char **at, uint8_t *pixels, int32_t *label) {
   return true;
 }
 
-static lac_status parse(laci_dataset *set, const char *name, const char *text, lac_error *err) {
+static lac_status parse_images(laci_dataset *set, const char *name, const char *text,
+                               lac_error *err) {
   size_t most = strlen(text) / LEAST_LINE;
   if (most > MOST_IMAGES) most = MOST_IMAGES;
   set->own = laci_alloc(most, PIXELS);
@@ -126,7 +127,7 @@ static lac_status parse(laci_dataset *set, const char *name, const char *text, l
 }
 
 /** Removes the images that are not of this part. */
-static void keep_part(laci_dataset *set, laci_dataset_part part) {
+static void keep_images_of_part(laci_dataset *set, laci_dataset_part part) {
   int64_t training = set->count / 5 * 4 + set->count % 5 * 4 / 5;
   int64_t first = part == LACI_PART_TRAIN ? 0 : training;
   int64_t end = part == LACI_PART_TRAIN ? training : set->count;
@@ -145,12 +146,12 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
   set->augment = (laci_augment){.pad = 1};
   set->preprocessing = (laci_preprocessing){.height = SIDE, .width = SIDE, .is_grey = true};
   for (int c = 0; c < 3; c++) set->preprocessing.std[c] = BRIGHTEST;
-  lac_status st = unpack(name, bytes, size_bytes, &text, err);
+  lac_status st = unpack_text(name, bytes, size_bytes, &text, err);
   if (st) return st;
-  st = parse(set, name, text, err);
+  st = parse_images(set, name, text, err);
   laci_free(text);
   if (st) return st;
-  keep_part(set, part);
+  keep_images_of_part(set, part);
   if (set->count == 0) return laci_fail(err, LAC_BAD_FILE, "%s: no images", name);
   return LAC_OK;
 }

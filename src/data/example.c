@@ -180,7 +180,7 @@ typedef struct feature {
 } feature;
 
 /** Reads the values of a BytesList or an Int64List into f; numbers may be packed. */
-static lac_status walk_list(walk *w, const field *list, bool numbers, feature *f) {
+static lac_status read_list(walk *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
   for (size_t at = list->at; at < list->end && !st;) {
@@ -205,13 +205,13 @@ static lac_status walk_list(walk *w, const field *list, bool numbers, feature *f
   return st;
 }
 
-static lac_status walk_feature(walk *w, const field *outer, feature *f) {
+static lac_status read_feature(walk *w, const field *outer, feature *f) {
   lac_status st = LAC_OK;
   field list;
   for (size_t at = outer->at; at < outer->end && !st;) {
     st = take_field(w, &at, outer->end, &list);
     if (st || list.type != WIRE_BYTES || (list.number != 1 && list.number != 3)) continue;
-    st = walk_list(w, &list, list.number == 3, f);
+    st = read_list(w, &list, list.number == 3, f);
   }
   return st;
 }
@@ -229,7 +229,7 @@ static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *tex
   return LAC_OK;
 }
 
-static lac_status walk_entry(walk *w, const field *entry, feature *f) {
+static lac_status read_entry(walk *w, const field *entry, feature *f) {
   lac_status st = LAC_OK;
   field part;
   *f = (feature){0};
@@ -237,7 +237,7 @@ static lac_status walk_entry(walk *w, const field *entry, feature *f) {
     st = take_field(w, &at, entry->end, &part);
     if (st || part.type != WIRE_BYTES) continue;
     if (part.number == 1) st = copy_text(w, part.at, part.end - part.at, KEY, f->key);
-    else if (part.number == 2) st = walk_feature(w, &part, f);
+    else if (part.number == 2) st = read_feature(w, &part, f);
   }
   return st;
 }
@@ -246,7 +246,8 @@ typedef struct found {
   int images, labels;
 } found;
 
-static lac_status note_feature(walk *w, const feature *f, found *so_far, laci_example_view *view) {
+static lac_status record_feature(walk *w, const feature *f, found *so_far,
+                                 laci_example_view *view) {
   if (f->n == 1 && !f->is_number && strcmp(f->key, "image/encoded") == 0) {
     view->encoded = f->at;
     view->encoded_bytes = f->n_bytes;
@@ -260,7 +261,7 @@ static lac_status note_feature(walk *w, const feature *f, found *so_far, laci_ex
   return LAC_OK;
 }
 
-static lac_status walk_features(walk *w, const field *outer, found *so_far,
+static lac_status read_features(walk *w, const field *outer, found *so_far,
                                 laci_example_view *view) {
   lac_status st = LAC_OK;
   field entry;
@@ -268,8 +269,8 @@ static lac_status walk_features(walk *w, const field *outer, found *so_far,
   for (size_t at = outer->at; at < outer->end && !st;) {
     st = take_field(w, &at, outer->end, &entry);
     if (st || entry.number != 1 || entry.type != WIRE_BYTES) continue;
-    st = walk_entry(w, &entry, &f);
-    if (!st) st = note_feature(w, &f, so_far, view);
+    st = read_entry(w, &entry, &f);
+    if (!st) st = record_feature(w, &f, so_far, view);
   }
   return st;
 }
@@ -284,7 +285,7 @@ lac_status laci_example_find(const laci_example_source *source, laci_example_vie
   for (size_t at = 0; at < source->n && !st;) {
     st = take_field(&w, &at, source->n, &outer);
     if (st || outer.number != 1 || outer.type != WIRE_BYTES) continue;
-    st = walk_features(&w, &outer, &so_far, view);
+    st = read_features(&w, &outer, &so_far, view);
   }
   if (st) return st;
   if (so_far.images != 1) return fail_wire(&w, "an Example without one image/encoded");

@@ -196,7 +196,7 @@ static const laci_journal_shard *find_done(const conversion *c, const laci_image
 }
 
 /** Counts an image, written or broken, and reports progress; false: the work must end. */
-static bool count_image(void *context) {
+static bool count_image_done(void *context) {
   conversion *c = context;
   pthread_mutex_lock(&c->mutex);
   c->done++;
@@ -239,7 +239,7 @@ static void make_shards(int64_t begin, int64_t end, void *context) {
     laci_imagenet_shard shard;
     lac_error error = {0};
     plan_shard(t->c, t->numbers[k], &shard);
-    lac_status st = laci_imagenet_shard_write(&shard, count_image, t->c, &error);
+    lac_status st = laci_imagenet_shard_write(&shard, count_image_done, t->c, &error);
     if (!st) st = note_shard(t->c, &shard, &error);
     if (st) note_failure(t->c, st, &error);
     laci_imagenet_shard_clear(&shard);
@@ -266,7 +266,7 @@ static lac_status list_todo(conversion *c, todo *t, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status make_all(conversion *c, lac_error *err) {
+static lac_status make_all_shards(conversion *c, lac_error *err) {
   todo t;
   laci_pool *pool = NULL;
   lac_status st = list_todo(c, &t, err);
@@ -323,7 +323,7 @@ lac_status laci_imagenet_convert(const char *raw, const char *folder,
   lac_status st = check_build(err);
   if (!st) st = list_parts(c, raw, err);
   if (!st) st = open_folder(c, err);
-  if (!st) st = make_all(c, err);
+  if (!st) st = make_all_shards(c, err);
   if (!st) st = write_broken(c, err);
   laci_journal_close(c->journal);
   laci_folder_unlock(c->lock);

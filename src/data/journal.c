@@ -42,7 +42,8 @@ static lac_status write_all(laci_journal *j, const char *bytes, size_t n, lac_er
 
 /* ---- Reading ---- */
 
-static lac_status keep_shard(laci_journal *j, const laci_journal_shard *shard, lac_error *err) {
+static lac_status add_shard_to_list(laci_journal *j, const laci_journal_shard *shard,
+                                    lac_error *err) {
   laci_journal_shard copy = *shard;
   copy.name = laci_arena_text(&j->arena, shard->name);
   copy.broken_lines = laci_arena_text(&j->arena, shard->broken_lines);
@@ -85,7 +86,7 @@ static lac_status read_line(laci_journal *j, char *line, pending *broken, bool *
   broken->n = 0;
   broken->n_bytes = 0;
   *is_shard = true;
-  return keep_shard(j, &shard, err);
+  return add_shard_to_list(j, &shard, err);
 }
 
 /** Reads the lines after the first `head` bytes. *good: the number of bytes up to the end of the
@@ -180,7 +181,7 @@ lac_status laci_journal_add(laci_journal *journal, const laci_journal_shard *sha
   n += (size_t)snprintf(text + n, capacity - n, "shard %s %" PRId64 "\n", shard->name,
                         shard->images);
   lac_status st = write_all(journal, text, n, err);
-  if (!st) st = keep_shard(journal, shard, err);
+  if (!st) st = add_shard_to_list(journal, shard, err);
   laci_free(text);
   return st;
 }

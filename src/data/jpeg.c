@@ -170,8 +170,8 @@ static void decode_all(decoder *d, laci_image *image) {
 
 /** Decodes the image; a failure comes back here by longjmp. Only *d and *image change, which belong
  * to the caller. */
-static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, const laci_image_part *part,
-                   laci_image *image) {
+static void decode_jpeg(decoder *d, const uint8_t *bytes, size_t size_bytes,
+                        const laci_image_part *part, laci_image *image) {
   if (setjmp(d->failed)) return;
   jpeg_create_decompress(&d->jpeg);
   d->jpeg.client_data = d;
@@ -206,7 +206,7 @@ lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes, size_t 
   d.messages.emit_message = fail_where_pixels_are_lost;
   d.messages.output_message = print_nothing;
   d.progress.progress_monitor = limit_scans;
-  decode(&d, bytes, size_bytes, part, image);
+  decode_jpeg(&d, bytes, size_bytes, part, image);
   jpeg_destroy_decompress(&d.jpeg);
   return d.status;
 }

@@ -35,7 +35,7 @@ static void fail_by_message(j_common_ptr jpeg) {
 
 static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
-static void encode(encoder *e, const laci_image *image) {
+static void encode_jpeg(encoder *e, const laci_image *image) {
   if (setjmp(e->failed)) return;
   jpeg_create_compress(&e->jpeg);
   e->jpeg.client_data = e;
@@ -64,7 +64,7 @@ lac_status laci_jpeg_encode(const char *name, const laci_image *image, uint8_t *
   e.jpeg.client_data = &e;
   e.messages.error_exit = fail_by_message;
   e.messages.output_message = print_nothing;
-  encode(&e, image);
+  encode_jpeg(&e, image);
   jpeg_destroy_compress(&e.jpeg);
   if (!e.status) {
     *bytes = laci_alloc(e.size_bytes, 1);

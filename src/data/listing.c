@@ -43,7 +43,8 @@ typedef lac_status visit_name(void *context, const char *folder, const struct di
                               lac_error *err);
 
 /** Calls visit for each name in a folder that does not begin with a dot. */
-static lac_status visit_all(const char *path, visit_name *visit, void *context, lac_error *err) {
+static lac_status visit_all_entries(const char *path, visit_name *visit, void *context,
+                                    lac_error *err) {
   DIR *dir = opendir(path);
   if (!dir) {
     int cause = errno;
@@ -85,8 +86,8 @@ typedef struct collector {
   laci_name_list *images;
 } collector;
 
-static lac_status collect(void *context, const char *folder, const struct dirent *entry,
-                          lac_error *err) {
+static lac_status collect_name(void *context, const char *folder, const struct dirent *entry,
+                               lac_error *err) {
   const collector *c = context;
   bool is_folder = false, added;
   lac_status st = find_kind(folder, entry, &is_folder, err);
@@ -118,7 +119,7 @@ lac_status laci_list_folders(laci_arena *arena, const char *path, laci_name_list
                              lac_error *err) {
   collector c = {.arena = arena, .folders = list};
   size_t from = list->n;
-  lac_status st = visit_all(path, collect, &c, err);
+  lac_status st = visit_all_entries(path, collect_name, &c, err);
   sort_names(list, from);
   return st;
 }
@@ -136,7 +137,7 @@ static lac_status list_below(laci_arena *arena, const laci_listing *where, const
   if (!path) st = laci_fail_memory(err, where->root);
   else if (depth == 0)
     st = laci_fail(err, LAC_BAD_FILE, "%s: more than %d levels of folders", path, DEEPEST);
-  else st = visit_all(path, collect, &c, err);
+  else st = visit_all_entries(path, collect_name, &c, err);
   sort_names(list, from);
   sort_names(&folders, 0);
   for (size_t k = 0; k < folders.n && where->deep && !st; k++) {

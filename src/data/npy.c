@@ -64,8 +64,8 @@ static void read_elements(const laci_npy_header *header, const uint8_t *from, la
 }
 
 /** Parses a file. opaque: the type of untyped bytes ('V1'); NONE: not known. */
-static lac_status parse(const char *name, const laci_file_bytes *file, lac_dtype opaque,
-                        laci_npy *array, lac_error *err) {
+static lac_status parse_array(const char *name, const laci_file_bytes *file, lac_dtype opaque,
+                              laci_npy *array, lac_error *err) {
   const uint8_t *bytes = file->bytes;
   const size_t size_bytes = file->size_bytes;
   laci_npy_header header;
@@ -94,14 +94,14 @@ static lac_status parse(const char *name, const laci_file_bytes *file, lac_dtype
 lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_bytes,
                           laci_npy *array, lac_error *err) {
   const laci_file_bytes file = {.bytes = (uint8_t *)(uintptr_t)bytes, .size_bytes = size_bytes};
-  return parse(name, &file, LAC_DTYPE_NONE, array, err);
+  return parse_array(name, &file, LAC_DTYPE_NONE, array, err);
 }
 
 lac_status laci_npy_read_as(const char *path, lac_dtype dtype, laci_npy *array, lac_error *err) {
   laci_file_bytes file;
   *array = (laci_npy){0};
   lac_status st = laci_file_bytes_read(path, &file, err);
-  if (!st) st = parse(path, &file, dtype, array, err);
+  if (!st) st = parse_array(path, &file, dtype, array, err);
   laci_file_bytes_clear(&file);
   return st;
 }

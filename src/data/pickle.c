@@ -56,7 +56,7 @@ static lac_status take_number(machine *m, size_t n, uint32_t *number) {
 
 static size_t stack_floor(const machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
 
-static lac_status push(machine *m, laci_pickle_value *value) {
+static lac_status push_value(machine *m, laci_pickle_value *value) {
   if (!value || !laci_grow((void **)&m->stack, m->n_stack, &m->stack_capacity, sizeof(void *))) {
     return fail_memory(m);
   }
@@ -67,16 +67,16 @@ static lac_status push(machine *m, laci_pickle_value *value) {
 static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
   laci_pickle_value *value = laci_arena_alloc(m->arena, 1, sizeof *value);
   if (value) *value = (laci_pickle_value){.kind = kind, .number = number};
-  return push(m, value);
+  return push_value(m, value);
 }
 
 /** Removes the top value and returns it; NULL: there is none above the last mark. */
-static laci_pickle_value *pop(machine *m) {
+static laci_pickle_value *pop_value(machine *m) {
   return m->n_stack > stack_floor(m) ? m->stack[--m->n_stack] : NULL;
 }
 
 /** Returns the top value without removing it; NULL: there is none above the last mark. */
-static laci_pickle_value *top(const machine *m) {
+static laci_pickle_value *top_value(const machine *m) {
   return m->n_stack > stack_floor(m) ? m->stack[m->n_stack - 1] : NULL;
 }
 
@@ -132,8 +132,8 @@ static lac_status push_text(machine *m, size_t n_length) {
   if (!st) st = take_bytes(m, length, &bytes);
   if (!st) st = push_new(m, LACI_PICKLE_TEXT, 0);
   if (st) return st;
-  top(m)->bytes = bytes;
-  top(m)->n_bytes = length;
+  top_value(m)->bytes = bytes;
+  top_value(m)->n_bytes = length;
   return LAC_OK;
 }
 static lac_status do_text_1(machine *m) { return push_text(m, 1); }
@@ -164,7 +164,7 @@ static lac_status push_tuple(machine *m, laci_pickle_value *const *items, size_t
   if (!tuple) return fail_memory(m);
   tuple->kind = LACI_PICKLE_LIST;
   lac_status st = add_items(m, tuple, items, n);
-  return st ? st : push(m, tuple);
+  return st ? st : push_value(m, tuple);
 }
 
 static lac_status do_tuple(machine *m) {
@@ -174,19 +174,20 @@ static lac_status do_tuple(machine *m) {
   return st ? st : push_tuple(m, items, n);
 }
 
-static lac_status tuple_of(machine *m, size_t n) {
+static lac_status replace_top_by_tuple(machine *m, size_t n) {
   if (m->n_stack - stack_floor(m) < n) return fail_opcode(m, "too few values for a tuple");
   m->n_stack -= n;
   return push_tuple(m, m->stack + m->n_stack, n);
 }
-static lac_status do_tuple_1(machine *m) { return tuple_of(m, 1); }
-static lac_status do_tuple_2(machine *m) { return tuple_of(m, 2); }
-static lac_status do_tuple_3(machine *m) { return tuple_of(m, 3); }
+static lac_status do_tuple_1(machine *m) { return replace_top_by_tuple(m, 1); }
+static lac_status do_tuple_2(machine *m) { return replace_top_by_tuple(m, 2); }
+static lac_status do_tuple_3(machine *m) { return replace_top_by_tuple(m, 3); }
 
 static lac_status do_append(machine *m) {
-  laci_pickle_value *item = pop(m);
-  if (!item || !is_kind(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
-  return add_items(m, top(m), &item, 1);
+  laci_pickle_value *item = pop_value(m);
+  if (!item || !is_kind(top_value(m), LACI_PICKLE_LIST))
+    return fail_opcode(m, "no list to append to");
+  return add_items(m, top_value(m), &item, 1);
 }
 
 static lac_status do_appends(machine *m) {
@@ -194,15 +195,15 @@ static lac_status do_appends(machine *m) {
   size_t n = 0;
   lac_status st = take_marked(m, &items, &n);
   if (st) return st;
-  if (!is_kind(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
-  return add_items(m, top(m), items, n);
+  if (!is_kind(top_value(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
+  return add_items(m, top_value(m), items, n);
 }
 
 static lac_status do_set(machine *m) {
   if (m->n_stack - stack_floor(m) < 3) return fail_opcode(m, "too few values for an entry");
   m->n_stack -= 2;
-  if (!is_kind(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
-  return add_items(m, top(m), m->stack + m->n_stack, 2);
+  if (!is_kind(top_value(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
+  return add_items(m, top_value(m), m->stack + m->n_stack, 2);
 }
 
 static lac_status do_sets(machine *m) {
@@ -210,9 +211,9 @@ static lac_status do_sets(machine *m) {
   size_t n = 0;
   lac_status st = take_marked(m, &items, &n);
   if (st) return st;
-  if (!is_kind(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
+  if (!is_kind(top_value(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
   if (n % 2) return fail_opcode(m, "a key without a value");
-  return add_items(m, top(m), items, n);
+  return add_items(m, top_value(m), items, n);
 }
 
 /* ---- Opcodes: the memo ---- */
@@ -221,7 +222,7 @@ static lac_status store_memo(machine *m, size_t n_number) {
   uint32_t number = 0;
   lac_status st = take_number(m, n_number, &number);
   if (st) return st;
-  if (!top(m)) return fail_opcode(m, "no value to keep");
+  if (!top_value(m)) return fail_opcode(m, "no value to keep");
   if (number > m->n_memo + 1) return fail_opcode(m, "a number of the memo far beyond the last");
   while (m->n_memo <= number) {
     if (!laci_grow((void **)&m->memo, m->n_memo, &m->memo_capacity, sizeof *m->memo)) {
@@ -229,7 +230,7 @@ static lac_status store_memo(machine *m, size_t n_number) {
     }
     m->memo[m->n_memo++] = NULL;
   }
-  m->memo[number] = top(m);
+  m->memo[number] = top_value(m);
   return LAC_OK;
 }
 static lac_status do_put_1(machine *m) { return store_memo(m, 1); }
@@ -240,7 +241,7 @@ static lac_status load_memo(machine *m, size_t n_number) {
   lac_status st = take_number(m, n_number, &number);
   if (st) return st;
   if (number >= m->n_memo || !m->memo[number]) return fail_opcode(m, "nothing kept there");
-  return push(m, m->memo[number]);
+  return push_value(m, m->memo[number]);
 }
 static lac_status do_get_1(machine *m) { return load_memo(m, 1); }
 static lac_status do_get_4(machine *m) { return load_memo(m, 4); }
@@ -294,7 +295,7 @@ static bool text_is(const laci_pickle_value *value, const char *text) {
 /** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1',
  * 0, 1), the only ones that are known. */
 static lac_status do_reduce(machine *m) {
-  const laci_pickle_value *given = pop(m), *name = pop(m);
+  const laci_pickle_value *given = pop_value(m), *name = pop_value(m);
   if (!is_kind(name, LACI_PICKLE_NAME) || !is_kind(given, LACI_PICKLE_LIST) || given->n != 3) {
     return fail_opcode(m, "a call that is none of NumPy's");
   }
@@ -323,8 +324,8 @@ static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
 /** Sets the state of an array, (1, shape, type, Fortran order, bytes); that of a type is
  * ignored. */
 static lac_status do_build(machine *m) {
-  const laci_pickle_value *state = pop(m);
-  laci_pickle_value *array = top(m);
+  const laci_pickle_value *state = pop_value(m);
+  laci_pickle_value *array = top_value(m);
   if (is_kind(state, LACI_PICKLE_LIST) && is_kind(array, LACI_PICKLE_TYPE)) return LAC_OK;
   if (!is_kind(state, LACI_PICKLE_LIST) || state->n != N_STATE ||
       !is_kind(array, LACI_PICKLE_ARRAY)) {
@@ -349,7 +350,7 @@ static lac_status do_build(machine *m) {
 /* ---- The machine ---- */
 
 static lac_status do_stop(machine *m) {
-  m->result = pop(m);
+  m->result = pop_value(m);
   if (!m->result) return fail_opcode(m, "an end without a value");
   if (m->n_stack || m->n_marks) return fail_opcode(m, "an end with more than a value");
   if (m->at < m->size_bytes) return fail_opcode(m, "bytes after the end");
@@ -365,7 +366,7 @@ static const struct {
 #undef LAC_PICKLE
 };
 
-static lac_status step(machine *m) {
+static lac_status run_opcode(machine *m) {
   uint32_t opcode = 0;
   m->opcode_at = m->at;
   lac_status st = take_number(m, 1, &opcode);
@@ -385,7 +386,7 @@ lac_status laci_pickle_parse(laci_arena *arena, const char *name, const uint8_t 
   machine m = {.arena = arena, .name = name, .bytes = bytes, .size_bytes = size_bytes, .err = err};
   lac_status st = LAC_OK;
   *value = NULL;
-  while (!m.result && !st) st = step(&m);
+  while (!m.result && !st) st = run_opcode(&m);
   if (!st) *value = m.result;
   laci_free(m.stack);
   laci_free(m.marks);

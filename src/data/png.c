@@ -72,7 +72,7 @@ static int ask_for_rgb(decoder *d) {
 }
 
 /** Decodes the image into *d->image. After a fatal error, longjmp returns to this function. */
-static void decode(decoder *d) {
+static void decode_png(decoder *d) {
   if (setjmp(png_jmpbuf(d->png))) return;
   png_set_read_fn(d->png, d, read_bytes);
   png_set_user_limits(d->png, LACI_IMAGE_MAX_SIDE + 1, LACI_IMAGE_MAX_SIDE + 1);
@@ -96,7 +96,7 @@ lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_b
   decoder d = {.name = name, .bytes = bytes, .size_bytes = size_bytes, .image = image, .err = err};
   d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail_by_message, ignore_warning);
   if (d.png) d.info = png_create_info_struct(d.png);
-  if (d.info) decode(&d);
+  if (d.info) decode_png(&d);
   else d.status = laci_fail_memory(err, name);
   png_destroy_read_struct(&d.png, &d.info, NULL);
   return d.status;

@@ -125,7 +125,7 @@ static lac_status crop_only(laci_preparer *p, const char *name, const laci_image
   return LAC_OK;
 }
 
-static bool reserve_narrow(laci_preparer *p, size_t wanted) {
+static bool reserve_narrow_rows(laci_preparer *p, size_t wanted) {
   if (wanted <= p->capacity_bytes) return true;
   laci_free(p->narrow);
   p->narrow = laci_alloc(wanted, 1);
@@ -147,13 +147,13 @@ static lac_status plan_resize(laci_preparer *p, const laci_image *image, lac_err
 }
 
 /** Resizes the image by the weights of plan(), row by row, and scales each row into `out`. */
-static lac_status resize(laci_preparer *p, const char *name, const laci_image *image, bool mirrored,
-                         float *out, lac_error *err) {
+static lac_status resize_and_crop(laci_preparer *p, const char *name, const laci_image *image,
+                                  bool mirrored, float *out, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;
   const laci_image_resize *kernel = laci_image_resize_variant();
   laci_tap_span last = p->down.spans[p->down.n - 1];
   int first = p->down.spans[0].first, end = last.first + last.count;
-  if (!reserve_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
+  if (!reserve_narrow_rows(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
   const laci_resize_rows rows = {.from = image->rgb + (size_t)first * in_stride,
                                  .to = p->narrow,
                                  .from_stride = in_stride,
@@ -174,7 +174,7 @@ lac_status laci_prepare_image(laci_preparer *preparer, const char *name, const l
   laci_preparer *p = preparer;
   if (!p->preprocessing.resize) return crop_only(p, name, image, out, err);
   lac_status st = plan_resize(p, image, err);
-  return st ? st : resize(p, name, image, false, out, err);
+  return st ? st : resize_and_crop(p, name, image, false, out, err);
 }
 
 lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
@@ -184,5 +184,5 @@ lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
   const laci_preprocessing *r = &p->preprocessing;
   lac_status st = laci_taps_set(&p->across, part->width, r->width, 0, r->width, err);
   if (!st) st = laci_taps_set(&p->down, part->height, r->height, 0, r->height, err);
-  return st ? st : resize(p, name, part, mirrored, out, err);
+  return st ? st : resize_and_crop(p, name, part, mirrored, out, err);
 }

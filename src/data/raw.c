@@ -25,7 +25,7 @@ static lac_status add_image(laci_raw_part *part, laci_raw_image image, lac_error
   return LAC_OK;
 }
 
-static const char *last_part(const char *path) {
+static const char *file_name_of_path(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
@@ -33,7 +33,7 @@ static const char *last_part(const char *path) {
 static int compare_images(const void *a, const void *b) {
   const laci_raw_image *x = a, *y = b;
   if (x->label != y->label) return x->label < y->label ? -1 : 1;
-  int order = strcmp(last_part(x->name), last_part(y->name));
+  int order = strcmp(file_name_of_path(x->name), file_name_of_path(y->name));
   if (order) return order;
   return strcmp(x->name, y->name);
 }
@@ -58,7 +58,7 @@ typedef struct lister {
 
 static lac_status list_member(void *context, const laci_archive_member *member, lac_error *err) {
   lister *l = context;
-  const char *name = last_part(member->name);
+  const char *name = file_name_of_path(member->name);
   if (!laci_is_image_name(name)) {
     l->part->n_left_out++;
     return LAC_OK;
@@ -71,7 +71,7 @@ static lac_status list_member(void *context, const laci_archive_member *member, 
 /** Lists the images of a class's archive, such as n01440764.tar. */
 static lac_status list_class(void *context, const laci_archive_member *member, lac_error *err) {
   lister *l = context;
-  const char *name = last_part(member->name), *dot = strrchr(name, '.');
+  const char *name = file_name_of_path(member->name), *dot = strrchr(name, '.');
   char synset[32] = "";
   if (dot && strcmp(dot, ".tar") == 0 && (size_t)(dot - name) < sizeof synset) {
     memcpy(synset, name, (size_t)(dot - name));

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 
 /** Makes room for n elements; old contents may be lost. False: no memory. */
-static bool reserve(void **array, size_t *capacity, size_t n, size_t size) {
+static bool reserve_array(void **array, size_t *capacity, size_t n, size_t size) {
   if (n <= *capacity) return true;
   laci_free(*array);
   *array = laci_alloc(n, size);
@@ -56,7 +56,7 @@ static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double st
 }
 
 /** Returns the number of pairs for `count` weights, padded to whole groups. */
-static size_t pairs_of(int count) {
+static size_t count_pairs(int count) {
   return (size_t)((count + LACI_TAP_GROUP - 1) / LACI_TAP_GROUP * LACI_TAP_GROUP / 2);
 }
 
@@ -64,7 +64,7 @@ static size_t pairs_of(int count) {
  * pixel's pairs begin. */
 static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   const uint32_t low = (1U << LACI_TAP_LOW_BITS) - 1;
-  size_t n = pairs_of(span->count);
+  size_t n = count_pairs(span->count);
   for (size_t at = 0; at < n; at++) {
     size_t x = 2 * at, count = (size_t)span->count;
     uint32_t a = x < count ? (uint32_t)span->weight[x] : 0;
@@ -80,12 +80,12 @@ lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, in
                          lac_error *err) {
   double step = (double)in / (double)out;
   size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* taps of a pixel */
-  if (!reserve((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
-      !reserve((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
-               sizeof *taps->weights) ||
-      !reserve((void **)&taps->pairs, &taps->n_pairs, (size_t)n * pairs_of((int)most),
-               sizeof *taps->pairs) ||
-      !reserve((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
+  if (!reserve_array((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
+      !reserve_array((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
+                     sizeof *taps->weights) ||
+      !reserve_array((void **)&taps->pairs, &taps->n_pairs, (size_t)n * count_pairs((int)most),
+                     sizeof *taps->pairs) ||
+      !reserve_array((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
     return laci_fail_memory(err, "resizing an image");
   }
   int32_t *weight = taps->weights;

@@ -38,7 +38,7 @@ static lac_status check_options(const char *path, const laci_samples_options *o,
                    path, o->copies, MOST_COPIES);
 }
 
-static lac_status describe(laci_samples *s, lac_error *err) {
+static lac_status write_description(laci_samples *s, lac_error *err) {
   char text[600], copies[64] = "";
   if (s->options.copies > 0) {
     (void)snprintf(copies, sizeof copies, ", each of %lld changed %d time%s",
@@ -66,7 +66,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!st) st = arrays ? laci_samples_open_arrays(s, err) : laci_samples_open_images(s, err);
   if (!st) st = count_samples(s, err);
   if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
-  if (!st) st = describe(s, err);
+  if (!st) st = write_description(s, err);
   s->options.budget = NULL; /* these options are used only while opening, and need not live
                                longer */
   s->options.inputs = NULL;

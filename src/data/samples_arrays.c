@@ -69,7 +69,7 @@ static lac_status fail_unknown(const laci_samples *s, const char *name, lac_erro
 
 /* Returns where to store the rows of the array called `name`; NULL: the name is neither an input
  * nor "labels". */
-static laci_rows **place_of(const laci_samples *s, const char *name) {
+static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
   array_samples *own = s->own;
   for (int k = 0; k < s->options.n_inputs; k++) {
     if (strcmp(s->options.inputs[k].name, name) == 0) return &own->inputs[k];
@@ -81,7 +81,7 @@ static lac_status open_npz(laci_samples *s, lac_error *err) {
   array_samples *own = s->own;
   lac_status st = laci_npz_open(s->path, &own->npz, err);
   for (int k = 0; !st && k < laci_npz_count(own->npz); k++) {
-    laci_rows **place = place_of(s, laci_npz_name(own->npz, k));
+    laci_rows **place = rows_of_array(s, laci_npz_name(own->npz, k));
     st = place ? laci_npz_rows(own->npz, k, s->options.budget, place, err)
                : fail_unknown(s, laci_npz_name(own->npz, k), err);
   }
@@ -93,7 +93,7 @@ static lac_status open_folder(laci_samples *s, lac_error *err) {
   char file[4200];
   lac_status st = list_npy(s->path, &s->arena, &list, err);
   for (size_t k = 0; k < list.n && !st; k++) {
-    laci_rows **place = place_of(s, list.at[k]);
+    laci_rows **place = rows_of_array(s, list.at[k]);
     (void)snprintf(file, sizeof file, "%.300s.npy", list.at[k]);
     const char *path = laci_path_in(&s->arena, s->path, file);
     if (!path) st = laci_fail_memory(err, s->path);
@@ -118,7 +118,7 @@ static lac_status open_single(laci_samples *s, lac_error *err) {
 
 /* ---- Do they fit? ---- */
 
-static lac_status fail_fit(const laci_samples *s, int input, const char *why, lac_error *err) {
+static lac_status fail_mismatch(const laci_samples *s, int input, const char *why, lac_error *err) {
   const array_samples *own = s->own;
   const laci_sample_input *wanted = &s->options.inputs[input];
   const laci_type *found = laci_rows_type(own->inputs[input]);
@@ -141,19 +141,20 @@ static lac_status check_input(laci_samples *s, int input, lac_error *err) {
   bool floats = laci_dtype_is_float(found->dtype);
   char why[160];
   if (wanted->dtype != LAC_DTYPE_NONE && laci_dtype_is_float(wanted->dtype) != floats)
-    return fail_fit(s, input, floats ? "wanted integers" : "wanted floats", err);
-  if (found->shape.rank < 1) return fail_fit(s, input, "wanted samples along the first axis", err);
+    return fail_mismatch(s, input, floats ? "wanted integers" : "wanted floats", err);
+  if (found->shape.rank < 1)
+    return fail_mismatch(s, input, "wanted samples along the first axis", err);
   if (wanted->shape.rank >= 0 && wanted->shape.rank != found->shape.rank) {
     (void)snprintf(why, sizeof why, "found %d axes, wanted %d", found->shape.rank,
                    wanted->shape.rank);
-    return fail_fit(s, input, why, err);
+    return fail_mismatch(s, input, why, err);
   }
   for (int axis = 1; axis < found->shape.rank && wanted->shape.rank >= 0; axis++) {
     int64_t size = wanted->shape.dims[axis];
     if (size < 0 || size == found->shape.dims[axis]) continue;
     (void)snprintf(why, sizeof why, "found %lld along axis %d, wanted %lld",
                    (long long)found->shape.dims[axis], axis, (long long)size);
-    return fail_fit(s, input, why, err);
+    return fail_mismatch(s, input, why, err);
   }
   s->types[input] = (laci_type){floats ? LAC_DTYPE_F32 : LAC_DTYPE_I64, found->shape};
   s->types[input].shape.dims[0] = 1;

@@ -42,9 +42,11 @@ typedef struct archive {
   lac_error *err;
 } archive;
 
-static uint32_t u16(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
-static uint32_t u32(const uint8_t *at) { return u16(at) | u16(at + 2) << 16; }
-static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
+static uint32_t read_u16(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
+static uint32_t read_u32(const uint8_t *at) { return read_u16(at) | read_u16(at + 2) << 16; }
+static uint64_t read_u64(const uint8_t *at) {
+  return read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
+}
 
 static lac_status fail_archive(const archive *a, const char *why) {
   return laci_fail(a->err, LAC_BAD_FILE, "%s: no whole zip archive: %s", a->name, why);
@@ -60,27 +62,28 @@ static lac_status read_end64(archive *a, uint64_t end) {
       laci_reader_fetch(a->reader, (size_t)end - LOCATOR_BYTES, LOCATOR_BYTES, locator, a->err);
   if (st) return st;
   /* Without a 64-bit record, the 32-bit numbers are valid. */
-  if (u32(locator) != MAGIC_LOCATOR) return LAC_OK;
-  uint64_t at = u64(locator + 8);
+  if (read_u32(locator) != MAGIC_LOCATOR) return LAC_OK;
+  uint64_t at = read_u64(locator + 8);
   if (end - LOCATOR_BYTES < END64_BYTES || at > end - LOCATOR_BYTES - END64_BYTES)
     return fail_archive(a, "its end lacks the record of 64 bits");
   st = laci_reader_fetch(a->reader, (size_t)at, END64_BYTES, record, a->err);
   if (st) return st;
-  if (u32(record) != MAGIC_END64) return fail_archive(a, "its end lacks the record of 64 bits");
-  if (u32(record + 16) || u32(record + 20))
+  if (read_u32(record) != MAGIC_END64)
+    return fail_archive(a, "its end lacks the record of 64 bits");
+  if (read_u32(record + 16) || read_u32(record + 20))
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: a zip archive of several volumes", a->name);
-  a->n_entries = u64(record + 32);
-  a->directory_bytes = u64(record + 40);
-  a->directory = u64(record + 48);
+  a->n_entries = read_u64(record + 32);
+  a->directory_bytes = read_u64(record + 40);
+  a->directory = read_u64(record + 48);
   return LAC_OK;
 }
 
 static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
-  if (u16(record + 4) || u16(record + 6))
+  if (read_u16(record + 4) || read_u16(record + 6))
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: a zip archive of several volumes", a->name);
-  a->n_entries = u16(record + 10);
-  a->directory_bytes = u32(record + 12);
-  a->directory = u32(record + 16);
+  a->n_entries = read_u16(record + 10);
+  a->directory_bytes = read_u32(record + 12);
+  a->directory = read_u32(record + 16);
   lac_status st = LAC_OK;
   if (a->n_entries == UINT16_MAX || a->directory_bytes == UINT32_MAX || a->directory == UINT32_MAX)
     st = read_end64(a, end);
@@ -103,7 +106,7 @@ static lac_status find_end(archive *a) {
   lac_status st = laci_reader_fetch(a->reader, size - n, n, tail, a->err);
   bool found = false;
   for (size_t at = n - END_BYTES + 1; !st && !found && at-- > 0;) {
-    found = u32(tail + at) == MAGIC_END && u16(tail + at + 20) == n - END_BYTES - at;
+    found = read_u32(tail + at) == MAGIC_END && read_u16(tail + at + 20) == n - END_BYTES - at;
     if (found) st = read_end(a, tail + at, size - n + at);
   }
   if (!st && !found) st = fail_archive(a, "its end is missing");
@@ -118,13 +121,13 @@ static lac_status find_end(archive *a) {
 static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extra, uint64_t *packed,
                        uint64_t *size, uint64_t *local) {
   uint64_t *const wanted[] = {size, packed, local};
-  const uint32_t small[] = {u32(entry + 24), u32(entry + 20), u32(entry + 42)};
+  const uint32_t small[] = {read_u32(entry + 24), read_u32(entry + 20), read_u32(entry + 42)};
   const uint8_t *wide = NULL;
   size_t n_wide = 0;
   while (n_extra >= 4 && !wide) {
-    size_t n = u16(extra + 2);
+    size_t n = read_u16(extra + 2);
     if (n > n_extra - 4) return false;
-    if (u16(extra) == EXTRA_ZIP64) {
+    if (read_u16(extra) == EXTRA_ZIP64) {
       wide = extra + 4;
       n_wide = n;
     }
@@ -135,7 +138,7 @@ static bool read_sizes(const uint8_t *entry, const uint8_t *extra, size_t n_extr
     *wanted[k] = small[k];
     if (small[k] != UINT32_MAX) continue;
     if (n_wide < 8) return false;
-    *wanted[k] = u64(wide);
+    *wanted[k] = read_u64(wide);
     wide += 8;
     n_wide -= 8;
   }
@@ -150,8 +153,8 @@ static lac_status find_bytes(const archive *a, laci_zip_member *m, uint64_t loca
     return fail_archive(a, "a file is not inside it");
   lac_status st = laci_reader_fetch(a->reader, (size_t)local, sizeof head, head, a->err);
   if (st) return st;
-  uint64_t begin = local + LOCAL_BYTES + u16(head + 26) + u16(head + 28);
-  if (u32(head) != MAGIC_LOCAL || u16(head + 26) != strlen(m->name))
+  uint64_t begin = local + LOCAL_BYTES + read_u16(head + 26) + read_u16(head + 28);
+  if (read_u32(head) != MAGIC_LOCAL || read_u16(head + 26) != strlen(m->name))
     return fail_archive(a, "a file is not where its directory says");
   if (begin > a->directory || m->packed_size > a->directory - begin)
     return fail_archive(a, "a file is not inside it");
@@ -167,17 +170,17 @@ static lac_status read_entry(const archive *a, const uint8_t *entry, size_t n_na
     return fail_archive(a, "a file without a proper name");
   m->name = laci_arena_text_n(a->arena, (const char *)name, n_name);
   if (!m->name) return laci_fail_memory(a->err, a->name);
-  uint32_t method = u16(entry + 10);
-  if (u16(entry + 8) & FLAG_ENCRYPTED)
+  uint32_t method = read_u16(entry + 10);
+  if (read_u16(entry + 8) & FLAG_ENCRYPTED)
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: %s is encrypted", a->name, m->name);
   if (method != METHOD_STORED && method != METHOD_DEFLATED) {
     return laci_fail(a->err, LAC_UNSUPPORTED, "%s: %s is packed by method %u, wanted 0 or 8",
                      a->name, m->name, method);
   }
-  if (!read_sizes(entry, name + n_name, u16(entry + 30), &packed, &size, &local))
+  if (!read_sizes(entry, name + n_name, read_u16(entry + 30), &packed, &size, &local))
     return fail_archive(a, "a file's sizes are missing");
   m->deflated = method == METHOD_DEFLATED;
-  m->crc = u32(entry + 16);
+  m->crc = read_u32(entry + 16);
   m->packed_size = (size_t)packed;
   m->size_bytes = (size_t)size;
   bool possible = m->deflated ? size / BEST_RATIO <= packed : size == packed;
@@ -192,9 +195,10 @@ static lac_status read_directory(const archive *a, const uint8_t *bytes, laci_zi
   size_t at = 0, size = (size_t)a->directory_bytes;
   for (size_t k = 0; k < (size_t)a->n_entries; k++) {
     const uint8_t *entry = bytes + at;
-    if (size - at < ENTRY_BYTES || u32(entry) != MAGIC_ENTRY)
+    if (size - at < ENTRY_BYTES || read_u32(entry) != MAGIC_ENTRY)
       return fail_archive(a, "its directory is cut off");
-    size_t n_name = u16(entry + 28), n = ENTRY_BYTES + n_name + u16(entry + 30) + u16(entry + 32);
+    size_t n_name = read_u16(entry + 28),
+           n = ENTRY_BYTES + n_name + read_u16(entry + 30) + read_u16(entry + 32);
     if (n > size - at) return fail_archive(a, "its directory is cut off");
     lac_status st = read_entry(a, entry, n_name, &members[k]);
     if (st) return st;
@@ -330,7 +334,7 @@ static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, 
 
 /* Returns the checksum of n more bytes after those of `crc`, in steps, since zlib's sizes have 32
  * bits. */
-static uint32_t checksum(uint32_t crc, const uint8_t *bytes, size_t n) {
+static uint32_t update_checksum(uint32_t crc, const uint8_t *bytes, size_t n) {
   while (n > 0) {
     uInt step = n < (1u << 30) ? (uInt)n : 1u << 30;
     crc = (uint32_t)crc32(crc, bytes, step);
@@ -351,7 +355,7 @@ lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t 
     if (!*bytes) return laci_fail_memory(err, zip->name);
     st = laci_reader_fetch(zip->reader, m->offset, m->size_bytes, *bytes, err);
   }
-  if (!st && checksum(0, *bytes, m->size_bytes) != m->crc)
+  if (!st && update_checksum(0, *bytes, m->size_bytes) != m->crc)
     st = fail_member(zip, m, "has another checksum than its bytes", err);
   if (!st) return LAC_OK;
   laci_free(*bytes);
@@ -385,7 +389,7 @@ lac_status laci_zip_check(const laci_zip *zip, const laci_zip_member *m, lac_err
   for (size_t at = 0; at < m->size_bytes && !st; at += BLOCK) {
     size_t n = m->size_bytes - at < BLOCK ? m->size_bytes - at : BLOCK;
     st = laci_reader_fetch(zip->reader, m->offset + at, n, block, err);
-    if (!st) crc = checksum(crc, block, n);
+    if (!st) crc = update_checksum(crc, block, n);
   }
   laci_free(block);
   if (!st && crc != m->crc) st = fail_member(zip, m, "has another checksum than its bytes", err);
