@@ -33,7 +33,7 @@ static void mark_computed(const finder *f) {
 }
 
 /** Clears `computed` for values that the logits do not depend on. */
-static lac_status unmark_others(const finder *f, lac_error *err) {
+static lac_status unmark_unneeded_values(const finder *f, lac_error *err) {
   const laci_graph *g = f->graph;
   bool *wanted = laci_alloc((size_t)g->n_values, sizeof *wanted);
   if (!wanted) return laci_fail_memory(err, "blocks of layers");
@@ -123,7 +123,7 @@ lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_e
   f.computed = laci_alloc((size_t)graph->n_values, sizeof *f.computed);
   lac_status st = f.computed && found ? LAC_OK : laci_fail_memory(err, "blocks of layers");
   if (!st) mark_computed(&f);
-  if (!st) st = unmark_others(&f, err);
+  if (!st) st = unmark_unneeded_values(&f, err);
   for (int k = 0; k < graph->n_nodes && !st; k++) {
     const laci_node *node = &graph->nodes[k];
     if (is_residual(&f, node))

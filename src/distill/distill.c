@@ -41,7 +41,7 @@ static int64_t count_fitting_samples(const refiner *r) {
 
 /* ---- The pruned network with its current weights ---- */
 
-static void mix_weights(refiner *r) {
+static void combine_weights(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
     r->mixed[s] = r->made[s]              ? r->made[s]
                   : r->fitted->weights[s] ? r->fitted->weights[s]
@@ -82,8 +82,8 @@ static void move_made_weights(refiner *r) {
 
 /* ---- Errors before and after ---- */
 
-static lac_status compare(refiner *r, const laci_weighted_graph *candidate,
-                          laci_output_difference *difference, lac_error *err) {
+static lac_status compare_outputs(refiner *r, const laci_weighted_graph *candidate,
+                                  laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &r->fitted->cut;
   const int64_t n_held = cut->n_batches - cut->n_fitted;
   const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
@@ -129,13 +129,13 @@ static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *e
   return st;
 }
 
-static lac_status recalibrate(refiner *r, lac_error *err) {
+static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   laci_graph *view = NULL;
   laci_output_difference found;
   lac_status st = laci_graph_view_create(graph_of(r), r->mixed, &view, err);
   if (!st) st = estimate_statistics(r, view, err);
   const laci_weighted_graph candidate = {.graph = view};
-  if (!st) st = compare(r, &candidate, &found, err);
+  if (!st) st = compare_outputs(r, &candidate, &found, err);
   if (!st) {
     r->to->error_recalibrated = found.relative;
     r->to->recalibrated = found.relative < r->fitted->outputs.relative;
@@ -147,7 +147,7 @@ static lac_status recalibrate(refiner *r, lac_error *err) {
   }
   if (!st && r->to->recalibrated) r->fitted->outputs = found;
   laci_graph_view_destroy(view);
-  mix_weights(r);
+  combine_weights(r);
   return st;
 }
 
@@ -175,7 +175,7 @@ static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
   }
 }
 
-static lac_status refine(refiner *r, lac_error *err) {
+static lac_status refine_network(refiner *r, lac_error *err) {
   const int n = graph_of(r)->n_stored;
   const laci_weighted_graph student = {graph_of(r), r->mixed};
   const laci_weighted_graph teacher = {graph_of(r), (const uint8_t *const *)r->p->weights};
@@ -185,7 +185,7 @@ static lac_status refine(refiner *r, lac_error *err) {
   if (st) return st;
   for (int s = 0; s < n && refined.kept; s++)
     if (refined.weights[s]) r->mixed[s] = refined.weights[s];
-  if (refined.kept) st = compare(r, &student, &found, err);
+  if (refined.kept) st = compare_outputs(r, &student, &found, err);
   for (int s = 0; s < n && refined.kept && !st; s++) {
     if (refined.weights[s]) set_made_weight(r, s, refined.weights[s]);
     refined.weights[s] = NULL;
@@ -206,7 +206,7 @@ static lac_status refine(refiner *r, lac_error *err) {
 
 /* Judges the loss of the improved network: a lower error of the outputs may still lose more
  * answers. Where there is a limit of the loss and it is exceeded, the new weights are dropped. */
-static lac_status judge(refiner *r, const laci_output_difference *fitted, lac_error *err) {
+static lac_status judge_result(refiner *r, const laci_output_difference *fitted, lac_error *err) {
   const double limit = r->options->calibration->max_drop;
   const laci_weighted_graph pruned = {graph_of(r), r->mixed};
   laci_judged_drop drop;
@@ -232,10 +232,10 @@ static lac_status improve_network(refiner *r, lac_error *err) {
   const laci_output_difference fitted = r->fitted->outputs;
   r->to->error_fitted = fitted.relative;
   if (r->how->recalibrate)
-    st = tolerate_unsupported(r, recalibrate(r, err), "statistics again", err);
+    st = tolerate_unsupported(r, recalibrate_norms(r, err), "statistics again", err);
   if (!st && (r->how->seconds > 0 || r->how->steps > 0))
-    st = tolerate_unsupported(r, refine(r, err), "no refinement", err);
-  return st ? st : judge(r, &fitted, err);
+    st = tolerate_unsupported(r, refine_network(r, err), "no refinement", err);
+  return st ? st : judge_result(r, &fitted, err);
 }
 
 lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
@@ -258,7 +258,7 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
       r.made && r.mixed && r.masks && r.unpacked ? LAC_OK : laci_fail_memory(&own, "the pruning");
   if (!st) st = find_masks(&r, &own);
   if (!st) {
-    mix_weights(&r);
+    combine_weights(&r);
     st = improve_network(&r, &own);
   }
   if (!st) move_made_weights(&r);

@@ -84,7 +84,7 @@ static void close_lane(lane *l) {
   *l = (lane){.engine = NULL};
 }
 
-static void tie_ports(const job *j, lane *l) {
+static void bind_ports(const job *j, lane *l) {
   const laci_training_graph *g = j->graph;
   for (int i = 0; i < g->graph->n_inputs; i++)
     if (g->graph->inputs[i] == g->images) l->inputs[i] = l->images;
@@ -110,7 +110,7 @@ static lac_status open_lane(job *j, lane *l, laci_budget *budget, lac_error *err
   l->outputs = laci_alloc((size_t)g->graph->n_outputs, sizeof *l->outputs);
   l->now = laci_alloc((size_t)j->size, sizeof *l->now);
   if (!l->images || !l->inputs || !l->outputs || !l->now) return laci_fail_memory(err, what);
-  tie_ports(j, l);
+  bind_ports(j, l);
   return LAC_OK;
 }
 
@@ -173,7 +173,7 @@ static lac_status run_batches(job *j, lac_error *err) {
   return st;
 }
 
-static lac_status store(job *j, laci_graph *model, lac_error *err) {
+static lac_status store_statistics(job *j, laci_graph *model, lac_error *err) {
   const laci_training_graph *g = j->graph;
   float *mean = j->before; /* the old values are not needed any more */
   for (int64_t i = 0; i < j->size; i++) mean[i] = (float)(j->sums[i] / (double)j->n_batches);
@@ -208,7 +208,7 @@ lac_status laci_recalibrate(laci_graph *model, const laci_calibration_samples *s
   if (!st) st = read_statistics(&j, model, err);
   if (!st) st = open_lanes(&j, err);
   if (!st) st = run_batches(&j, err);
-  if (!st) st = store(&j, model, err);
+  if (!st) st = store_statistics(&j, model, err);
   if (!st) *result = (laci_recalibrated){.n_norms = j.graph->n_stats / 2, .n_batches = j.n_batches};
   for (int at = 0; at < j.n_lanes + (j.n_lanes == 0); at++) close_lane(&j.lanes[at]);
   laci_training_graph_destroy(j.graph);

@@ -40,8 +40,8 @@ typedef struct job {
 /* ---- Judging ---- */
 
 /** How far the candidate is from the teacher on the samples held back. */
-static lac_status judge(job *j, const laci_graph *candidate, laci_output_difference *difference,
-                        lac_error *err) {
+static lac_status judge_candidate(job *j, const laci_graph *candidate,
+                                  laci_output_difference *difference, lac_error *err) {
   const laci_weighted_graph network = {.graph = candidate};
   const laci_shape *input = &candidate->values[candidate->inputs[0]].type.shape;
   const double start = laci_clock_seconds();
@@ -126,7 +126,7 @@ static lac_status take_steps(job *j, lac_error *err) {
 /* ---- The result ---- */
 
 /** Moves the candidate's own bytes into the result. */
-static void take_weights(job *j, laci_graph *from) {
+static void copy_weights_from(job *j, laci_graph *from) {
   for (int s = 0; s < from->n_stored; s++) {
     j->to->weights[s] = from->stored[s].owned;
     from->stored[s].owned = NULL;
@@ -136,12 +136,12 @@ static void take_weights(job *j, laci_graph *from) {
 static lac_status keep_if_better(job *j, lac_error *err) {
   lac_status st = laci_graph_view_create(j->student->graph, j->student->weights, &j->result, err);
   if (!st) st = laci_reconstruct_store(j->reconstruct, j->result, err);
-  if (!st) st = judge(j, j->result, &j->to->after, err);
+  if (!st) st = judge_candidate(j, j->result, &j->to->after, err);
   if (st) return st;
   j->to->kept = j->to->after.relative < j->to->before.relative;
   laci_log(LAC_LOG_DEBUG, "refined: error of outputs %.5g %%, before %.5g %%",
            100 * j->to->after.relative, 100 * j->to->before.relative);
-  if (j->to->kept) take_weights(j, j->result);
+  if (j->to->kept) copy_weights_from(j, j->result);
   return LAC_OK;
 }
 
@@ -203,7 +203,7 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
   if (!refined->weights) st = laci_fail_memory(err, "refined weights");
   if (!st) st = laci_graph_view_create(student->graph, student->weights, &j.views[0], err);
   if (!st) st = laci_graph_view_create(teacher->graph, teacher->weights, &j.views[1], err);
-  if (!st) st = judge(&j, j.views[0], &refined->before, err);
+  if (!st) st = judge_candidate(&j, j.views[0], &refined->before, err);
   if (!st) st = open_job(&j, err);
   if (!st) st = take_steps(&j, err);
   if (!st) st = keep_if_better(&j, err);

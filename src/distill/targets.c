@@ -106,7 +106,7 @@ void laci_distill_targets_destroy(laci_distill_targets *t) {
 
 /* ---- Batches ---- */
 
-static void shuffle(laci_distill_targets *t) {
+static void shuffle_samples(laci_distill_targets *t) {
   for (int64_t i = 0; i < t->n_order; i++) t->order[i] = i;
   for (int64_t i = t->n_order - 1; i > 0; i--) {
     int64_t other =
@@ -175,7 +175,7 @@ static lac_status next_from_data(laci_distill_targets *t, lac_error *err) {
 
 lac_status laci_distill_targets_next(laci_distill_targets *t, const float **images,
                                      const float *const **targets, lac_error *err) {
-  if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle(t);
+  if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle_samples(t);
   *images = t->batch_images;
   *targets = (const float *const *)t->targets;
   return t->images ? next_from_memory(t, err) : next_from_data(t, err);
