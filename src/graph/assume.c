@@ -9,7 +9,7 @@
 #include "graph/op.h"
 
 /* Gives every output the type of the first input. */
-static lac_status infer_same(laci_infer *infer) {
+static lac_status infer_type_of_input(laci_infer *infer) {
   for (int i = 0; i < infer->n_out && infer->n_in > 0 && infer->in[0]; i++)
     infer->out[i] = *infer->in[0];
   return LAC_OK;
@@ -17,7 +17,7 @@ static lac_status infer_same(laci_infer *infer) {
 
 static const laci_op op_assumed = {.name = "assumed same",
                                    .role = LACI_ROLE_CLEAR,
-                                   .infer = infer_same,
+                                   .infer = infer_type_of_input,
                                    .couple = laci_couple_nary};
 
 static bool is_named(const laci_node *node, const char *name, size_t n) {

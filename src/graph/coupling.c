@@ -131,7 +131,7 @@ void laci_coupling_describe_port(laci_coupling *c, int port) {
 }
 
 /** Returns the axis of the port, counted from the first one, or -1. */
-static int axis_in(const laci_coupling *c, int port, int axis) {
+static int checked_axis(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape) return -1;
   if (axis < 0) axis += shape->rank;
@@ -139,7 +139,7 @@ static int axis_in(const laci_coupling *c, int port, int axis) {
 }
 
 void laci_set_label(laci_coupling *c, int port, int axis, int label) {
-  axis = axis_in(c, port, axis);
+  axis = checked_axis(c, port, axis);
   if (axis < 0) return;
   laci_port_labels *labels = labels_of(c, port);
   labels->described = true;
@@ -147,7 +147,7 @@ void laci_set_label(laci_coupling *c, int port, int axis, int label) {
 }
 
 int laci_get_label(const laci_coupling *c, int port, int axis) {
-  axis = axis_in(c, port, axis);
+  axis = checked_axis(c, port, axis);
   return axis < 0 ? LACI_FIXED : labels_of(c, port)->label[axis];
 }
 

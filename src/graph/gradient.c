@@ -34,7 +34,7 @@ static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
 }
 
 /** Adds dX = dY * f'(X) as one UnaryGrad node that has the operator's name and attributes. */
-static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
+static void add_unary_gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
   if (!attrs) {
     b->status = laci_fail_memory(b->err, node->name);
@@ -67,7 +67,7 @@ static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *
   return LAC_OK;
 }
 
-static lac_status apply_rule(laci_gradient_builder *b, int node_id) {
+static lac_status add_gradient_of_node(laci_gradient_builder *b, int node_id) {
   /* A copy, because rules add nodes, which may move the array. Pointers inside the node stay
    * valid. */
   const laci_node node = b->graph->nodes[node_id];
@@ -84,7 +84,7 @@ static lac_status apply_rule(laci_gradient_builder *b, int node_id) {
   if (st) return st;
   b->current = node.name;
   b->n_made = 0;
-  if (!node.op->gradient) apply_slope(b, &node);
+  if (!node.op->gradient) add_unary_gradient(b, &node);
   else if ((st = node.op->gradient(b, &node))) return st;
   return b->status;
 }
@@ -146,7 +146,7 @@ lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params, const 
   if (st) goto out;
   laci_shape shape = laci_gradient_shape(&b, loss);
   b.gradient[loss] = laci_gradient_store_filled(&b, loss, &shape, 1);
-  for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = apply_rule(&b, n);
+  for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = add_gradient_of_node(&b, n);
   for (int at = 0; at < n_params && !st; at++) {
     grad_values[at] = b.gradient[params[at]];
     if (grad_values[at] >= 0) continue;

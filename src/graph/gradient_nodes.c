@@ -170,8 +170,8 @@ int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape 
 
 /** Returns the stored tensor of that content, and adds it if there is none yet; `name` tells its
  * content. */
-static int constant(laci_gradient_builder *b, const char *name, const laci_type *type,
-                    const void *bytes) {
+static int find_or_add_constant(laci_gradient_builder *b, const char *name, const laci_type *type,
+                                const void *bytes) {
   size_t size = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(type->dtype);
   char text[700];
   for (int suffix = 0;; suffix++) { /* a network may use the name for something else */
@@ -204,7 +204,7 @@ int laci_gradient_store_ints(laci_gradient_builder *b, int n, const int64_t *int
   for (int at = 0; at < n && used < sizeof name; at++)
     used += (size_t)snprintf(name + used, sizeof name - used, "_%lld", (long long)ints[at]);
   laci_type type = {.dtype = LAC_DTYPE_I64, .shape = {.rank = 1, .dims = {n}}};
-  return constant(b, name, &type, ints);
+  return find_or_add_constant(b, name, &type, ints);
 }
 
 int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape *shape,
@@ -221,7 +221,8 @@ int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape
   }
   (void)snprintf(name, sizeof name, "gradient/scalar_%s_%a", lac_dtype_name(type.dtype), number);
   bool wide = type.dtype == LAC_DTYPE_F64;
-  int scalar = constant(b, name, &type, wide ? (const void *)&number : (const void *)&single);
+  int scalar =
+      find_or_add_constant(b, name, &type, wide ? (const void *)&number : (const void *)&single);
   int64_t count = laci_shape_count(shape);
   if (shape->rank == 0 || scalar < 0) return scalar;
   if (count > 65536) return laci_gradient_expand(b, scalar, shape); /* no large constants */
@@ -234,7 +235,7 @@ int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape
   }
   (void)snprintf(name, sizeof name, "gradient/full_%s_%s_%a", lac_dtype_name(type.dtype),
                  laci_shape_text(shape, dims, sizeof dims), number);
-  int value = constant(b, name, &type, bytes);
+  int value = find_or_add_constant(b, name, &type, bytes);
   laci_free(bytes);
   return value;
 }

@@ -114,7 +114,7 @@ static bool has_symbols(const laci_buf *buf) {
   return false;
 }
 
-static lac_status keep_stored(laci_graph *graph, const laci_stored *stored, lac_error *err) {
+static lac_status keep_small_content(laci_graph *graph, const laci_stored *stored, lac_error *err) {
   laci_value *value = &graph->values[stored->value];
   int64_t count = laci_shape_count(&stored->shape);
   bool small = count >= 0 && count <= KEPT_ELEMENTS;
@@ -225,8 +225,8 @@ static lac_status make_results(const laci_graph *graph, const laci_node *node, n
   return LAC_OK;
 }
 
-static void keep_results(laci_graph *graph, const laci_node *node, node_view *view,
-                         bool symbols_in) {
+static void keep_known_results(laci_graph *graph, const laci_node *node, node_view *view,
+                               bool symbols_in) {
   bool careful = node->op->moves_data || node->op->symbol_safe || node->op->shape_only;
   for (int at = 0; at < node->n_outputs; at++) {
     laci_buf *result = view->results[at];
@@ -255,7 +255,7 @@ static lac_status fold_node(laci_graph *graph, const laci_node *node, node_view 
                     .owner = graph};
   st = node->op->eval(&eval);
   if (!st) laci_eval_round_outputs(&eval, false);
-  if (!st) keep_results(graph, node, view, symbols_in);
+  if (!st) keep_known_results(graph, node, view, symbols_in);
   return st == LAC_NO_MEMORY ? st : LAC_OK;
 }
 
@@ -315,7 +315,7 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
 }
 
 /** Takes over sizes that a reader of the value tells. Returns true if some were unknown before. */
-static bool take_told_sizes(inference *job, laci_value *value, const laci_shape *told) {
+static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_shape *told) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
   /* infer of the reader reports the error */
@@ -350,7 +350,7 @@ static void infer_backwards(inference *job, const laci_node *node, const node_vi
     laci_value *value = &graph->values[at];
     bool had_rank = value->type.shape.rank >= 0;
     learned = value->stored < 0 && has_unknown_size(&value->type.shape) &&
-              take_told_sizes(job, value, &told);
+              adopt_reader_sizes(job, value, &told);
     job->again |= learned && (!had_rank || value->is_input);
     const laci_node *producer = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
     bool passes = producer && producer->op && producer->op->couple == laci_couple_unary;
@@ -402,7 +402,7 @@ out:
 }
 
 /** Infers all nodes in order, after the contents of stored tensors. */
-static lac_status walk_nodes(inference *job) {
+static lac_status infer_all_nodes(inference *job) {
   laci_graph *graph = job->graph;
   lac_status st = LAC_OK;
   for (int v = 0; v < graph->n_values; v++) {
@@ -410,7 +410,7 @@ static lac_status walk_nodes(inference *job) {
     graph->values[v].known = NULL;
   }
   for (int at = 0; at < graph->n_stored && !st; at++) {
-    st = keep_stored(graph, &graph->stored[at], job->err);
+    st = keep_small_content(graph, &graph->stored[at], job->err);
   }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     st = check_sizes(job, &graph->values[graph->inputs[at]]);
@@ -436,10 +436,10 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
   lac_status st = set_input_shapes(graph, fixed, n_fixed, err);
   if (st) return st;
   graph->sizes_fixed |= n_fixed > 0;
-  st = walk_nodes(&job);
+  st = infer_all_nodes(&job);
   /* with bodies, a second walk would have to start from the declared types */
   if (st || !job.again || graph->n_bodies) return st;
-  return walk_nodes(&job);
+  return infer_all_nodes(&job);
 }
 
 lac_status laci_graph_infer_node(laci_graph *graph, int node, lac_error *err) {

@@ -29,7 +29,7 @@ int laci_name_find(const laci_name_table *table, const char *name) {
   return slot->name ? slot->id : -1;
 }
 
-static bool reserve(laci_name_table *table) {
+static bool reserve_slot(laci_name_table *table) {
   if (table->n * 2 < table->n_slots) return true;
   laci_name_table wider = {.n = table->n, .n_slots = table->n_slots ? table->n_slots * 2 : 64};
   wider.slots = laci_alloc(wider.n_slots, sizeof *wider.slots);
@@ -44,7 +44,7 @@ static bool reserve(laci_name_table *table) {
 }
 
 bool laci_name_add(laci_name_table *table, const char *name, int id) {
-  if (!reserve(table)) return false;
+  if (!reserve_slot(table)) return false;
   uint64_t hash = hash_of(name);
   table->slots[slot_of(table, name, hash)] = (laci_name_slot){.name = name, .hash = hash, .id = id};
   table->n++;

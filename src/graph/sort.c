@@ -60,7 +60,7 @@ typedef struct needs {
   int *list;
 } needs;
 
-static void add_need(needs *all, int node, int needed) {
+static void add_dependency(needs *all, int node, int needed) {
   if (needed < 0) return;
   if (all->list) all->list[all->at[node]++] = needed;
   else all->first[node + 1]++;
@@ -74,39 +74,40 @@ static bool is_within(const laci_graph *graph, int inner, int outer) {
 
 /** Makes node n depend on the producer of `value`, and likewise the nodes that begin the loops
  * around n that do not contain the producer. */
-static void add_read(needs *all, int n, int value) {
+static void add_read_dependency(needs *all, int n, int value) {
   const laci_graph *graph = all->graph;
   int producer = value >= 0 ? graph->values[value].producer : -1;
-  add_need(all, n, producer);
+  add_dependency(all, n, producer);
   int from = producer >= 0 ? graph->nodes[producer].body : 0;
   for (int b = graph->nodes[n].body; producer >= 0 && b && !is_within(graph, from, b);
        b = graph->bodies[b - 1].outer) {
     const laci_body *body = &graph->bodies[b - 1];
-    if (body->begin >= 0 && body->begin != producer) add_need(all, body->begin, producer);
+    if (body->begin >= 0 && body->begin != producer) add_dependency(all, body->begin, producer);
   }
 }
 
-static void add_body_needs(needs *all, int n) {
+static void add_body_dependencies(needs *all, int n) {
   const laci_graph *graph = all->graph;
   int b = graph->nodes[n].body;
   if (!b) return;
   const laci_body *body = &graph->bodies[b - 1];
   const laci_node *end = &graph->nodes[body->end];
-  if (body->begin >= 0) add_need(all, n, body->begin);
-  else if (end->n_inputs > 0) add_read(all, n, end->inputs[0]);
-  add_need(all, body->end, n);
+  if (body->begin >= 0) add_dependency(all, n, body->begin);
+  else if (end->n_inputs > 0) add_read_dependency(all, n, end->inputs[0]);
+  add_dependency(all, body->end, n);
 }
 
-static void add_needs(needs *all) {
+static void add_dependencies(needs *all) {
   for (int b = 0; b < all->graph->n_bodies; b++) {
     const laci_body *body = &all->graph->bodies[b];
     /* an end depends on its beginning */
-    if (body->begin >= 0) add_need(all, body->end, body->begin);
+    if (body->begin >= 0) add_dependency(all, body->end, body->begin);
   }
   for (int n = 0; n < all->graph->n_nodes; n++) {
     const laci_node *node = &all->graph->nodes[n];
-    add_body_needs(all, n);
-    for (int at = 0; at < count_reads(node); at++) add_read(all, n, value_read(node, at));
+    add_body_dependencies(all, n);
+    for (int at = 0; at < count_reads(node); at++)
+      add_read_dependency(all, n, value_read(node, at));
   }
 }
 
@@ -122,14 +123,14 @@ static lac_status needs_init(needs *all, const laci_graph *graph, lac_error *err
   all->first = laci_alloc(n + 1, sizeof *all->first);
   all->at = laci_alloc(n + 1, sizeof *all->at);
   if (!all->first || !all->at) return laci_fail_memory(err, "sorting the nodes");
-  add_needs(all);
+  add_dependencies(all);
   for (size_t k = 0; k < n; k++) {
     all->first[k + 1] += all->first[k];
     all->at[k] = all->first[k];
   }
   all->list = laci_alloc(all->first[n], sizeof *all->list);
   if (!all->list) return laci_fail_memory(err, "sorting the nodes");
-  add_needs(all);
+  add_dependencies(all);
   return LAC_OK;
 }
 
@@ -147,7 +148,7 @@ typedef struct sorter {
 
 /** For messages: returns the name of an output of `needed` that the node reads, or else the name of
  * the node `needed`. */
-static const char *what_is_needed(const laci_graph *graph, const laci_node *node, int needed) {
+static const char *name_of_needed(const laci_graph *graph, const laci_node *node, int needed) {
   for (int at = 0; at < count_reads(node); at++) {
     int value = value_read(node, at);
     if (value >= 0 && graph->values[value].producer == needed) return graph->values[value].name;
@@ -155,7 +156,7 @@ static const char *what_is_needed(const laci_graph *graph, const laci_node *node
   return graph->nodes[needed].name;
 }
 
-static lac_status visit(sorter *s, int root, lac_error *err) {
+static lac_status visit_dependencies(sorter *s, int root, lac_error *err) {
   int depth = 0;
   s->stack[depth++] = root;
   s->state[root] = OPEN;
@@ -172,7 +173,7 @@ static lac_status visit(sorter *s, int root, lac_error *err) {
     if (s->state[needed] == DONE) continue;
     if (s->state[needed] == OPEN) {
       return laci_fail(err, LAC_BAD_FILE, "a cycle: %s (%s) needs '%s', which needs that node",
-                       node->name, node->type, what_is_needed(s->graph, node, needed));
+                       node->name, node->type, name_of_needed(s->graph, node, needed));
     }
     s->state[needed] = OPEN;
     s->stack[depth++] = needed;
@@ -216,7 +217,7 @@ static lac_status sort_nodes(laci_graph *graph, lac_error *err) {
   if (st) goto out;
   for (size_t k = 0; k < n; k++) s.next[k] = all.first[k];
   for (int root = 0; root < graph->n_nodes && !st; root++) {
-    if (s.state[root] == UNSEEN) st = visit(&s, root, err);
+    if (s.state[root] == UNSEEN) st = visit_dependencies(&s, root, err);
   }
   if (st) goto out;
   renumber(graph, s.order, scratch);

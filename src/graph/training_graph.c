@@ -101,7 +101,7 @@ static void mark_image_values(job *j) {
   }
 }
 
-static lac_status find_needed(job *j) {
+static lac_status find_needed_nodes(job *j) {
   const laci_graph *model = j->model;
   bool *read = laci_alloc((size_t)model->n_values, sizeof *read);
   lac_status st = read ? LAC_OK : laci_fail_memory(j->err, "the training graph");
@@ -526,17 +526,17 @@ static lac_status add_outputs(job *j) {
   return st;
 }
 
-static lac_status finish(job *j) {
+static lac_status finish_graph(job *j) {
   lac_status st = laci_graph_finish(j->to->graph, j->err);
   return st ? st : laci_graph_infer(j->to->graph, NULL, 0, j->err);
 }
 
-static lac_status build(job *j) {
+static lac_status build_graph(job *j) {
   const laci_graph *model = j->model;
   lac_status st = find_logits(j);
   if (st) return st;
   mark_image_values(j);
-  st = find_needed(j);
+  st = find_needed_nodes(j);
   if (!st) st = laci_training_sort_tensors(model, j->needed, j->options, j->sorts, j->err);
   if (!st) st = add_images(j);
   if (!st) st = add_stored_tensors(j);
@@ -545,13 +545,13 @@ static lac_status build(job *j) {
                    "the network has nothing to train: no weight is stored in f32 or f64");
   for (int n = 0; n < model->n_nodes && !st; n++)
     if (j->needed[n]) st = add_node(j, &model->nodes[n]);
-  if (!st) st = finish(j); /* infers sizes, which labels and rules need */
+  if (!st) st = finish_graph(j); /* infers sizes, which labels and rules need */
   if (!st && has_loss(j)) st = add_loss(j);
-  if (!st && has_loss(j)) st = finish(j);
+  if (!st && has_loss(j)) st = finish_graph(j);
   j->to->n_forward = j->to->graph->n_nodes;
   if (!st && has_loss(j)) st = add_gradients(j);
   if (!st) st = add_outputs(j);
-  return st ? st : finish(j);
+  return st ? st : finish_graph(j);
 }
 
 static bool works_with_batch(const job *j, int64_t batch) {
@@ -603,7 +603,7 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
   if (allocated) st = laci_graph_create(&j.to->graph, err);
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
-  if (!st) st = build(&j);
+  if (!st) st = build_graph(&j);
   if (st && allocated && model->n_inputs == 1) st = explain_batch(&j, st);
   laci_free(j.sorts);
   laci_free(j.needed);

@@ -145,7 +145,7 @@ static laci_training_sort sort_of(const walk *w, const laci_node *node, int port
   return carried && stored->shape.rank == 2 ? LACI_SORT_WEIGHT : LACI_SORT_BIAS;
 }
 
-static void visit(walk *w, const laci_node *node) {
+static void visit_node(walk *w, const laci_node *node) {
   bool image = false, weighted = false;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
@@ -185,7 +185,7 @@ lac_status laci_training_sort_tensors(const laci_graph *model, const bool *neede
   for (int at = 0; at < model->n_stored; at++) sorts[at] = LACI_SORT_UNUSED;
   for (int at = 0; at < model->n_inputs && !st; at++) w.from_image[model->inputs[at]] = true;
   for (int n = 0; n < model->n_nodes && !st; n++)
-    if (needed[n]) visit(&w, &model->nodes[n]);
+    if (needed[n]) visit_node(&w, &model->nodes[n]);
   if (!st && w.clash >= 0)
     st =
         laci_fail(err, LAC_UNSUPPORTED,

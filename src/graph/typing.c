@@ -24,7 +24,7 @@ static const char *kind_text(laci_attr_kind kind) {
   return "of another type";
 }
 
-static const laci_attr_type *find_type(const laci_op *op, const char *name) {
+static const laci_attr_type *find_attribute_type(const laci_op *op, const char *name) {
   for (const laci_attr_type *type = op->attributes; type && type->name; type++) {
     if (strcmp(type->name, name) == 0) return type;
   }
@@ -42,7 +42,7 @@ static bool has_kind(const laci_attr *attr, laci_attr_kind wanted) {
 static bool find_attribute(const laci_node *node, char *text, size_t size) {
   for (int at = 0; at < node->n_attrs; at++) {
     const laci_attr *attr = &node->attrs[at];
-    const laci_attr_type *type = find_type(node->op, attr->name);
+    const laci_attr_type *type = find_attribute_type(node->op, attr->name);
     if (!type) {
       laci_log(LAC_LOG_DEBUG, "%s (%s): attribute '%s' is not known", node->name, node->type,
                attr->name);

@@ -24,7 +24,7 @@ static lac_status eval(laci_eval *eval) {
                          NULL);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   (void)node;
   return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
@@ -36,4 +36,4 @@ const laci_op laci_op_abs = {.name = "Abs",
                              .infer = laci_infer_same_type,
                              .eval = eval,
                              .couple = laci_couple_unary,
-                             .slope = slope};
+                             .slope = derivative};

@@ -30,7 +30,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static double place_of(int64_t at, int64_t n, bool corners) {
+static double coordinate_of(int64_t at, int64_t n, bool corners) {
   if (corners) return n > 1 ? -1 + 2 * (double)at / (double)(n - 1) : -1;
   return -1 + (2 * (double)at + 1) / (double)n;
 }
@@ -47,7 +47,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t rest = at % places;
     for (int axis = 0; axis < n_axes; axis++) { /* the last axis of the image is the first here */
       int64_t size = y->dims[n_axes - axis];
-      place[axis] = place_of(rest % size, size, corners);
+      place[axis] = coordinate_of(rest % size, size, corners);
       rest /= size;
     }
     place[n_axes] = 1;
@@ -60,7 +60,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "AffineGrid counts places";
   int batch = laci_coupling_new_label(c);
@@ -76,4 +76,4 @@ const laci_op laci_op_affine_grid = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -75,7 +75,7 @@ lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *
 
 static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, true); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_arg_couple(node, c, "order matters to ArgMax");
 }
@@ -88,4 +88,4 @@ const laci_op laci_op_arg_max = {
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

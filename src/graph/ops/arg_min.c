@@ -4,7 +4,7 @@
 
 static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, false); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_arg_couple(node, c, "order matters to ArgMin");
 }
@@ -17,4 +17,4 @@ const laci_op laci_op_arg_min = {
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -99,7 +99,7 @@ typedef struct job {
 } job;
 
 /** Returns the index of the first element of a row of an operand. */
-static int64_t row_of(const heads *h, int64_t batch, int64_t head, int64_t token) {
+static int64_t row_offset(const heads *h, int64_t batch, int64_t head, int64_t token) {
   int64_t row = h->apart ? (batch * h->heads + head) * h->tokens + token
                          : (batch * h->tokens + token) * h->heads + head;
   return row * h->size;
@@ -109,7 +109,7 @@ static int64_t row_of(const heads *h, int64_t batch, int64_t head, int64_t token
 static const double *key_row(const job *j, int port, int64_t batch, int64_t head, int64_t token) {
   const heads *h = port == K ? &j->k : &j->v;
   const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
-  if (token >= j->past) return j->eval->in[port]->f + row_of(h, batch, head, token - j->past);
+  if (token >= j->past) return j->eval->in[port]->f + row_offset(h, batch, head, token - j->past);
   return past->f + ((batch * h->heads + head) * j->past + token) * h->size;
 }
 
@@ -130,7 +130,7 @@ static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, 
 }
 
 /** May the query attend to the key? */
-static bool is_seen(const job *j, int64_t batch, int64_t query, int64_t key) {
+static bool may_attend(const job *j, int64_t batch, int64_t query, int64_t key) {
   const laci_buf *valid = laci_operand(j->eval, N_VALID);
   int64_t n = valid ? laci_buf_get_i(valid, batch) : j->total;
   int64_t place = query + (valid && !laci_operand(j->eval, PAST_K) ? n - j->q.tokens : j->past);
@@ -159,7 +159,7 @@ static void attend(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) {
     int64_t query = at % j->q.tokens, head = at / j->q.tokens % j->q.heads;
     int64_t batch = at / j->q.tokens / j->q.heads, shared = head / (j->q.heads / j->k.heads);
-    const double *q = j->eval->in[Q]->f + row_of(&j->q, batch, head, query);
+    const double *q = j->eval->in[Q]->f + row_offset(&j->q, batch, head, query);
     double *row = j->work + at * j->total, *shown = out ? out->f + at * j->total : NULL;
     bool any = false;
     for (int64_t key = 0; key < j->total; key++) {
@@ -167,14 +167,15 @@ static void attend(int64_t begin, int64_t end, void *context) {
       if (shown && j->mode == RAW) shown[key] = score;
       if (j->cap > 0) score = j->cap * tanh(score / j->cap);
       if (shown && j->mode == CAPPED) shown[key] = score;
-      double bias = is_seen(j, batch, query, key) ? mask_of(j, batch, head, query, key) : -INFINITY;
+      double bias =
+          may_attend(j, batch, query, key) ? mask_of(j, batch, head, query, key) : -INFINITY;
       any = any || !(isinf(bias) && bias < 0);
       row[key] = isinf(bias) && bias < 0 ? -INFINITY : score + bias;
       if (shown && j->mode == BIASED) shown[key] = row[key];
     }
     softmax_row(row, j->total, any);
     if (shown && j->mode == PROBABLE) memcpy(shown, row, (size_t)j->total * sizeof *row);
-    double *sum = y->f + row_of(&to, batch, head, query);
+    double *sum = y->f + row_offset(&to, batch, head, query);
     for (int64_t key = 0; key < j->total; key++) {
       const double *v = key_row(j, V, batch, shared, key);
       for (int64_t i = 0; i < j->v.size && row[key] != 0; i++) sum[i] += row[key] * v[i];
@@ -270,12 +271,12 @@ static bool is_simple(const laci_node *node) {
   return true;
 }
 
-static bool counts_tokens(const laci_node *node) {
+static bool uses_token_positions(const laci_node *node) {
   return laci_node_int(node, "is_causal", 0) || laci_node_int(node, "left_window_size", -1) >= 0 ||
          laci_node_int(node, "right_window_size", -1) >= 0;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *in[3] = {laci_port_shape(c, Q), laci_port_shape(c, K), laci_port_shape(c, V)};
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
@@ -300,7 +301,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   }
   laci_set_label(c, LACI_OUT(Y), 0, batch);
   if (q.apart && own_keys) laci_set_label(c, LACI_OUT(Y), 1, head);
-  if (counts_tokens(node)) return laci_coupling_status(c);
+  if (uses_token_positions(node)) return laci_coupling_status(c);
   int queries = laci_coupling_new_label(c), keys = laci_coupling_new_label(c);
   laci_set_label(c, Q, tokens_axis(in[Q]), queries);
   laci_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
@@ -321,4 +322,4 @@ const laci_op laci_op_attention = {
     .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

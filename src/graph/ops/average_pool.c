@@ -5,22 +5,22 @@
 #include "graph/ops/shared/pool_in.h"
 #include "graph/ops/shared/window_grad_in.h"
 
-static void step(laci_pool_state *state, double x, int64_t at) {
+static void accumulate(laci_pool_state *state, double x, int64_t at) {
   (void)at;
   state->value += x;
 }
 
-static double end_inside(const laci_pool_state *state) {
+static double mean_of_inside(const laci_pool_state *state) {
   return state->n_inside > 0 ? state->value / (double)state->n_inside : 0;
 }
 
-static double end_padded(const laci_pool_state *state) {
+static double mean_with_padding(const laci_pool_state *state) {
   return state->n_padded > 0 ? state->value / (double)state->n_padded : 0;
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_pooling inside = {.step = step, .end = end_inside};
-  static const laci_pooling padded = {.step = step, .end = end_padded};
+  static const laci_pooling inside = {.step = accumulate, .end = mean_of_inside};
+  static const laci_pooling padded = {.step = accumulate, .end = mean_with_padding};
   bool with_pad = laci_node_int(eval->node, "count_include_pad", 0) != 0;
   return laci_pooling_eval(eval, with_pad ? &padded : &inside, NULL);
 }

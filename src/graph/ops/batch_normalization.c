@@ -22,7 +22,7 @@ static bool is_per_element(
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
 }
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_source_shape(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
@@ -133,7 +133,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   if (is_per_element(node) || !laci_couple_channels(c, SCALE, VARIANCE))
     return laci_coupling_status(c);
@@ -191,7 +191,7 @@ const laci_op laci_op_batch_normalization = {
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"momentum", LACI_ATTR_FLOAT},
                                   {"spatial", LACI_ATTR_INT}, {"training_mode", LACI_ATTR_INT}),
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -18,7 +18,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   return x < 0 ? exp(x / laci_node_float(node, "alpha", 1)) : 1;
 }
 
@@ -28,4 +28,4 @@ const laci_op laci_op_celu = {.name = "Celu",
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
-                              .slope = slope};
+                              .slope = derivative};

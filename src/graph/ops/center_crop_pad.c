@@ -49,7 +49,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns the position that out position o reads; outside of [0, in): a zero. */
-static int64_t source(int64_t o, int64_t in, int64_t out) {
+static int64_t source_index(int64_t o, int64_t in, int64_t out) {
   return in >= out ? o + (in - out) / 2 : o - (out - in) / 2;
 }
 
@@ -61,7 +61,7 @@ static lac_status eval(laci_eval *eval) {
     bool inside = true;
     for (int axis = y->shape.rank - 1; axis >= 0; axis--) {
       int64_t n = x->shape.dims[axis], out = y->shape.dims[axis],
-              place = source(rest % out, n, out);
+              place = source_index(rest % out, n, out);
       inside = inside && place >= 0 && place < n;
       from += place * stride;
       stride *= n;
@@ -72,7 +72,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "CenterCropPad reads places by their position";
@@ -88,7 +88,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, out);
       for (int64_t o = 0; map && o < out; o++) {
-        int64_t from = source(o, n, out);
+        int64_t from = source_index(o, n, out);
         map->from[o] = (int32_t)(from >= 0 && from < n ? from : -1);
       }
     }
@@ -102,4 +102,4 @@ const laci_op laci_op_center_crop_pad = {.name = "CenterCropPad",
                                          .inputs_without_channels = 1u << 1,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = couple};
+                                         .couple = couple_axes};

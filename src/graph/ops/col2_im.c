@@ -79,7 +79,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns the flat position in the image of element `at` of block `number`, or -1. */
-static int64_t place_of(const geometry *g, int64_t at, int64_t number) {
+static int64_t element_index(const geometry *g, int64_t at, int64_t number) {
   int64_t place = 0, stride = 1;
   for (int axis = g->n - 1; axis >= 0; axis--) {
     int64_t i = number % g->out[axis] * g->stride[axis] - g->pad[axis] +
@@ -102,13 +102,13 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = eval->out[0];
   int64_t spatial = laci_shape_count_range(&y->shape, 2, y->shape.rank);
   for (int64_t at = 0; at < x->count; at++) {
-    int64_t row = at / g.n_out, place = place_of(&g, row % g.n_block, at % g.n_out);
+    int64_t row = at / g.n_out, place = element_index(&g, row % g.n_block, at % g.n_out);
     if (place >= 0) y->f[row / g.n_block * spatial + place] += x->f[at];
   }
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "Col2Im places blocks by position";
@@ -135,4 +135,4 @@ const laci_op laci_op_col2_im = {
     .inputs_without_channels = 1u << 1 | 1u << 2,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

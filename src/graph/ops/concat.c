@@ -97,7 +97,7 @@ static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   int axis = y ? laci_axis_of(laci_node_int(node, "axis", 1), y->rank) : -1;
@@ -141,5 +141,5 @@ const laci_op laci_op_concat = {.name = "Concat",
                                 .is_fold = true,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple,
+                                .couple = couple_axes,
                                 .gradient = gradient};

@@ -54,7 +54,7 @@ static lac_status infer(laci_infer *infer) {
   return laci_window_infer(infer, &window, &unknown, y);
 }
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *w = laci_expect_source_shape(infer, 1);
   int64_t n_groups = laci_node_int(infer->node, "group", 1);
   if (!w || w->rank < 3 || w->dims[1] <= 0 || n_groups < 1 || n_groups > INT32_MAX) return false;
@@ -133,7 +133,7 @@ static bool identity_map(laci_coupling *c, int port, int64_t n) {
 
 /** Maps each channel of x to `multiplier` neighbouring channels of y: channel o of y reads channel
  * o / multiplier of x, row o of the weight and element o of the bias. */
-static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
+static void couple_copied_channels(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
   for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);
   identity_map(c, 1, w->dims[0]);
@@ -143,7 +143,7 @@ static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multipl
 static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
   bool depth = w->dims[1] == 1 && n_groups > 1;
   if (depth && w->dims[0] != n_groups) {
-    couple_copies(c, w, w->dims[0] / n_groups);
+    couple_copied_channels(c, w, w->dims[0] / n_groups);
     return;
   }
   int in = laci_coupling_new_label(c), out = depth ? in : laci_coupling_new_label(c);
@@ -166,7 +166,7 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
   laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *w = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -186,7 +186,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   (void)graph;
   if (node->n_inputs < 2 || node->inputs[1] < 0) return 0;
   axes[0] = (laci_weight_axes){
@@ -221,9 +222,9 @@ const laci_op laci_op_conv = {
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS},
                                   {"group", LACI_ATTR_INT}, {"kernel_shape", LACI_ATTR_INTS},
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -92,7 +92,7 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
                         (long long)x->dims[1], (long long)w->dims[0], (long long)n_groups);
 }
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *w = laci_expect_source_shape(infer, 1);
   return w && w->rank >= 3 && laci_expect_size(infer, w->rank, 1, w->dims[0], shape);
 }
@@ -169,7 +169,7 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
   laci_coupling_add_parts(c, LACI_OUT(0), 1, n_groups);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *w = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -187,7 +187,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   (void)graph;
   if (node->n_inputs < 2 || node->inputs[1] < 0) return 0;
   axes[0] = (laci_weight_axes){
@@ -236,9 +237,9 @@ const laci_op laci_op_conv_transpose = {
         {"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
         {"kernel_shape", LACI_ATTR_INTS}, {"output_padding", LACI_ATTR_INTS},
         {"output_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

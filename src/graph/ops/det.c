@@ -68,7 +68,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   c->why = "an exchange of rows changes the sign of a determinant";
@@ -82,4 +82,4 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_det = {
-    .name = "Det", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+    .name = "Det", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple_axes};

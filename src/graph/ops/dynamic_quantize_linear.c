@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
   laci_couple_elementwise(c, (const int[]){0}, 1);
@@ -60,4 +60,4 @@ const laci_op laci_op_dynamic_quantize_linear = {.name = "DynamicQuantizeLinear"
                                                  .jumps = true,
                                                  .infer = infer,
                                                  .eval = eval,
-                                                 .couple = couple};
+                                                 .couple = couple_axes};

@@ -277,7 +277,7 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
   for (int at = 0; at < e->out.n; at++) laci_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *shapes[MAX_OPERANDS];
   if (node->n_inputs > MAX_OPERANDS || !laci_port_shape(c, LACI_OUT(0)))
@@ -358,7 +358,8 @@ static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, 
 }
 
 /** Is the operand free of repeated indices (diagonals) and of axes of size 1 that are broadcast? */
-static bool is_plain(const term *t, const laci_shape *shape, const int64_t *size) {
+static bool has_no_diagonal_or_broadcast(const term *t, const laci_shape *shape,
+                                         const int64_t *size) {
   for (int at = 0; at < t->n; at++) {
     for (int before = 0; before < at; before++) {
       if (t->index[before] == t->index[at]) return false;
@@ -382,7 +383,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   if (read_all(node, shapes, node->n_inputs, &e, size, NULL) || !choose_letters(&e, letters))
     return laci_gradient_refuse(b, node, "its equation has no gradient");
   for (int k = 0; k < node->n_inputs; k++) {
-    if (!is_plain(&e.in[k], shapes[k], size))
+    if (!has_no_diagonal_or_broadcast(&e.in[k], shapes[k], size))
       return laci_gradient_refuse(b, node, "diagonals and broadcasts have no gradient");
   }
   for (int k = 0; k < node->n_inputs; k++) {
@@ -397,5 +398,5 @@ const laci_op laci_op_einsum = {.name = "Einsum",
                                 .attributes = LACI_ATTRIBUTES({"equation", LACI_ATTR_TEXT}),
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple,
+                                .couple = couple_axes,
                                 .gradient = gradient};

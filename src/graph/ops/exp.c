@@ -13,7 +13,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   (void)node;
   return exp(x);
 }
@@ -23,4 +23,4 @@ const laci_op laci_op_exp = {.name = "Exp",
                              .infer = laci_infer_same_type,
                              .eval = eval,
                              .couple = laci_couple_unary,
-                             .slope = slope};
+                             .slope = derivative};

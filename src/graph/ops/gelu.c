@@ -20,7 +20,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = by_tanh ? value_tanh : value}, NULL);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   if (strcmp(laci_node_text(node, "approximate", "none"), "tanh") == 0) {
     double inner = M_SQRT2 / sqrt(M_PI) * (x + 0.044715 * x * x * x), t = tanh(inner);
     double slope = M_SQRT2 / sqrt(M_PI) * (1 + 3 * 0.044715 * x * x);
@@ -35,4 +35,4 @@ const laci_op laci_op_gelu = {.name = "Gelu",
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
-                              .slope = slope};
+                              .slope = derivative};

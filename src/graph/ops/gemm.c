@@ -60,7 +60,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *b = laci_expect_source_shape(infer, 1);
   roles r = roles_of(infer->node);
   return b && b->rank == 2 && laci_expect_size(infer, 2, r.a_k, b->dims[r.b_k], shape);
@@ -144,7 +144,7 @@ static void couple_bias(laci_coupling *c) {
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -163,7 +163,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   (void)graph;
   roles r = roles_of(node);
   int n = 0;
@@ -214,9 +215,9 @@ const laci_op laci_op_gemm = {
     .integer_weights = true,
     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
                                   {"transA", LACI_ATTR_INT}, {"transB", LACI_ATTR_INT}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

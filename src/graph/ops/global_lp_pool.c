@@ -7,16 +7,17 @@
 
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
+static void accumulate(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
 
-static double end(const laci_reduce_state *state, int64_t n) {
+static double result_of_state(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return pow(state->a, 1 / state->b);
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_reducer reducer = {
-      .start = {0, (double)laci_node_int(eval->node, "p", 2)}, .step = step, .end = end};
+  laci_reducer reducer = {.start = {0, (double)laci_node_int(eval->node, "p", 2)},
+                          .step = accumulate,
+                          .end = result_of_state};
   return laci_global_eval(eval, &reducer);
 }
 

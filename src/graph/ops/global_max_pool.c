@@ -6,12 +6,12 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) {
+static void accumulate(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = step};
+  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = accumulate};
   return laci_global_eval(eval, &reducer);
 }
 

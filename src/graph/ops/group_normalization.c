@@ -61,7 +61,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   bool per_channel = parameters_per_channel(node);
   c->why = "GroupNormalization has one parameter a group";
@@ -104,5 +104,5 @@ const laci_op laci_op_group_normalization = {
                                   {"stash_type", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -5,7 +5,7 @@
  *   h = (1 - z) * n + z * h */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void step(const laci_cell *cell) {
+static void run_cell(const laci_cell *cell) {
   int64_t n = cell->hidden;
   double *update = cell->gates, *reset = cell->gates + n, *state = cell->gates + 2 * n;
   double *kept = cell->c; /* a GRU has no cell state, so this array is free for use */
@@ -28,13 +28,13 @@ static const laci_recurrent frame = {.n_gates = 3,
                                      .n_activations = 2,
                                      .activations = {"Sigmoid", "Tanh"},
                                      .flag = "linear_before_reset",
-                                     .step = step};
+                                     .step = run_cell};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 
 static lac_status eval(laci_eval *eval) { return laci_recurrent_eval(eval, &frame); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_recurrent_couple(node, c, &frame);
 }
@@ -51,4 +51,4 @@ const laci_op laci_op_gru = {
     .each_weight = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -18,7 +18,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   double alpha = laci_node_float(node, "alpha", 0.2f);
   double y = alpha * x + laci_node_float(node, "beta", 0.5f);
   return y > 0 && y < 1 ? alpha : 0;
@@ -31,4 +31,4 @@ const laci_op laci_op_hard_sigmoid = {
     .infer = laci_infer_same_type,
     .eval = eval,
     .couple = laci_couple_unary,
-    .slope = slope};
+    .slope = derivative};

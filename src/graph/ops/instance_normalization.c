@@ -6,7 +6,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_source_shape(infer, 1);
   return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
@@ -45,7 +45,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   if (!laci_couple_channels(c, 1, 2)) return laci_coupling_status(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
@@ -80,7 +80,7 @@ const laci_op laci_op_instance_normalization = {
     .role = LACI_ROLE_INFER,
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -19,7 +19,7 @@ static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
 }
 
 /** The scale tells the last sizes of x, unless it has one element, which is broadcast. */
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_source_shape(infer, 1);
   bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;
   return says && laci_expect_size(infer, -1, -1, scale->dims[scale->rank - 1], shape);
@@ -112,7 +112,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
@@ -158,7 +158,7 @@ const laci_op laci_op_layer_normalization = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"epsilon", LACI_ATTR_FLOAT},
                                   {"stash_type", LACI_ATTR_INT}),
     .infer = infer,
-    .expect = expect,
+    .expect = expect_input_shape,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   return x < 0 ? laci_node_float(node, "alpha", 0.01f) : 1;
 }
 
@@ -26,4 +26,4 @@ const laci_op laci_op_leaky_relu = {.name = "LeakyRelu",
                                     .infer = laci_infer_same_type,
                                     .eval = eval,
                                     .couple = laci_couple_unary,
-                                    .slope = slope};
+                                    .slope = derivative};

@@ -6,7 +6,7 @@
  * coupled. */
 #include "graph/ops/shared/loop_in.h"
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_loop_end_couple(node, c);
 }
@@ -16,4 +16,4 @@ const laci_op laci_op_loop = {.name = "Loop",
                               .control = LACI_CONTROL_END,
                               .attributes = LACI_ATTRIBUTES({"body", LACI_ATTR_OTHER}),
                               .infer = laci_loop_end_infer,
-                              .couple = couple};
+                              .couple = couple_axes};

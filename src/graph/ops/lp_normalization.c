@@ -33,7 +33,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_line_eval(eval, axis_of(eval->node), normalize_line, &absolute);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_line_couple(c, axis_of(node));
 }
@@ -65,5 +65,5 @@ const laci_op laci_op_lp_normalization = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"p", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

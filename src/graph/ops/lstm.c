@@ -4,7 +4,7 @@
  *   c = f * c + i * g(x_c + R_c h)   o = f(x_o + R_o h + p_o c)   h = o * h(c) */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void step(const laci_cell *cell) {
+static void run_cell(const laci_cell *cell) {
   int64_t n = cell->hidden;
   const double *p = cell->peephole;
   const laci_activation *state = &cell->act[2];
@@ -29,13 +29,13 @@ static const laci_recurrent frame = {.n_gates = 4,
                                      .activations = {"Sigmoid", "Tanh", "Tanh"},
                                      .flag = "input_forget",
                                      .has_cell = true,
-                                     .step = step};
+                                     .step = run_cell};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 
 static lac_status eval(laci_eval *eval) { return laci_recurrent_eval(eval, &frame); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_recurrent_couple(node, c, &frame);
 }
@@ -51,4 +51,4 @@ const laci_op laci_op_lstm = {
     .each_weight = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -19,7 +19,7 @@ typedef struct matrices {
   bool row_vanishes, col_vanishes;
 } matrices;
 
-static matrices with_two_axes(const laci_shape *a, const laci_shape *b) {
+static matrices as_matrices(const laci_shape *a, const laci_shape *b) {
   matrices m = {.a = *a, .b = *b};
   if (a->rank == 1) m.a = laci_shape_of(2, (int64_t[]){1, a->dims[0]});
   if (b->rank == 1) m.b = laci_shape_of(2, (int64_t[]){b->dims[0], 1});
@@ -28,7 +28,7 @@ static matrices with_two_axes(const laci_shape *a, const laci_shape *b) {
   return m;
 }
 
-static bool expect(const laci_infer *infer, laci_shape *shape) {
+static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *b = laci_expect_source_shape(infer, 1);
   if (!b || b->rank < 1) return false;
   return laci_expect_size(infer, -1, -1, b->dims[b->rank > 1 ? b->rank - 2 : 0], shape);
@@ -41,7 +41,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *a = laci_in_shape(infer, 0), *b = laci_in_shape(infer, 1);
   if (!a || !b) return LAC_OK;
   char a_text[128], b_text[128];
-  matrices m = with_two_axes(a, b);
+  matrices m = as_matrices(a, b);
   int64_t left = a->rank > 0 ? m.a.dims[m.a.rank - 1] : -1;
   int64_t right = b->rank > 0 ? m.b.dims[m.b.rank - 2] : -1;
   if (a->rank < 1 || b->rank < 1 || (left >= 0 && right >= 0 && left != right)) {
@@ -154,7 +154,7 @@ static lac_status eval(laci_eval *eval) {
   const bool integers = left->i && right->i && left->dtype == right->dtype && eval->out[0]->i;
   lac_status st = integers ? LAC_OK : laci_check_floats(eval);
   if (st || eval->out[0]->count == 0) return st;
-  matrices m = with_two_axes(&eval->in[0]->shape, &eval->in[1]->shape);
+  matrices m = as_matrices(&eval->in[0]->shape, &eval->in[1]->shape);
   laci_shape batches = eval->out[0]->shape;
   batches.rank -= !m.row_vanishes + !m.col_vanishes;
   if (m.b.rank == 2 && !m.row_vanishes) {
@@ -193,7 +193,7 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -222,7 +222,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 /** Describes operands of two axes as weights; a batch of matrices is no weight. */
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   int n = 0;
   for (int port = 1; port >= 0; port--) {
     if (!laci_has_input(node, port)) continue;
@@ -265,7 +266,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape a_shape = laci_gradient_in_shape(b, node, 0);
   laci_shape b_shape = laci_gradient_in_shape(b, node, 1);
   laci_shape y_shape = laci_gradient_shape(b, node->outputs[0]);
-  matrices m = with_two_axes(&a_shape, &b_shape);
+  matrices m = as_matrices(&a_shape, &b_shape);
   if (m.row_vanishes || m.col_vanishes) {
     y_shape.rank -= !m.row_vanishes + !m.col_vanishes;
     y_shape.dims[y_shape.rank++] = m.a.dims[m.a.rank - 2];
@@ -292,9 +293,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 const laci_op laci_op_mat_mul = {.name = "MatMul",
                                  .role = LACI_ROLE_ALLOW,
                                  .integer_weights = true,
-                                 .weights = weights,
+                                 .weights = find_weight_axes,
                                  .infer = infer,
-                                 .expect = expect,
+                                 .expect = expect_input_shape,
                                  .eval = eval,
-                                 .couple = couple,
+                                 .couple = couple_axes,
                                  .gradient = gradient};

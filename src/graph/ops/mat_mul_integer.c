@@ -62,7 +62,7 @@ static double element_along_axis(const laci_buf *list, const laci_shape *x, int 
 }
 
 /** Does a list have one element, or one for each index along the axis? */
-static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
+static bool fits_axis(const laci_buf *list, const laci_shape *x, int axis) {
   if (!list || list->count == 1) return true;
   if (axis < 0) axis += x->rank;
   if (axis < 0 || axis >= x->rank) return false;
@@ -77,7 +77,7 @@ static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
 static lac_status subtract_zero_point(const laci_eval *eval, int port, int zero_port, int axis,
                                       laci_buf **out) {
   const laci_buf *x = eval->in[port], *zero = zero_port >= 0 ? laci_operand(eval, zero_port) : NULL;
-  if (!fits(zero, &x->shape, axis)) {
+  if (!fits_axis(zero, &x->shape, axis)) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the zero points of input %d do not fit it", port);
   }
@@ -95,8 +95,8 @@ static lac_status quantize(const laci_eval *eval, const laci_integer_ports *port
   laci_buf *y = eval->out[0];
   const laci_buf *a = eval->in[ports->a_scale], *b = eval->in[ports->b_scale];
   const laci_buf *scale = eval->in[ports->y_scale], *zero = eval->in[ports->y_zero];
-  bool sure = (a->count == 1 || fits(a, &sums->shape, ports->a_axis)) && scale->count == 1 &&
-              zero->count == 1 && fits(b, &sums->shape, ports->y_axis) && y->i;
+  bool sure = (a->count == 1 || fits_axis(a, &sums->shape, ports->a_axis)) && scale->count == 1 &&
+              zero->count == 1 && fits_axis(b, &sums->shape, ports->y_axis) && y->i;
   if (!sure)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the scales do not fit the product");
@@ -157,7 +157,7 @@ static bool is_scalar_or_per_channel(const laci_coupling *c, int port, int64_t n
   return shape && shape->rank == 1 && shape->dims[0] == n_channels;
 }
 
-static void couple_list(laci_coupling *c, int port, int label) {
+static void couple_channel_list(laci_coupling *c, int port, int label) {
   if (port < 0 || !laci_has_input(c->node, port)) return;
   laci_coupling_describe_port(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
@@ -226,7 +226,7 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
   const int numbers[] = {ports->a_scale, ports->a_zero,  ports->b_scale,
                          ports->b_zero,  ports->y_scale, ports->y_zero};
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers && !st; k++)
-    couple_list(c, numbers[k], label);
+    couple_channel_list(c, numbers[k], label);
   return st ? st : laci_coupling_status(c);
 }
 
@@ -264,11 +264,12 @@ static lac_status eval(laci_eval *eval) {
   return laci_integer_eval(eval, &laci_op_mat_mul, &ports);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   return laci_integer_couple(graph, node, c, &laci_op_mat_mul, &ports);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   if (graph->values[node->inputs[ports.b]].type.shape.rank != 2) return 0;
   return laci_integer_weights(node, &ports, 1, axes);
 }
@@ -276,7 +277,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
 const laci_op laci_op_mat_mul_integer = {.name = "MatMulInteger",
                                          .role = LACI_ROLE_ALLOW,
                                          .byte_weights = true,
-                                         .weights = weights,
+                                         .weights = find_weight_axes,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = couple};
+                                         .couple = couple_axes};

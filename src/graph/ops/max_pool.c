@@ -16,13 +16,13 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static void step(laci_pool_state *state, double x, int64_t at) {
+static void accumulate(laci_pool_state *state, double x, int64_t at) {
   if (!(x > state->value || isnan(x)) && state->at >= 0) return;
   state->value = x;
   state->at = at;
 }
 
-const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
+const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = accumulate};
 
 /** Converts row-major positions within channels to column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
@@ -46,7 +46,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   if (laci_has_output(node, 1)) {
     const laci_value *indices = &graph->values[node->outputs[1]];
     if (indices->n_readers > 0 || indices->is_output) {
@@ -78,5 +78,5 @@ const laci_op laci_op_max_pool = {
                                   {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -75,7 +75,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "the indices of MaxUnpool count channels and places";
   return laci_coupling_status(c);
@@ -88,4 +88,4 @@ const laci_op laci_op_max_unpool = {
                                   {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

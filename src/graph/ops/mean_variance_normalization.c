@@ -26,7 +26,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Adds x, or (x - mean)^2 where mean is given, to `to`, at the index of the axes that are kept. */
-static void add_up(const laci_buf *x, laci_walk walk, const double *mean, double *to) {
+static void add_sums(const laci_buf *x, laci_walk walk, const double *mean, double *to) {
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
       int64_t place = walk.at[0] + i * walk.inner[0];
@@ -54,9 +54,9 @@ static lac_status eval(laci_eval *eval) {
   laci_walk_begin(&walk, &x->shape);
   laci_walk_broadcast(&walk, &kept);
   laci_walk_merge_axes(&walk);
-  add_up(x, walk, NULL, mean);
+  add_sums(x, walk, NULL, mean);
   for (int64_t at = 0; at < n_kept; at++) mean[at] /= (double)n;
-  add_up(x, walk, mean, deviation);
+  add_sums(x, walk, mean, deviation);
   for (int64_t at = 0; at < n_kept; at++) deviation[at] = sqrt(deviation[at] / (double)n) + 1e-9;
   for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
     for (int64_t i = 0; i < walk.run; i++) {
@@ -68,7 +68,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   bool flags[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0);
@@ -107,5 +107,5 @@ const laci_op laci_op_mean_variance_normalization = {
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -14,7 +14,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   (void)node;
   double soft = tanh(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x))), gate = 1 / (1 + exp(-x));
   return soft + x * gate * (1 - soft * soft);
@@ -25,4 +25,4 @@ const laci_op laci_op_mish = {.name = "Mish",
                               .infer = laci_infer_same_type,
                               .eval = eval,
                               .couple = laci_couple_unary,
-                              .slope = slope};
+                              .slope = derivative};

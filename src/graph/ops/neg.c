@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   (void)node;
   (void)x;
   return -1;
@@ -29,4 +29,4 @@ const laci_op laci_op_neg = {.name = "Neg",
                              .infer = laci_infer_same_type,
                              .eval = eval,
                              .couple = laci_couple_unary,
-                             .slope = slope};
+                             .slope = derivative};

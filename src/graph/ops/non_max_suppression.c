@@ -81,8 +81,8 @@ static int64_t next_box(const choice *ch, const double *scores, const bool *done
 
 /** Chooses boxes for one class of one image and returns their number. rows may be NULL: then they
  * are only counted. */
-static int64_t choose(const choice *ch, int64_t image, int64_t class_at, bool *done, int64_t *taken,
-                      int64_t *rows) {
+static int64_t choose_boxes(const choice *ch, int64_t image, int64_t class_at, bool *done,
+                            int64_t *taken, int64_t *rows) {
   const double *boxes = ch->boxes->f + image * ch->n_boxes * 4;
   const double *scores = ch->scores->f + (image * ch->n_classes + class_at) * ch->n_boxes;
   int64_t n = 0, box;
@@ -100,15 +100,15 @@ static int64_t choose(const choice *ch, int64_t image, int64_t class_at, bool *d
 }
 
 /** Writes all rows and their number to *n; rows may be NULL. */
-static lac_status choose_all(const laci_node *node, const choice *ch, int64_t *rows, int64_t *n,
-                             lac_error *err) {
+static lac_status choose_all_boxes(const laci_node *node, const choice *ch, int64_t *rows,
+                                   int64_t *n, lac_error *err) {
   bool *done = laci_alloc((size_t)ch->n_boxes, sizeof *done);
   int64_t *taken = laci_alloc((size_t)ch->n_boxes, sizeof *taken);
   lac_status st = done && taken ? LAC_OK : laci_fail_memory(err, node->name);
   *n = 0;
   for (int64_t at = 0; !st && at < ch->n_images * ch->n_classes; at++) {
-    *n += choose(ch, at / ch->n_classes, at % ch->n_classes, done, taken,
-                 rows ? rows + *n * 3 : NULL);
+    *n += choose_boxes(ch, at / ch->n_classes, at % ch->n_classes, done, taken,
+                       rows ? rows + *n * 3 : NULL);
   }
   laci_free(done);
   laci_free(taken);
@@ -131,7 +131,7 @@ static lac_status infer(laci_infer *infer) {
       return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                             "boxes and scores do not fit each other");
     }
-    st = choose_all(infer->node, &ch, NULL, &n, infer->err);
+    st = choose_all_boxes(infer->node, &ch, NULL, &n, infer->err);
     if (st) return st;
   }
   infer->out[0] =
@@ -147,10 +147,10 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "boxes and scores do not fit each other");
   }
-  return choose_all(eval->node, &ch, eval->out[0]->i, &n, eval->err);
+  return choose_all_boxes(eval->node, &ch, eval->out[0]->i, &n, eval->err);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "NonMaxSuppression gives numbers of boxes and classes";
   return laci_coupling_status(c);
@@ -164,4 +164,4 @@ const laci_op laci_op_non_max_suppression = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -43,7 +43,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
   c->why = "order matters to NonZero";
@@ -57,4 +57,4 @@ const laci_op laci_op_non_zero = {.name = "NonZero",
                                   .sizes_from_data = true,
                                   .infer = infer,
                                   .eval = eval,
-                                  .couple = couple};
+                                  .couple = couple_axes};

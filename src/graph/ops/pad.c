@@ -90,7 +90,7 @@ static int64_t positive_mod(int64_t x, int64_t n) { return (x % n + n) % n; }
 
 /** Returns the position of x that output position o reads along an axis, or -1: the constant. Where
  * one side is cropped and the other padded, x is cropped first. */
-static int64_t source(pad_mode mode, int64_t o, int64_t begin, int64_t end, int64_t size) {
+static int64_t source_index(pad_mode mode, int64_t o, int64_t begin, int64_t end, int64_t size) {
   int64_t start = begin < 0 ? -begin : 0, n = size - start + (end < 0 ? end : 0);
   int64_t i = o - (begin > 0 ? begin : 0);
   if (i >= 0 && i < n) return i + start;
@@ -168,7 +168,8 @@ static lac_status eval(laci_eval *eval) {
   for (int axis = 0; axis < out->rank; axis++) {
     job.from[axis] = next;
     for (int64_t o = 0; o < out->dims[axis]; o++) {
-      next[o] = source(args.mode, o, args.begin[axis], args.end[axis], job.x->shape.dims[axis]);
+      next[o] =
+          source_index(args.mode, o, args.begin[axis], args.end[axis], job.x->shape.dims[axis]);
     }
     next += out->dims[axis];
   }
@@ -187,11 +188,11 @@ static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, n);
   for (int64_t o = 0; map && o < n; o++) {
-    map->from[o] = (int32_t)source(PAD_CONSTANT, o, args->begin[axis], args->end[axis], size);
+    map->from[o] = (int32_t)source_index(PAD_CONSTANT, o, args->begin[axis], args->end[axis], size);
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   pad_args args;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_buf *content[2] = {laci_known_content(graph, node, 1),
@@ -238,5 +239,5 @@ const laci_op laci_op_pad = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -21,11 +21,12 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) { return laci_integer_eval(eval, &laci_op_conv, &ports); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   return laci_integer_couple(graph, node, c, &laci_op_conv, &ports);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   (void)graph;
   return laci_integer_weights(node, &ports, 0, axes);
 }
@@ -34,10 +35,10 @@ const laci_op laci_op_q_linear_conv = {
     .name = "QLinearConv",
     .role = LACI_ROLE_ALLOW,
     .byte_weights = true,
-    .weights = weights,
+    .weights = find_weight_axes,
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS},
                                   {"group", LACI_ATTR_INT}, {"kernel_shape", LACI_ATTR_INTS},
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -23,11 +23,12 @@ static lac_status eval(laci_eval *eval) {
   return laci_integer_eval(eval, &laci_op_mat_mul, &ports);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   return laci_integer_couple(graph, node, c, &laci_op_mat_mul, &ports);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   if (graph->values[node->inputs[ports.b]].type.shape.rank != 2) return 0;
   return laci_integer_weights(node, &ports, 1, axes);
 }
@@ -35,7 +36,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
 const laci_op laci_op_q_linear_mat_mul = {.name = "QLinearMatMul",
                                           .role = LACI_ROLE_ALLOW,
                                           .byte_weights = true,
-                                          .weights = weights,
+                                          .weights = find_weight_axes,
                                           .infer = infer,
                                           .eval = eval,
-                                          .couple = couple};
+                                          .couple = couple_axes};

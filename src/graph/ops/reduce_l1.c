@@ -5,15 +5,17 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) { state->a += fabs(x); }
+static void accumulate(laci_reduce_state *state, double x) { state->a += fabs(x); }
 
-static laci_wide step_integer(laci_wide state, laci_wide x) {
+static laci_wide accumulate_integer(laci_wide state, laci_wide x) {
   return laci_reduce_add_integer(state, x < 0 ? -x : x);
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {
-      .start = {.a = 0}, .step = step, .start_integer = 0, .step_integer = step_integer};
+  static const laci_reducer reducer = {.start = {.a = 0},
+                                       .step = accumulate,
+                                       .start_integer = 0,
+                                       .step_integer = accumulate_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -5,15 +5,16 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) { state->a += x * x; }
+static void accumulate(laci_reduce_state *state, double x) { state->a += x * x; }
 
-static double end(const laci_reduce_state *state, int64_t n) {
+static double result_of_state(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return sqrt(state->a);
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = 0}, .step = step, .end = end};
+  static const laci_reducer reducer = {
+      .start = {.a = 0}, .step = accumulate, .end = result_of_state};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -4,13 +4,14 @@
 
 #include "graph/ops/shared/reduce_in.h"
 
-static double end(const laci_reduce_state *state, int64_t n) {
+static double result_of_state(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return log(state->a);
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = 0}, .step = laci_reduce_add, .end = end};
+  static const laci_reducer reducer = {
+      .start = {.a = 0}, .step = laci_reduce_add, .end = result_of_state};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -6,7 +6,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) {
+static void accumulate(laci_reduce_state *state, double x) {
   if (x > state->a) {
     state->b = state->b * exp(state->a - x) + 1;
     state->a = x;
@@ -15,13 +15,14 @@ static void step(laci_reduce_state *state, double x) {
   }
 }
 
-static double end(const laci_reduce_state *state, int64_t n) {
+static double result_of_state(const laci_reduce_state *state, int64_t n) {
   (void)n;
   return state->a + log(state->b);
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = step, .end = end};
+  static const laci_reducer reducer = {
+      .start = {.a = -INFINITY}, .step = accumulate, .end = result_of_state};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -5,19 +5,19 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) {
+static void accumulate(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
 }
 
-static laci_wide step_integer(laci_wide state, laci_wide x) { return x > state ? x : state; }
+static laci_wide accumulate_integer(laci_wide state, laci_wide x) { return x > state ? x : state; }
 
 static lac_status eval(laci_eval *eval) {
   int64_t low, high;
   laci_int_range(eval->in[0]->dtype, &low, &high);
   const laci_reducer reducer = {.start = {.a = -INFINITY},
-                                .step = step,
+                                .step = accumulate,
                                 .start_integer = laci_int_to_wide(eval->in[0]->dtype, low),
-                                .step_integer = step_integer};
+                                .step_integer = accumulate_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

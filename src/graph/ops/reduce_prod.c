@@ -3,11 +3,13 @@
  * it. */
 #include "graph/ops/shared/reduce_in.h"
 
-static void step(laci_reduce_state *state, double x) { state->a *= x; }
+static void accumulate(laci_reduce_state *state, double x) { state->a *= x; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {
-      .start = {.a = 1}, .step = step, .start_integer = 1, .step_integer = laci_reduce_product};
+  static const laci_reducer reducer = {.start = {.a = 1},
+                                       .step = accumulate,
+                                       .start_integer = 1,
+                                       .step_integer = laci_reduce_product};
   return laci_reduce_eval(eval, &reducer);
 }
 

@@ -115,7 +115,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
   c->reshape = true;
@@ -130,5 +130,5 @@ const laci_op laci_op_reshape = {.name = "Reshape",
                                  .inputs_without_channels = 1u << 1,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple,
+                                 .couple = couple_axes,
                                  .gradient = laci_gradient_of_reshape};

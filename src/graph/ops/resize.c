@@ -191,7 +191,7 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_resample(eval, &r, p.axis);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int sizes = sizes_port(node);
   c->why = "order matters along an axis that Resize resamples";
@@ -273,5 +273,5 @@ const laci_op laci_op_resize = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

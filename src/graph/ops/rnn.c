@@ -2,20 +2,20 @@
  * RNN: one gate, for the common code in shared/recurrent_in.h.  h = f(x + R h) */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void step(const laci_cell *cell) {
+static void run_cell(const laci_cell *cell) {
   laci_cell_product(cell, 0, cell->h, cell->gates);
   for (int64_t k = 0; k < cell->hidden; k++)
     cell->h[k] = laci_cell_activate(cell, 0, cell->x[k] + cell->gates[k]);
 }
 
 static const laci_recurrent frame = {
-    .n_gates = 1, .n_activations = 1, .activations = {"Tanh"}, .step = step};
+    .n_gates = 1, .n_activations = 1, .activations = {"Tanh"}, .step = run_cell};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 
 static lac_status eval(laci_eval *eval) { return laci_recurrent_eval(eval, &frame); }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_recurrent_couple(node, c, &frame);
 }
@@ -31,4 +31,4 @@ const laci_op laci_op_rnn = {
     .each_weight = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

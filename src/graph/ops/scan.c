@@ -4,7 +4,7 @@
  * laci_body). */
 #include "graph/ops/shared/loop_in.h"
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   return laci_loop_end_couple(node, c);
 }
@@ -19,4 +19,4 @@ const laci_op laci_op_scan = {
         {"scan_input_directions", LACI_ATTR_INTS}, {"scan_output_axes", LACI_ATTR_INTS},
         {"scan_output_directions", LACI_ATTR_INTS}),
     .infer = laci_loop_end_infer,
-    .couple = couple};
+    .couple = couple_axes};

@@ -20,7 +20,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   double gamma = laci_node_float(node, "gamma", 1.05070102214813232421875f);
   double alpha = laci_node_float(node, "alpha", 1.67326319217681884765625f);
   return x > 0 ? gamma : gamma * alpha * exp(x);
@@ -33,4 +33,4 @@ const laci_op laci_op_selu = {
     .infer = laci_infer_same_type,
     .eval = eval,
     .couple = laci_couple_unary,
-    .slope = slope};
+    .slope = derivative};

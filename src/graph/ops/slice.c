@@ -32,7 +32,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
 }
 
 /** Computes the cut of one axis of known size by known numbers, with NumPy's rules. */
-static cut cut_known(int64_t size, int64_t start, int64_t end, int64_t step) {
+static cut cut_known_size(int64_t size, int64_t start, int64_t end, int64_t step) {
   bool back = step < 0;
   if (start < 0) start += size;
   if (end < 0) end += size;
@@ -46,7 +46,8 @@ static cut cut_known(int64_t size, int64_t start, int64_t end, int64_t step) {
 
 /** Computes the cut of an axis whose size is a symbol, such as x[0:end] or x[s:INT_MAX]. The result
  * is known if it is the whole axis or has a known number of elements; else its size is `fresh`. */
-static cut cut_symbol(int64_t size, int64_t start, int64_t end, int64_t step, int64_t fresh) {
+static cut cut_symbolic_size(int64_t size, int64_t start, int64_t end, int64_t step,
+                             int64_t fresh) {
   cut result = {.start = start, .step = step, .n = fresh, .unsure = true};
   if (step != 1 || laci_is_symbol(start) || start != 0) return result;
   bool all = laci_is_symbol(end) ? laci_size_from_element(end) == size : end >= INT32_MAX;
@@ -80,10 +81,10 @@ static lac_status find_cuts(const laci_node *node, const slice_args *args, const
     bool known = args->starts.known && args->ends.known && steps;
     int64_t start = args->starts.v[at], end = args->ends.v[at];
     if (known && size >= 0 && !laci_is_symbol(start) && !laci_is_symbol(end)) {
-      cuts[axis] = cut_known(size, start, end, step);
+      cuts[axis] = cut_known_size(size, start, end, step);
     } else {
       int64_t fresh = infer ? infer->new_symbol(infer) : -1;
-      cuts[axis] = known ? cut_symbol(size, start, end, step, fresh)
+      cuts[axis] = known ? cut_symbolic_size(size, start, end, step, fresh)
                          : (cut){.step = 1, .n = fresh, .unsure = true};
     }
   }
@@ -155,7 +156,7 @@ static void couple_cut(laci_coupling *c, int axis, const cut *own) {
     map->from[at] = (int32_t)(own->start + at * own->step);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   cut cuts[LACI_MAX_RANK];
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   const laci_buf *content[4] = {NULL};
@@ -208,5 +209,5 @@ const laci_op laci_op_slice = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

@@ -108,7 +108,7 @@ static void couple_shared(laci_coupling *c, const laci_node *node, const laci_sh
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0);
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
@@ -169,5 +169,5 @@ const laci_op laci_op_split = {
     .inputs_without_channels = 1u << 1,
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

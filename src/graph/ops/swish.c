@@ -18,7 +18,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   double alpha = laci_node_float(node, "alpha", 1), gate = 1 / (1 + exp(-alpha * x));
   return gate * (1 + alpha * x * (1 - gate));
 }
@@ -29,4 +29,4 @@ const laci_op laci_op_swish = {.name = "Swish",
                                .infer = laci_infer_same_type,
                                .eval = eval,
                                .couple = laci_couple_unary,
-                               .slope = slope};
+                               .slope = derivative};

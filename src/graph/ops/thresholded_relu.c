@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
-static double slope(const laci_node *node, double x) {
+static double derivative(const laci_node *node, double x) {
   return x > laci_node_float(node, "alpha", 1) ? 1 : 0;
 }
 
@@ -27,4 +27,4 @@ const laci_op laci_op_thresholded_relu = {.name = "ThresholdedRelu",
                                           .infer = laci_infer_same_type,
                                           .eval = eval,
                                           .couple = laci_couple_unary,
-                                          .slope = slope};
+                                          .slope = derivative};

@@ -71,7 +71,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   laci_ints repeats = laci_read_ints(node, NULL, 1, laci_known_content(graph, node, 1));
   if (!x || !y || x->rank != y->rank || !repeats.known || repeats.n != x->rank)
@@ -120,5 +120,5 @@ const laci_op laci_op_tile = {.name = "Tile",
                               .inputs_without_channels = 1u << 1,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple,
+                              .couple = couple_axes,
                               .gradient = gradient};

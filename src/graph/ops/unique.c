@@ -31,7 +31,7 @@ static lac_status split_items(const laci_node *node, const laci_buf *x, items *i
   return LAC_OK;
 }
 
-static int compare(const items *it, int64_t a, int64_t b) {
+static int compare_items(const items *it, int64_t a, int64_t b) {
   for (int64_t o = 0; o < it->outer; o++) {
     for (int64_t i = 0; i < it->inner; i++) {
       int64_t at = (o * it->n + a) * it->inner + i, to = (o * it->n + b) * it->inner + i;
@@ -46,7 +46,7 @@ static int compare(const items *it, int64_t a, int64_t b) {
 /** Returns the index of the distinct item that equals item k, or -1. */
 static int64_t find_equal(const items *it, const found *f, int64_t k) {
   for (int64_t at = 0; at < f->n; at++) {
-    if (compare(it, f->first[at], k) == 0) return at;
+    if (compare_items(it, f->first[at], k) == 0) return at;
   }
   return -1;
 }
@@ -58,7 +58,7 @@ static lac_status find_distinct(const laci_node *node, const items *it, found *f
   for (int64_t k = 0; k < it->n; k++) {
     if (find_equal(it, f, k) >= 0) continue;
     int64_t to = f->n++;
-    for (; sorted && to > 0 && compare(it, f->first[to - 1], k) > 0; to--) {
+    for (; sorted && to > 0 && compare_items(it, f->first[to - 1], k) > 0; to--) {
       f->first[to] = f->first[to - 1];
     }
     f->first[to] = k;
@@ -130,7 +130,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   c->why = "order matters to Unique";
   return laci_coupling_status(c);
@@ -144,4 +144,4 @@ const laci_op laci_op_unique = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -72,7 +72,7 @@ static lac_status eval(laci_eval *eval) {
   return laci_resample(eval, &how, axes);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   double scales[LACI_MAX_RANK];
   bool known;
@@ -124,5 +124,5 @@ const laci_op laci_op_upsample = {
     .sizes_from_data = true,
     .infer = infer,
     .eval = eval,
-    .couple = couple,
+    .couple = couple_axes,
     .gradient = gradient};

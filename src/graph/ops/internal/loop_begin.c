@@ -14,7 +14,7 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   int n = laci_begin_count_carried(node);
   (void)graph;
   for (int at = 2; at < 2 + n; at++) laci_couple_carried(c, at, LACI_OUT(at));
@@ -26,4 +26,4 @@ const laci_op laci_op_loop_begin = {.name = "LoopBegin",
                                     .role = LACI_ROLE_CLEAR,
                                     .control = LACI_CONTROL_BEGIN,
                                     .infer = infer,
-                                    .couple = couple};
+                                    .couple = couple_axes};

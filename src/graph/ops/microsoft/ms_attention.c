@@ -78,7 +78,7 @@ static lac_status infer(laci_infer *infer) {
 /* ---- Values ---- */
 
 /** Computes x W + b as [B * S, packed]. */
-static lac_status project(const laci_eval *eval, double *out) {
+static lac_status project_input(const laci_eval *eval, double *out) {
   const laci_buf *x = eval->in[X], *w = eval->in[W], *bias = laci_operand(eval, BIAS);
   int64_t rows = x->shape.dims[0] * x->shape.dims[1], n = w->shape.dims[1], zero = 0;
   for (int64_t at = 0; bias && at < rows * n; at++) out[at] = bias->f[at % n];
@@ -183,7 +183,7 @@ static lac_status eval(laci_eval *eval) {
   double *packed = laci_alloc((size_t)(rows * (2 * w.q + w.v)), sizeof *packed);
   double *room = laci_alloc((size_t)(all * (w.q + w.v)), sizeof *room);
   if (!packed || !room) st = laci_fail_memory(eval->err, eval->node->name);
-  if (!st) st = project(eval, packed);
+  if (!st) st = project_input(eval, packed);
   if (!st) st = attend(eval, &w, packed, room);
   laci_free(packed);
   laci_free(room);
@@ -192,7 +192,7 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *weight = laci_port_shape(c, W);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
@@ -230,7 +230,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   (void)graph;
   if (!laci_has_input(node, W)) return 0;
   axes[0] = (laci_weight_axes){.port = W, .k_axis = 1, .c_axis = 0, .groups = 1};
@@ -246,8 +247,8 @@ const laci_op laci_op_ms_attention = {
         {"num_heads", LACI_ATTR_INT}, {"past_present_share_buffer", LACI_ATTR_INT},
         {"qkv_hidden_sizes", LACI_ATTR_INTS}, {"rotary_embedding_dim", LACI_ATTR_INT},
         {"scale", LACI_ATTR_FLOAT}, {"unidirectional", LACI_ATTR_INT}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .inputs_without_channels = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -36,7 +36,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   if (!x || !y || !laci_port_shape(c, 1) || !laci_axis_is_mappable(c, 0, x->rank - 1) ||
@@ -65,4 +65,4 @@ const laci_op laci_op_ms_bias_split_gelu = {.name = "BiasSplitGelu",
                                             .role = LACI_ROLE_INFER,
                                             .infer = infer,
                                             .eval = eval,
-                                            .couple = couple};
+                                            .couple = couple_axes};

@@ -52,7 +52,7 @@ static bool add_row(const laci_eval *eval, int table, int64_t row, double *to) {
   return true;
 }
 
-static int64_t place_of(const laci_eval *eval, int64_t token, int64_t n_tokens) {
+static int64_t position_of_token(const laci_eval *eval, int64_t token, int64_t n_tokens) {
   const laci_buf *places = laci_operand(eval, PLACE_IDS);
   if (!places) return token % n_tokens;
   return places->i[places->count == n_tokens ? token % n_tokens : token];
@@ -64,7 +64,7 @@ static void count_kept(const laci_eval *eval, laci_buf *kept) {
     kept->i[at / mask->shape.dims[1]] += mask->i[at] == 1;
 }
 
-static lac_status check(const laci_eval *eval) {
+static lac_status check_operands(const laci_eval *eval) {
   static const int floats[] = {WORDS, PLACES, KIND_TABLE, GAMMA, BETA};
   static const int integers[] = {IDS, KINDS, MASK, PLACE_IDS};
   const laci_buf *places = laci_operand(eval, PLACE_IDS), *ids = eval->in[IDS];
@@ -84,11 +84,11 @@ static lac_status eval(laci_eval *eval) {
   const double *gamma = eval->in[GAMMA]->f, *beta = eval->in[BETA]->f;
   double epsilon = laci_node_attr(eval->node, "epsilon") ? laci_epsilon(eval->node) : 1e-12f;
   int64_t n = eval->in[WORDS]->shape.dims[1], n_tokens = ids->shape.dims[1];
-  lac_status st = check(eval);
+  lac_status st = check_operands(eval);
   for (int64_t token = 0; token < ids->count && !st; token++) {
     double *row = y->f + token * n;
     bool there = add_row(eval, WORDS, ids->i[token], row) &&
-                 add_row(eval, PLACES, place_of(eval, token, n_tokens), row) &&
+                 add_row(eval, PLACES, position_of_token(eval, token, n_tokens), row) &&
                  (!kinds || add_row(eval, KIND_TABLE, kinds->i[token], row));
     if (!there)
       st = laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "a number is beyond its table");
@@ -100,7 +100,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   static const int tables[] = {WORDS, PLACES, KIND_TABLE}, vectors[] = {GAMMA, BETA};
   c->why = "rows of an embedding are picked by number";
@@ -121,4 +121,4 @@ const laci_op laci_op_ms_embed_layer_normalization = {
     .inputs_without_channels = 1u << 0 | 1u << 1 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

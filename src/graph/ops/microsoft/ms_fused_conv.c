@@ -22,7 +22,7 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_activation_apply(eval);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   laci_fused_function activation;
   c->why = "an unknown function after the convolution";
   if (!laci_activation_read(node, &activation)) return laci_coupling_status(c);
@@ -51,7 +51,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   return laci_op_conv.weights(graph, node, axes);
 }
 
@@ -63,7 +64,7 @@ const laci_op laci_op_ms_fused_conv = {
         {"activation", LACI_ATTR_TEXT}, {"activation_params", LACI_ATTR_FLOATS},
         {"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
         {"kernel_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -11,7 +11,7 @@ static lac_status eval(laci_eval *eval) {
   return st ? st : laci_activation_apply(eval);
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   laci_fused_function activation;
   c->why = "an unknown function after the product";
   if (!laci_activation_read(node, &activation)) return laci_coupling_status(c);
@@ -19,7 +19,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_op_gemm.couple(graph, node, c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   return laci_op_gemm.weights(graph, node, axes);
 }
 
@@ -32,7 +33,7 @@ const laci_op laci_op_ms_fused_gemm = {
                         {"activation_beta", LACI_ATTR_FLOAT}, {"activation_gamma", LACI_ATTR_FLOAT},
                         {"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
                         {"transA", LACI_ATTR_INT}, {"transB", LACI_ATTR_INT}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -105,7 +105,7 @@ static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_a
   }
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
@@ -134,7 +134,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 /** Describes operands of two axes as weights; a batch of matrices is no weight. */
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   int n = 0;
   for (int port = 1; port >= 0; port--) {
     if (!laci_has_input(node, port)) continue;
@@ -154,7 +155,7 @@ const laci_op laci_op_ms_fused_mat_mul = {
     .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"transA", LACI_ATTR_INT},
                                   {"transB", LACI_ATTR_INT}, {"transBatchA", LACI_ATTR_INT},
                                   {"transBatchB", LACI_ATTR_INT}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

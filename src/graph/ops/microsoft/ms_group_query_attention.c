@@ -196,7 +196,7 @@ static bool tables_fit(const job *j) {
 }
 
 /** Do the shapes of lengths, tables and bias fit the other operands? */
-static bool check(const job *j) {
+static bool operands_fit(const job *j) {
   const laci_eval *eval = j->eval;
   const laci_buf *bias = laci_operand(eval, SCORE_BIAS), *sink = laci_operand(eval, SINK);
   const laci_buf *past_v = laci_operand(eval, PAST_V);
@@ -255,7 +255,7 @@ static lac_status eval(laci_eval *eval) {
   int64_t last = total->count == 1 ? total->i[0] : -1;
   j.first = j.tokens == last;
   j.n_keys = last > j.n_past ? last : j.n_past;
-  if (!check(&j))
+  if (!operands_fit(&j))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "lengths, tables or past do not fit");
   laci_buf *present_k = laci_result(eval, PRESENT_K), *present_v = laci_result(eval, PRESENT_V);
   int64_t n = j.batch * j.h.kv * j.n_keys * j.h.size;
@@ -291,7 +291,7 @@ static const char *why_fixed(const laci_node *node) {
   return NULL;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *q = laci_port_shape(c, Q), *k = laci_port_shape(c, K);
   heads h;
@@ -339,4 +339,4 @@ const laci_op laci_op_ms_group_query_attention = {
     .inputs_without_channels = 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

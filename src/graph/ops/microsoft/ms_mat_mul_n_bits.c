@@ -50,7 +50,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Returns number `at` of a run of packed numbers. */
-static int64_t unpack(const laci_buf *buf, int64_t first, int64_t at, int64_t bits) {
+static int64_t unpack_element(const laci_buf *buf, int64_t first, int64_t at, int64_t bits) {
   int64_t per_byte = 8 / bits, byte = buf->i[first + at / per_byte] & 255;
   return byte >> (at % per_byte * bits) & ((1 << bits) - 1);
 }
@@ -59,10 +59,10 @@ static double zero_of(const laci_eval *eval, const sizes *s, int64_t row, int64_
   const laci_buf *zeros = laci_operand(eval, ZEROS);
   if (!zeros) return (double)(1 << (s->bits - 1));
   if (zeros->f) return zeros->f[row * s->n_blocks + block];
-  return (double)unpack(zeros, row * ((s->n_blocks * s->bits + 7) / 8), block, s->bits);
+  return (double)unpack_element(zeros, row * ((s->n_blocks * s->bits + 7) / 8), block, s->bits);
 }
 
-static bool fits(const laci_eval *eval, const sizes *s) {
+static bool operands_fit(const laci_eval *eval, const sizes *s) {
   const laci_buf *zeros = laci_operand(eval, ZEROS), *order = laci_operand(eval, G_IDX);
   int64_t packed = s->n * ((s->n_blocks * s->bits + 7) / 8);
   if (!eval->in[A]->f || !eval->in[B]->i || !eval->in[SCALES]->f) return false;
@@ -75,14 +75,14 @@ static bool fits(const laci_eval *eval, const sizes *s) {
 static lac_status eval(laci_eval *eval) {
   sizes s;
   const laci_node *node = eval->node;
-  if (!read_sizes(node, &s) || !fits(eval, &s))
+  if (!read_sizes(node, &s) || !operands_fit(eval, &s))
     return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
                           "blocks in another order, or parts that do not fit");
   double *w = laci_alloc((size_t)(s.n * s.k), sizeof *w);
   if (!w) return laci_fail_memory(eval->err, node->name);
   for (int64_t at = 0; at < s.n * s.k; at++) {
     int64_t row = at / s.k, k = at % s.k, block = k / s.block, own = row * s.n_blocks + block;
-    double q = (double)unpack(eval->in[B], own * s.blob, k % s.block, s.bits);
+    double q = (double)unpack_element(eval->in[B], own * s.blob, k % s.block, s.bits);
     w[at] = (q - zero_of(eval, &s, row, block)) * eval->in[SCALES]->f[own];
   }
   const laci_buf *bias = laci_operand(eval, BIAS);
@@ -109,7 +109,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *a = laci_port_shape(c, A), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "its weight is in packed blocks, whose scales belong to the channels that stand in them";
@@ -130,4 +130,4 @@ const laci_op laci_op_ms_mat_mul_n_bits = {
     .inputs_without_channels = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

@@ -39,7 +39,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 /** Copies in to out with its channels moved likewise. */
-static void permute(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
+static void move_channels(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
   int64_t strides[LACI_MAX_RANK];
   laci_shape marks = {.rank = in->shape.rank}, moved;
   laci_shape_strides(&in->shape, strides);
@@ -57,7 +57,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
   if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
   if (!st) {
-    permute(eval, eval->in[X], true, x);
+    move_channels(eval, eval->in[X], true, x);
     const laci_buf *in[3] = {x, eval->in[W], laci_operand(eval, BIAS)};
     laci_eval conv = *eval;
     conv.in = in;
@@ -66,7 +66,7 @@ static lac_status eval(laci_eval *eval) {
     conv.n_out = 1;
     st = laci_op_conv.eval(&conv);
   }
-  if (!st) permute(eval, y, false, eval->out[0]);
+  if (!st) move_channels(eval, y, false, eval->out[0]);
   for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
   if (!st) st = laci_activation_apply(eval);
   laci_buf_destroy(x);
@@ -74,7 +74,7 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
-static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *sum = laci_port_shape(c, SUM);
@@ -98,7 +98,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_status(c);
 }
 
-static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+static int find_weight_axes(const laci_graph *graph, const laci_node *node,
+                            laci_weight_axes axes[2]) {
   return laci_op_conv.weights(graph, node, axes);
 }
 
@@ -110,7 +111,7 @@ const laci_op laci_op_ms_nhwc_fused_conv = {
         {"activation", LACI_ATTR_TEXT}, {"activation_params", LACI_ATTR_FLOATS},
         {"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
         {"kernel_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
-    .weights = weights,
+    .weights = find_weight_axes,
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple_axes};

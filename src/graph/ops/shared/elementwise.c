@@ -7,7 +7,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
+static lac_status refuse_operand(const laci_eval *eval, const laci_buf *operand) {
   return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "does not take elements of type %s",
                         lac_dtype_name(operand->dtype));
 }
@@ -29,7 +29,8 @@ typedef struct strided {
   int64_t step;
 } strided;
 
-static inline void combine(const laci_binary *op, strided x, strided y, double *out, int64_t n) {
+static inline void combine_elements(const laci_binary *op, strided x, strided y, double *out,
+                                    int64_t n) {
   const double *a = x.at, *b = y.at;
   for (int64_t i = 0; i < n; i++, a += x.step, b += y.step) {
     /* op->basic does not change in the loop: the compiler moves the switch out of it */
@@ -49,8 +50,8 @@ static void float_part(const binary_job *job, const laci_walk *walk, int64_t run
   const double *a = job->a->f + walk->at[0] + begin * a_step;
   const double *b = job->b->f + walk->at[1] + begin * b_step;
   if (job->out->f) {
-    combine(job->op, (strided){a, a_step}, (strided){b, b_step}, job->out->f + to + begin,
-            end - begin);
+    combine_elements(job->op, (strided){a, a_step}, (strided){b, b_step}, job->out->f + to + begin,
+                     end - begin);
   } else {
     for (int64_t i = begin; i < end; i++, a += a_step, b += b_step) {
       job->out->i[to + i] = job->op->test(*a, *b);
@@ -123,7 +124,7 @@ static lac_status apply_binary(laci_eval *eval, const laci_binary *op, const lac
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "operands of types %s and %s",
                           lac_dtype_name(a->dtype), lac_dtype_name(b->dtype));
   }
-  if (a->f ? (out->f ? !op->f : !op->test) : (!op->i || !out->i)) return refuse(eval, a);
+  if (a->f ? (out->f ? !op->f : !op->test) : (!op->i || !out->i)) return refuse_operand(eval, a);
   binary_job job = {.op = op, .a = a, .b = b, .out = out};
   laci_walk_begin(&job.walk, &out->shape);
   laci_walk_broadcast(&job.walk, &a->shape);
@@ -144,7 +145,7 @@ lac_status laci_eval_binary(laci_eval *eval, const laci_binary *binary) {
 
 lac_status laci_eval_nary(laci_eval *eval, const laci_binary *binary) {
   laci_buf *out = eval->out[0];
-  if (!eval->in[0]->f != !out->f) return refuse(eval, eval->in[0]);
+  if (!eval->in[0]->f != !out->f) return refuse_operand(eval, eval->in[0]);
   int64_t strides[LACI_MAX_RANK];
   laci_walk spread;
   laci_walk_begin(&spread, &out->shape);
@@ -193,7 +194,8 @@ static void unary_range(int64_t begin, int64_t end, void *context) {
 lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary, const void *context) {
   const laci_buf *in = eval->in[0];
   laci_buf *out = eval->out[0];
-  if (in->f ? (out->f ? !unary->f : !unary->test) : (!unary->i || !out->i)) return refuse(eval, in);
+  if (in->f ? (out->f ? !unary->f : !unary->test) : (!unary->i || !out->i))
+    return refuse_operand(eval, in);
   unary_job job = {.eval = eval, .op = unary, .context = context, .in = in, .out = out};
   laci_eval_parallel(eval, in->count, unary_range, &job);
   return LAC_OK;

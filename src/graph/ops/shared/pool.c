@@ -53,7 +53,7 @@ static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
 }
 
 /** Returns the position within the channel of element t of the window. */
-static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
+static int64_t element_index(const job *j, const reach *r, const int64_t *t) {
   int64_t at = 0;
   for (int axis = 0; axis < j->window->n_spatial; axis++) {
     int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
@@ -77,7 +77,7 @@ static void visit_window(const job *j, const reach *r, const double *floats,
   int64_t t[LACI_MAX_SPATIAL];
   for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
   for (int64_t left = state->n_inside; left > 0; left--, next_element(j, r, t)) {
-    int64_t at = place_of(j, r, t);
+    int64_t at = element_index(j, r, t);
     j->pooling->step(state, floats ? floats[at] : (double)integers[at], at);
   }
 }
@@ -157,7 +157,7 @@ static void spread_channels(int64_t begin, int64_t end, void *context) {
     for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
     double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
     for (int64_t left = state.n_inside; left > 0; left--, next_element(j, r, t))
-      x[place_of(j, r, t)] += share;
+      x[element_index(j, r, t)] += share;
   }
 }
 

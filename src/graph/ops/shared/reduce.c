@@ -134,7 +134,8 @@ static void reduce_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run(const laci_eval *eval, const laci_reducer *reducer, const bool *flags) {
+static lac_status run_reduction(const laci_eval *eval, const laci_reducer *reducer,
+                                const bool *flags) {
   job j = {.reducer = reducer, .in = eval->in[0], .out = eval->out[0]};
   if (!j.in->f != !j.out->f) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
@@ -156,13 +157,13 @@ lac_status laci_reduce_eval(const laci_eval *eval, const laci_reducer *reducer) 
       reduced_axes(eval->node, laci_operand(eval, 1), in->shape.rank, flags, &known, eval->err);
   if (st) return st;
   if (!known) return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the axes are unknown");
-  return run(eval, reducer, flags);
+  return run_reduction(eval, reducer, flags);
 }
 
 lac_status laci_global_eval(const laci_eval *eval, const laci_reducer *reducer) {
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
-  return run(eval, reducer, flags);
+  return run_reduction(eval, reducer, flags);
 }
 
 void laci_reduce_add(laci_reduce_state *state, double x) { state->a += x; }

@@ -66,7 +66,7 @@ static double rounded(laci_resample_round round, bool shrinks, double x) {
 }
 
 /** Returns the weight of an input position at that distance. */
-static double kernel(const laci_resampling *r, double distance) {
+static double kernel_weight(const laci_resampling *r, double distance) {
   double d = fabs(distance), a = r->cubic_a;
   if (r->mode == LACI_LINEAR) return d < 1 ? 1 - d : 0;
   if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -81,7 +81,7 @@ static void fill_weights(const laci_resampling *r, double place, double shrink, 
   t->first[o] = first;
   for (int64_t at = 0; at < t->width; at++) {
     int64_t from = first + at;
-    double w = kernel(r, ((double)from - place) * shrink);
+    double w = kernel_weight(r, ((double)from - place) * shrink);
     if (r->exclude_outside && (from < 0 || from >= in)) w = 0;
     t->weight[o * t->width + at] = w;
     sum += w;
