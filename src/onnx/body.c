@@ -23,7 +23,8 @@ typedef struct capture_list {
   size_t n, capacity;
 } capture_list;
 
-static lac_status define(capture_list *list, body_scope *body, const char *name, lac_error *err) {
+static lac_status define_name(capture_list *list, body_scope *body, const char *name,
+                              lac_error *err) {
   if (!name || !name[0] || laci_name_find(&body->defined, name) >= 0) return LAC_OK;
   if (laci_name_add(&body->defined, name, 0)) return LAC_OK;
   return laci_fail_memory(err, list->node);
@@ -31,7 +32,7 @@ static lac_status define(capture_list *list, body_scope *body, const char *name,
 
 /** Returns the value of that name outside of all bodies, -1 where there is none. It may be missing,
  * because a body whose nodes are out of order may define the name later. */
-static int find_outside(const capture_list *list, const char *name) {
+static int find_outer_name(const capture_list *list, const char *name) {
   int value;
   return laci_import_find(list->im, list->scope, name, &value) ? value : -1;
 }
@@ -42,7 +43,7 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   for (; body; body = body->outer) {
     if (laci_name_find(&body->defined, name) >= 0) return LAC_OK;
   }
-  int value = find_outside(list, name);
+  int value = find_outer_name(list, name);
   if (value < 0 || laci_name_find(&list->seen, name) >= 0) return LAC_OK;
   void *array = list->ids;
   bool grown = laci_grow(&array, list->n, &list->capacity, sizeof *list->ids);
@@ -78,7 +79,7 @@ static lac_status walk_node(capture_list *list, const Onnx__NodeProto *node, bod
     st = walk_attribute(list, node->attribute[at], body, err);
   }
   for (size_t at = 0; at < node->n_output && !st; at++) {
-    st = define(list, body, node->output[at], err);
+    st = define_name(list, body, node->output[at], err);
   }
   return st;
 }
@@ -88,14 +89,14 @@ static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
   body_scope body = {.outer = outer};
   lac_status st = LAC_OK;
   for (size_t at = 0; at < graph->n_input && !st; at++) {
-    st = define(list, &body, graph->input[at]->name, err);
+    st = define_name(list, &body, graph->input[at]->name, err);
   }
   for (size_t at = 0; at < graph->n_initializer && !st; at++) {
-    st = define(list, &body, graph->initializer[at]->name, err);
+    st = define_name(list, &body, graph->initializer[at]->name, err);
   }
   for (size_t at = 0; at < graph->n_sparse_initializer && !st; at++) {
     const Onnx__TensorProto *values = graph->sparse_initializer[at]->values;
-    st = define(list, &body, values ? values->name : NULL, err);
+    st = define_name(list, &body, values ? values->name : NULL, err);
   }
   for (size_t at = 0; at < graph->n_node && !st; at++) {
     st = walk_node(list, graph->node[at], &body, err);

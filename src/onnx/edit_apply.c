@@ -99,7 +99,7 @@ static lac_status replace_text(applier *a, char **entry, const char *text, lac_e
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
 }
 
-static lac_status redirect(applier *a, lac_error *err) {
+static lac_status redirect_values(applier *a, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < a->graph->n_node && !st; at++) {
     Onnx__NodeProto *node = a->graph->node[at];
@@ -279,7 +279,7 @@ static bool note_bindings(applier *a, Onnx__StringStringEntryProto *const *bindi
 }
 
 /** Marks the values that the file names outside of the network's nodes (ties.c) as read. */
-static bool note_named(applier *a, const Onnx__ModelProto *model) {
+static bool note_names_used(applier *a, const Onnx__ModelProto *model) {
   bool ok = true;
   for (size_t at = 0; at < model->graph->n_quantization_annotation && ok; at++) {
     const Onnx__TensorAnnotation *note_of = model->graph->quantization_annotation[at];
@@ -476,9 +476,9 @@ static lac_status drop_external_records(applier *a, lac_error *err) {
 
 /* ---- All of it ---- */
 
-static lac_status prepare(applier *a, lac_error *err) {
+static lac_status prepare_edit(applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
-  bool ok = note_named(a, edit->file->model);
+  bool ok = note_names_used(a, edit->file->model);
   a->is_removed = laci_alloc(a->graph->n_node + 1, sizeof *a->is_removed);
   if (!a->is_removed) return laci_fail_memory(err, "a change of the file");
   for (size_t at = 0; at < edit->n_changes && ok; at++) {
@@ -493,11 +493,11 @@ static lac_status prepare(applier *a, lac_error *err) {
 lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_error *err) {
   applier a = {.edit = edit, .graph = edit->file->model->graph};
   *graph = NULL;
-  lac_status st = prepare(&a, err);
+  lac_status st = prepare_edit(&a, err);
   if (!st) st = drop_nodes(&a, err);
   if (!st && edit->n_replaced) st = laci_edit_drop_replaced(&a, err);
   if (!st && edit->n_inner) st = laci_edit_change_functions(&a, err);
-  if (!st) st = redirect(&a, err);
+  if (!st) st = redirect_values(&a, err);
   if (!st) st = set_inputs(&a, err);
   if (!st) st = place_nodes(&a, err);
   if (!st && !note_read(&a, a.graph)) st = laci_fail_memory(err, "a change of the file");

@@ -215,8 +215,8 @@ static lac_status change_nodes(change *c, lac_error *err) {
 }
 
 /* Builds a list of inputs: the names that stay ("" for an absent one), then the new ones. */
-static lac_status change_names(const change *c, char ***names, size_t *count,
-                               const char *const *fresh, bool is_caller, lac_error *err) {
+static lac_status change_argument_names(const change *c, char ***names, size_t *count,
+                                        const char *const *fresh, bool is_caller, lac_error *err) {
   laci_onnx_edit *edit = c->a->edit;
   size_t n = 0;
   char **list = laci_edit_fresh_block(edit, (c->n_kept + c->n_fresh + 1) * sizeof *list);
@@ -241,7 +241,7 @@ static lac_status change_names(const change *c, char ***names, size_t *count,
 }
 
 /* Returns the tensor that this call passes for a new input; NULL: none was given. */
-static const char *tensor_of(const change *c, int call, const char *value) {
+static const char *tensor_of_value(const change *c, int call, const char *value) {
   const laci_onnx_edit *edit = c->a->edit;
   for (size_t k = 0; k < edit->n_inner; k++) {
     const laci_edit_call_tensor *inner = &edit->inner[k];
@@ -258,8 +258,8 @@ static lac_status change_calls(const change *c, lac_error *err) {
   for (size_t at = 0; at < graph->n_node && !st; at++) {
     Onnx__NodeProto *node = graph->node[at];
     if (c->a->is_removed[at] || !is_call(node, c->f)) continue;
-    for (size_t k = 0; k < c->n_fresh; k++) tensors[k] = tensor_of(c, (int)at, c->fresh[k]);
-    st = change_names(c, &node->input, &node->n_input, tensors, true, err);
+    for (size_t k = 0; k < c->n_fresh; k++) tensors[k] = tensor_of_value(c, (int)at, c->fresh[k]);
+    st = change_argument_names(c, &node->input, &node->n_input, tensors, true, err);
   }
   laci_free((void *)tensors);
   return st;
@@ -283,7 +283,7 @@ static lac_status change_function(change *c, lac_error *err) {
   }
   /* lists of calls are built from the function's old inputs, so these change last */
   if (!st) st = change_nodes(c, err);
-  if (!st) st = change_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
+  if (!st) st = change_argument_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
   laci_free(c->goes);
   laci_free(c->keeps);
   laci_free((void *)c->fresh);

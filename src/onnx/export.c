@@ -19,8 +19,8 @@
 /** Makes a copy of the wide array with changed elements. Elements that did not change keep their
  * bits, for writers differ in the bits above a narrow element. Signed elements are
  * sign-extended. */
-static lac_status widen(laci_export *x, const laci_stored *stored, const uint8_t *bytes,
-                        size_t size_bytes, void **widened, lac_error *err) {
+static lac_status widen_elements(laci_export *x, const laci_stored *stored, const uint8_t *bytes,
+                                 size_t size_bytes, void **widened, lac_error *err) {
   const laci_source *source = stored->source;
   size_t narrow = source->narrow_bytes, wide = source->wide_bytes;
   size_t n = size_bytes / narrow;
@@ -53,7 +53,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
     case LACI_SOURCE_ARRAY: return laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
     case LACI_SOURCE_SCALAR: return laci_export_patch(x, source->scalar, bytes, n, err);
     case LACI_SOURCE_WIDENED: {
-      lac_status st = widen(x, stored, bytes, n, &bytes, err);
+      lac_status st = widen_elements(x, stored, bytes, n, &bytes, err);
       return st ? st : laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
     }
     case LACI_SOURCE_EXTERNAL:
@@ -80,7 +80,7 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
 /* ---- Writing ---- */
 
 /** Commits data files before the model, so that a model on disk always has its data. */
-static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
+static lac_status commit_files(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = laci_export_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
     /* no writer: no tensor of that file is left */
@@ -149,7 +149,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   if (!st) st = patch_metadata(&x, graph, err);
   if (!st) st = laci_export_data(&x, err);
   if (!st) st = laci_export_message(&x, model, err);
-  if (!st) st = commit(&x, model, err);
+  if (!st) st = commit_files(&x, model, err);
   laci_export_undo(&x);
   clear_marks(file);
   for (size_t at = 0; x.writers && at < file->n_data_files; at++)

@@ -34,7 +34,8 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
 
 /* ---- Inputs, outputs, initializers ---- */
 
-static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
+static lac_status declare_value(laci_importer *im, const Onnx__ValueInfoProto *info,
+                                lac_error *err) {
   int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(info->name));
   return value < 0 ? LAC_OK : laci_import_declare(im, value, info, false, err);
 }
@@ -91,7 +92,7 @@ static lac_status add_output(laci_importer *im, const Onnx__ValueInfoProto *info
   const char *name = laci_onnx_text_or_empty(info->name);
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a graph output without a name");
   lac_status st = laci_graph_add_output(im->graph, name, err);
-  return st ? st : declare(im, info, err);
+  return st ? st : declare_value(im, info, err);
 }
 
 static lac_status import_graph(laci_importer *im, Onnx__GraphProto *proto, lac_error *err) {
@@ -108,7 +109,7 @@ static lac_status import_graph(laci_importer *im, Onnx__GraphProto *proto, lac_e
     st = laci_import_node(im, &main_graph, proto->node[at], err);
   }
   for (size_t at = 0; at < proto->n_value_info && !st; at++) {
-    st = declare(im, proto->value_info[at], err);
+    st = declare_value(im, proto->value_info[at], err);
   }
   if (!st && proto->n_output == 0) st = laci_fail(err, LAC_BAD_FILE, "the graph has no outputs");
   for (size_t at = 0; at < proto->n_output && !st; at++) {
@@ -161,7 +162,7 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
 }
 
 /** Loads the model after its bytes are read; file has its reader and folder already. */
-static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
+static lac_status load_graph(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_decode_file(file, err);
   if (!st) st = laci_onnx_open_external(file, err);
   if (!st) st = laci_onnx_import(file, graph, err);
@@ -170,7 +171,7 @@ static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
 }
 
 /** Replaces line breaks in an error text, for names from the file may contain them. */
-static void keep_one_line(lac_error *err) {
+static void keep_first_line(lac_error *err) {
   for (char *c = err ? err->text : NULL; c && *c; c++) {
     if ((unsigned char)*c < ' ') *c = '?';
   }
@@ -182,7 +183,7 @@ static lac_status finish_load(laci_onnx *made, lac_status st, laci_onnx **file, 
     *file = made;
     return LAC_OK;
   }
-  keep_one_line(err);
+  keep_first_line(err);
   laci_onnx_destroy(made);
   return st;
 }
@@ -194,7 +195,7 @@ lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph
   if (!made) return laci_fail_memory(err, path);
   lac_status st = laci_reader_open(path, &made->reader, err);
   if (!st) st = keep_folder_of(made, path, err);
-  if (!st) st = load(made, graph, err);
+  if (!st) st = load_graph(made, graph, err);
   if (st) st = laci_fail_with_prefix(err, st, "%s", path);
   return finish_load(made, st, file, err);
 }
@@ -209,7 +210,7 @@ lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_dat
     return laci_fail_memory(err, "the model");
   }
   *made = (laci_onnx){.reader = model, .open_data = open_data, .data_context = context};
-  return finish_load(made, load(made, graph, err), file, err);
+  return finish_load(made, load_graph(made, graph, err), file, err);
 }
 
 lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
@@ -220,7 +221,7 @@ lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const cha
   if (!made) return laci_fail_memory(err, "the model");
   lac_status st = laci_reader_open_memory("the model", bytes, size_bytes, &made->reader, err);
   if (!st && data_dir) st = keep_folder(made, data_dir, err);
-  if (!st) st = load(made, graph, err);
+  if (!st) st = load_graph(made, graph, err);
   return finish_load(made, st, file, err);
 }
 

@@ -232,8 +232,8 @@ static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx
 
 /* ---- One body ---- */
 
-static lac_status declare(laci_importer *im, const laci_scope *body,
-                          const Onnx__ValueInfoProto *info, lac_error *err) {
+static lac_status declare_value(laci_importer *im, const laci_scope *body,
+                                const Onnx__ValueInfoProto *info, lac_error *err) {
   int value = laci_name_find(&body->values, laci_onnx_text_or_empty(info->name)) - 1;
   return value < 0 ? LAC_OK : laci_import_declare(im, value, info, true, err);
 }
@@ -265,10 +265,10 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
     st = im->add_node(im, body, proto->node[at], err);
   }
   for (size_t at = 0; at < proto->n_value_info && !st; at++)
-    st = declare(im, body, proto->value_info[at], err);
+    st = declare_value(im, body, proto->value_info[at], err);
   for (size_t at = 0; at < proto->n_output && !st; at++) {
     st = laci_import_lookup(im, body, proto->output[at]->name, &outputs[at], err);
-    if (!st) st = declare(im, body, proto->output[at], err);
+    if (!st) st = declare_value(im, body, proto->output[at], err);
   }
   im->body = outer;
   laci_graph_enter_body(im->graph, outer);
@@ -292,7 +292,7 @@ static lac_status begin_body(const opening *o, const char *name, laci_scope *inn
   const Onnx__GraphProto *proto = body_of(o->from, name);
   if (!st) st = define_inputs(o->im, inner, proto, inputs, err);
   for (size_t at = 0; at < proto->n_input && !st; at++)
-    st = declare(o->im, inner, proto->input[at], err);
+    st = declare_value(o->im, inner, proto->input[at], err);
   return st;
 }
 

@@ -27,7 +27,7 @@ typedef struct outline {
   size_t n, capacity;
 } outline;
 
-static lac_status put(outline *o, const void *bytes, size_t n, lac_error *err) {
+static lac_status put_bytes(outline *o, const void *bytes, size_t n, lac_error *err) {
   if (o->capacity - o->n < n) {
     size_t capacity = 2 * o->capacity + n + 4096;
     uint8_t *more = laci_resize(o->to, o->n, capacity, 1);
@@ -46,7 +46,7 @@ static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
   uint32_t tag = (uint32_t)number << 3 | LENGTH_PREFIXED;
   for (; tag >= 0x80; tag >>= 7) bytes[n++] = (uint8_t)(tag | 0x80);
   bytes[n++] = (uint8_t)tag;
-  return put(o, bytes, n, err);
+  return put_bytes(o, bytes, n, err);
 }
 
 /** Writes the offset and size of the content instead of the content. */
@@ -55,8 +55,8 @@ static lac_status put_span(outline *o, unsigned number, laci_byte_range content,
                                .size_bytes = (size_t)(content.end - content.at)};
   const uint8_t n = sizeof span;
   lac_status st = put_tag(o, number, err);
-  if (!st) st = put(o, &n, 1, err);
-  return st ? st : put(o, &span, sizeof span, err);
+  if (!st) st = put_bytes(o, &n, 1, err);
+  return st ? st : put_bytes(o, &span, sizeof span, err);
 }
 
 static lac_status put_message(outline *o, laci_byte_range s,
@@ -67,7 +67,7 @@ static lac_status put_inner_message(outline *o, unsigned number, laci_byte_range
                                     lac_error *err) {
   static const uint8_t unknown[LENGTH_BYTES];
   lac_status st = put_tag(o, number, err);
-  if (!st) st = put(o, unknown, sizeof unknown, err);
+  if (!st) st = put_bytes(o, unknown, sizeof unknown, err);
   size_t begin = o->n;
   if (!st) st = put_message(o, content, message, depth, err);
   if (st) return st;
@@ -93,7 +93,7 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
       laci_reader_load(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
-  return st ? st : put(o, begin, (size_t)(end - begin), err);
+  return st ? st : put_bytes(o, begin, (size_t)(end - begin), err);
 }
 
 static lac_status put_message(outline *o, laci_byte_range s,

@@ -31,7 +31,7 @@ static lac_status put_unloaded(const sink *s, const uint8_t *bytes, size_t size_
   return st;
 }
 
-static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
+static void append_to_sink(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
   sink *s = (sink *)base;
   if (s->status) return;
   if (size_bytes >= LEAST_AWAY &&
@@ -44,7 +44,11 @@ static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *byte
 
 lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put, void *context,
                           lac_error *err) {
-  sink s = {.base.append = append, .message = message, .put = put, .context = context, .err = err};
+  sink s = {.base.append = append_to_sink,
+            .message = message,
+            .put = put,
+            .context = context,
+            .err = err};
   size_t size = protobuf_c_message_get_packed_size(message->base);
   if (size > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
@@ -56,12 +60,13 @@ lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put
   return s.status;
 }
 
-static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+static lac_status append_to_writer(const void *bytes, size_t size_bytes, void *context,
+                                   lac_error *err) {
   return laci_writer_append(context, bytes, size_bytes, err);
 }
 
 lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
                                lac_error *err) {
-  lac_status st = laci_onnx_pack(message, to_writer, writer, err);
+  lac_status st = laci_onnx_pack(message, append_to_writer, writer, err);
   return st ? st : laci_writer_finish(writer, err);
 }

@@ -23,8 +23,8 @@ lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes, lac_er
 enum { SUFFIX_ROOM = 16 };
 
 /** Concatenates first and second, with space for a suffix after them. */
-static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
-                       lac_error *err) {
+static lac_status join_names(laci_importer *im, const char *first, const char *second,
+                             char **joined, lac_error *err) {
   size_t n_first = strlen(first), n_second = strlen(second);
   *joined = NULL;
   /* The node or value with this name takes about as much memory as a laci_node. */
@@ -41,7 +41,7 @@ static lac_status join(laci_importer *im, const char *first, const char *second,
 lac_status laci_import_join_names(laci_importer *im, const char *first, const char *second,
                                   const char **joined, lac_error *err) {
   char *text;
-  lac_status st = join(im, first, second, &text, err);
+  lac_status st = join_names(im, first, second, &text, err);
   *joined = text;
   return st;
 }
@@ -49,7 +49,7 @@ lac_status laci_import_join_names(laci_importer *im, const char *first, const ch
 lac_status laci_import_value_name(laci_importer *im, const char *first, const char *second,
                                   const char **name, lac_error *err) {
   char *text;
-  lac_status st = join(im, first, second, &text, err);
+  lac_status st = join_names(im, first, second, &text, err);
   *name = text;
   if (st) return st;
   char *suffix = text + strlen(text);

@@ -65,8 +65,9 @@ static lac_status add_span(finder *f, laci_byte_range content, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status walk(finder *f, laci_byte_range s, const ProtobufCMessageDescriptor *message,
-                       int depth, lac_error *err) {
+static lac_status walk_message(finder *f, laci_byte_range s,
+                               const ProtobufCMessageDescriptor *message, int depth,
+                               lac_error *err) {
   bool is_tensor = message == &onnx__tensor_proto__descriptor;
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
@@ -81,7 +82,7 @@ static lac_status walk(finder *f, laci_byte_range s, const ProtobufCMessageDescr
     if (!field) continue;
     if (is_tensor && holds_elements(field)) st = add_span(f, content, err);
     else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-      st = walk(f, content, field->descriptor, depth + 1, err);
+      st = walk_message(f, content, field->descriptor, depth + 1, err);
   }
   return st;
 }
@@ -93,7 +94,7 @@ lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_on
   *n = 0;
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
   const laci_byte_range all = {bytes, bytes + size_bytes};
-  lac_status st = walk(&f, all, &onnx__model_proto__descriptor, 0, err);
+  lac_status st = walk_message(&f, all, &onnx__model_proto__descriptor, 0, err);
   if (st) {
     laci_free(f.spans);
     return st;

@@ -110,8 +110,8 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
 }
 
 /** Unpacks view's bytes, as packed in the file, to one byte for each element. */
-static lac_status unpack(laci_onnx *file, const char *name, int64_t count, laci_tensor_view *view,
-                         lac_error *err) {
+static lac_status unpack_elements(laci_onnx *file, const char *name, int64_t count,
+                                  laci_tensor_view *view, lac_error *err) {
   const laci_byte_source from = laci_onnx_byte_source(file);
   laci_acquired_bytes packed = {0};
   lac_status st = laci_bytes_acquire(&from, view->bytes, view->size_bytes, name, &packed, err);
@@ -155,7 +155,7 @@ lac_status laci_onnx_view_tensor(laci_onnx *file, Onnx__TensorProto *tensor, con
   }
   st = view_bytes(file, tensor, name, view, err);
   if (!st && count > 0 && laci_onnx_elements_per_byte(view->dtype) > 1)
-    st = unpack(file, name, count, view, err);
+    st = unpack_elements(file, name, count, view, err);
   if (!view->bytes) view->bytes = no_bytes;
   return st;
 }

@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 
 /* Marks the value of that name, if the network has one. */
-static void tie(laci_importer *im, const char *name, const char *by) {
+static void tie_value(laci_importer *im, const char *name, const char *by) {
   const int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(name));
   if (value >= 0 && !im->graph->values[value].tied_by) im->graph->values[value].tied_by = by;
 }
@@ -29,9 +29,9 @@ static void tie_annotation(laci_importer *im, const Onnx__TensorAnnotation *anno
     per_tensor = per_tensor && is_scalar(im, annotation->quant_parameter_tensor_names[at]->value);
   }
   if (per_tensor) return;
-  tie(im, annotation->tensor_name, by);
+  tie_value(im, annotation->tensor_name, by);
   for (size_t at = 0; at < annotation->n_quant_parameter_tensor_names; at++) {
-    tie(im, annotation->quant_parameter_tensor_names[at]->value, by);
+    tie_value(im, annotation->quant_parameter_tensor_names[at]->value, by);
   }
 }
 
@@ -43,7 +43,7 @@ static void tie_graph(laci_importer *im, const Onnx__GraphProto *graph, int dept
   if (!graph || depth > MOST_DEPTH) return;
   for (size_t at = 0; at < graph->n_node; at++) {
     const Onnx__NodeProto *node = graph->node[at];
-    for (size_t k = 0; k < node->n_input; k++) tie(im, node->input[k], by_training);
+    for (size_t k = 0; k < node->n_input; k++) tie_value(im, node->input[k], by_training);
     for (size_t k = 0; k < node->n_attribute; k++) {
       const Onnx__AttributeProto *attr = node->attribute[k];
       tie_graph(im, attr->g, depth + 1);
@@ -51,14 +51,15 @@ static void tie_graph(laci_importer *im, const Onnx__GraphProto *graph, int dept
         tie_graph(im, attr->graphs[body], depth + 1);
     }
   }
-  for (size_t at = 0; at < graph->n_output; at++) tie(im, graph->output[at]->name, by_training);
+  for (size_t at = 0; at < graph->n_output; at++)
+    tie_value(im, graph->output[at]->name, by_training);
 }
 
 static void tie_bindings(laci_importer *im, Onnx__StringStringEntryProto *const *bindings,
                          size_t n) {
   for (size_t at = 0; at < n; at++) {
-    tie(im, bindings[at]->key, by_training);
-    tie(im, bindings[at]->value, by_training);
+    tie_value(im, bindings[at]->key, by_training);
+    tie_value(im, bindings[at]->value, by_training);
   }
 }
 
