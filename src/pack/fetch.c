@@ -36,7 +36,7 @@ lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor, int64_t 
 }
 
 /** Returns the packing of n outer indices of a weight, as if they were a weight. */
-static laci_packing rows_of(const laci_packing *p, int64_t n) {
+static laci_packing packing_of_rows(const laci_packing *p, int64_t n) {
   laci_packing some = *p;
   size_t all = (size_t)p->outer, few = (size_t)n;
   some.outer = n;
@@ -50,7 +50,8 @@ static laci_packing rows_of(const laci_packing *p, int64_t n) {
 
 lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_tensor *t,
                                 int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
-  const laci_packing before = rows_of(&t->packing, first), some = rows_of(&t->packing, n);
+  const laci_packing before = packing_of_rows(&t->packing, first),
+                     some = packing_of_rows(&t->packing, n);
   const uint8_t *index = (const uint8_t *)t->packed.index,
                 *signs = (const uint8_t *)t->packed.signs;
   size_t n_signs = signs ? some.signs_bytes : 0;

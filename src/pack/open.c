@@ -111,22 +111,22 @@ typedef struct walk {
   laci_hash_stream *hash;
 } walk;
 
-static pack_section peek(const walk *r) {
+static pack_section peek_section(const walk *r) {
   pack_section section = {0};
   if (r->n_left) memcpy(&section, r->directory, sizeof section);
   return section;
 }
 
-static bool next_is(const walk *r, const char *kind) {
-  const pack_section section = peek(r);
+static bool next_section_is(const walk *r, const char *kind) {
+  const pack_section section = peek_section(r);
   return r->n_left && is_word(&section.kind, kind);
 }
 
 /** Advances to the next section, *s, which must be of this kind and begin where the last one ended.
  */
-static lac_status pass(walk *r, const char *kind, pack_section *s, lac_error *err) {
-  *s = peek(r);
-  if (!next_is(r, kind)) {
+static lac_status pass_section(walk *r, const char *kind, pack_section *s, lac_error *err) {
+  *s = peek_section(r);
+  if (!next_section_is(r, kind)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s->kind.text,
                      kind);
   }
@@ -157,10 +157,10 @@ static lac_status check_section(walk *r, const char *kind, const pack_section *s
 }
 
 /** Checks a section that stays in the file, and returns its address and size. */
-static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
-                       lac_error *err) {
+static lac_status take_section(walk *r, const char *kind, const uint8_t **bytes,
+                               uint64_t *size_bytes, lac_error *err) {
   pack_section s;
-  lac_status st = pass(r, kind, &s, err);
+  lac_status st = pass_section(r, kind, &s, err);
   if (st) return st;
   *bytes = laci_reader_bytes(r->pack->reader) + s.offset;
   *size_bytes = s.size_bytes;
@@ -178,7 +178,7 @@ static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_
 static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
                              lac_error *err) {
   pack_section s;
-  lac_status st = pass(r, kind, &s, err);
+  lac_status st = pass_section(r, kind, &s, err);
   if (st) return st;
   uint8_t *table = laci_arena_alloc(&r->pack->tables, (size_t)s.size_bytes, 1);
   if (!table) return laci_fail_memory(err, "the pack's tables");
@@ -208,23 +208,24 @@ static lac_status take_parts(walk *r, tables *t, lac_error *err) {
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
   if (!pack->rests || !t->weights) return laci_fail_memory(err, "the pack's directory");
   lac_status st = LAC_OK;
-  while (!st && r->n_left && !next_is(r, "names")) {
-    if (next_is(r, "rest")) {
+  while (!st && r->n_left && !next_section_is(r, "names")) {
+    if (next_section_is(r, "rest")) {
       uint64_t size;
       laci_packfile_rest *rest = &pack->rests[pack->n_rests++];
-      st = take(r, "rest", &rest->bytes, &size, err);
+      st = take_section(r, "rest", &rest->bytes, &size, err);
       if (!st) rest->size_bytes = (size_t)size;
       continue;
     }
     arrays *a = &t->weights[pack->n_tensors++];
-    st = take(r, "values", &a->values, &a->values_bytes, err);
-    if (!st) st = take(r, "index", &a->index, &a->index_bytes, err);
-    if (!st && next_is(r, "signs")) st = take(r, "signs", &a->signs, &a->signs_bytes, err);
+    st = take_section(r, "values", &a->values, &a->values_bytes, err);
+    if (!st) st = take_section(r, "index", &a->index, &a->index_bytes, err);
+    if (!st && next_section_is(r, "signs"))
+      st = take_section(r, "signs", &a->signs, &a->signs_bytes, err);
   }
   return st;
 }
 
-static lac_status take_all(walk *r, tables *t, lac_error *err) {
+static lac_status take_all_tables(walk *r, tables *t, lac_error *err) {
   lac_status st = take_parts(r, t, err);
   if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
   if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
@@ -310,8 +311,8 @@ typedef struct progress {
 } progress;
 
 /* Checks that the file's parts exist, and that their sizes add up to the file's. */
-static lac_status follow_parts(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
-                               progress *done, lac_error *err) {
+static lac_status check_parts(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_parts,
+                              progress *done, lac_error *err) {
   uint64_t size = 0;
   bool good = n_parts <= pack->n_parts - done->part;
   file->first_part = done->part;
@@ -352,7 +353,7 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
     file->hash = record.hash;
     st = name_at(t, record.name, &file->name, err);
     if (!st) st = check_file_name(pack, at, err);
-    if (!st) st = follow_parts(pack, file, record.n_parts, &done, err);
+    if (!st) st = check_parts(pack, file, record.n_parts, &done, err);
   }
   if (st || (done.part == pack->n_parts && done.rest == pack->n_rests &&
              done.tensor == pack->n_tensors)) {
@@ -382,7 +383,7 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
             .capacity = laci_alloc(STEP_BYTES, 1),
             .hash = laci_hash_stream_create()};
   if (!r.capacity || !r.hash) st = laci_fail_memory(err, "the pack");
-  if (!st) st = take_all(&r, &t, err);
+  if (!st) st = take_all_tables(&r, &t, err);
   if (!st) st = read_records(pack, &t, err);
   laci_free(t.weights);
   laci_free(r.capacity);

@@ -29,7 +29,7 @@ typedef struct restoring {
   laci_hash_stream *hash;
 } restoring;
 
-static lac_status give(const restoring *r, size_t n, lac_error *err) {
+static lac_status pass_bytes_on(const restoring *r, size_t n, lac_error *err) {
   laci_hash_stream_add(r->hash, r->buffer, n);
   return r->sink(r->buffer, n, r->context, err);
 }
@@ -39,7 +39,7 @@ static lac_status restore_rest(const restoring *r, const laci_packfile_rest *res
   for (size_t at = 0; at < rest->size_bytes && !st;) {
     size_t left = rest->size_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
     st = laci_packfile_read(r->pack, rest->bytes + at, n, r->buffer, err);
-    if (!st) st = give(r, n, err);
+    if (!st) st = pass_bytes_on(r, n, err);
     at += n;
   }
   return st;
@@ -57,7 +57,7 @@ static lac_status restore_parts(const restoring *r, const laci_packfile_entry *e
     } else {
       const laci_packfile_tensor *t = &r->pack->tensors[tensor++];
       st = laci_packfile_unpack(r->pack, t, 0, t->packing.outer, r->buffer, err);
-      if (!st) st = give(r, t->packing.dense_bytes, err);
+      if (!st) st = pass_bytes_on(r, t->packing.dense_bytes, err);
     }
     hash = laci_hash_stream_end(r->hash);
   }

@@ -32,14 +32,14 @@ static pack_word word_of(const char *text) {
   return word;
 }
 
-static lac_status append(packer *k, const void *bytes, size_t size_bytes, lac_error *err) {
+static lac_status append_bytes(packer *k, const void *bytes, size_t size_bytes, lac_error *err) {
   k->at += size_bytes;
   return laci_writer_append(k->writer, bytes, size_bytes, err);
 }
 
-static lac_status align(packer *k, lac_error *err) {
+static lac_status align_output(packer *k, lac_error *err) {
   static const uint8_t zeros[PACK_ALIGNMENT];
-  return append(k, zeros, (size_t)(-k->at % PACK_ALIGNMENT), err);
+  return append_bytes(k, zeros, (size_t)(-k->at % PACK_ALIGNMENT), err);
 }
 
 static lac_status add_section(packer *k, const char *kind, const void *bytes, size_t size_bytes,
@@ -53,8 +53,8 @@ static lac_status add_section(packer *k, const char *kind, const void *bytes, si
                                                 .offset = k->at,
                                                 .size_bytes = size_bytes,
                                                 .hash = laci_hash64(bytes, size_bytes, 0)};
-  lac_status st = append(k, bytes, size_bytes, err);
-  return st ? st : align(k, err);
+  lac_status st = append_bytes(k, bytes, size_bytes, err);
+  return st ? st : align_output(k, err);
 }
 
 static uint64_t add_name(packer *k, const char *name) {
@@ -118,7 +118,7 @@ out:
   return st;
 }
 
-static void count_part(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
+static void record_part(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
   k->parts[k->n_parts++] = (uint8_t)kind;
   file->n_parts++;
   file->hash = laci_hash64(bytes, n, file->hash);
@@ -137,13 +137,13 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
     const laci_packfile_weight *weight = is_last ? NULL : &k->input->weights[*next];
     size_t n = (weight ? weight->offset : part->size_bytes) - done;
     if (n) {
-      count_part(k, file, PACK_PART_REST, part->bytes + done, n);
+      record_part(k, file, PACK_PART_REST, part->bytes + done, n);
       st = add_section(k, "rest", part->bytes + done, n, err);
       done += n;
     }
     if (st || !weight) continue;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    count_part(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
+    record_part(k, file, PACK_PART_TENSOR, part->bytes + done, weight->packing.dense_bytes);
     st = add_weight(k, weight, err);
     done += weight->packing.dense_bytes;
     ++*next;
@@ -153,7 +153,7 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
 
 /* ---- The frame ---- */
 
-static lac_status begin(packer *k, lac_error *err) {
+static lac_status begin_pack(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
   size_t n_names = 0;
   for (size_t at = 0; at < input->n_files; at++) n_names += strlen(input->files[at].name) + 1;
@@ -168,10 +168,10 @@ static lac_status begin(packer *k, lac_error *err) {
   pack_head head = {.version = PACK_VERSION, .alignment = PACK_ALIGNMENT};
   memcpy(head.magic.text, PACK_HEAD_MAGIC, sizeof head.magic);
   head.hash = laci_hash64(&head, offsetof(pack_head, hash), 0);
-  return append(k, &head, sizeof head, err);
+  return append_bytes(k, &head, sizeof head, err);
 }
 
-static lac_status end(packer *k, lac_error *err) {
+static lac_status end_pack(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
   lac_status st = add_section(k, "names", k->names, k->n_names, err);
   if (!st) st = add_section(k, "files", k->files, input->n_files * sizeof *k->files, err);
@@ -182,12 +182,12 @@ static lac_status end(packer *k, lac_error *err) {
   pack_tail tail = {.directory_at = k->at,
                     .n_sections = k->n_sections,
                     .directory_hash = laci_hash64(k->sections, directory_bytes, 0)};
-  st = append(k, k->sections, directory_bytes, err);
-  if (!st) st = align(k, err);
+  st = append_bytes(k, k->sections, directory_bytes, err);
+  if (!st) st = align_output(k, err);
   tail.file_bytes = k->at + sizeof tail;
   memcpy(tail.magic.text, PACK_TAIL_MAGIC, sizeof tail.magic);
   tail.hash = laci_hash64(&tail, offsetof(pack_tail, hash), 0);
-  return st ? st : append(k, &tail, sizeof tail, err);
+  return st ? st : append_bytes(k, &tail, sizeof tail, err);
 }
 
 lac_status laci_packfile_write(const laci_packfile_input *input, const char *path,
@@ -196,9 +196,9 @@ lac_status laci_packfile_write(const laci_packfile_input *input, const char *pat
   packer k = {.input = input, .path = path};
   size_t next = 0;
   lac_status st = laci_writer_open(path, options, &k.writer, err);
-  if (!st) st = begin(&k, err);
+  if (!st) st = begin_pack(&k, err);
   for (size_t id = 0; id < input->n_files && !st; id++) st = add_file(&k, id, &next, err);
-  if (!st) st = end(&k, err);
+  if (!st) st = end_pack(&k, err);
   if (!st) st = laci_writer_finish(k.writer, err);
   if (!st) st = laci_writer_commit(k.writer, err);
   *size_bytes = k.at;
