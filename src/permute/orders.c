@@ -117,7 +117,7 @@ static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_wa
 
 /* Makes the axes after the last reordered one part of the run, and sets the stride of the other
  * axes without an order. */
-static void cut_runs(laci_order_walk *walk, unsigned moving) {
+static void find_runs(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
   for (int axis = 0; axis < walk->rank; axis++) walk->n_runs *= walk->dims[axis];
@@ -155,7 +155,7 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
       if (walk->items[i].step[axis]) walk->strides[axis] = 0;
     }
   }
-  cut_runs(walk, moving);
+  find_runs(walk, moving);
   return LAC_OK;
 }
 
@@ -241,8 +241,8 @@ typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
 
 /* Copies runs to `out`: single elements as integers, which is the common case (reordered columns);
  * longer runs by memcpy. */
-static void gather(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
-                   const void *in, void *out) {
+static void gather_elements(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
+                            const void *in, void *out) {
   switch (run == 1 ? element_size : 0) {
     case 1: GATHER(uint8_t); return;
     case 2: GATHER(word16); return;
@@ -266,8 +266,8 @@ lac_status laci_reorder(const laci_shape *shape, size_t element_size,
   for (int64_t first = 0; first < walk.n_runs; first += SOURCES_AT_ONCE) {
     int64_t n = walk.n_runs - first < SOURCES_AT_ONCE ? walk.n_runs - first : SOURCES_AT_ONCE;
     laci_order_walk_sources(&walk, first, n, sources);
-    gather(sources, n, walk.run, element_size, in,
-           (uint8_t *)out + (size_t)(first * walk.run) * element_size);
+    gather_elements(sources, n, walk.run, element_size, in,
+                    (uint8_t *)out + (size_t)(first * walk.run) * element_size);
   }
 out:
   laci_order_walk_clear(&walk);

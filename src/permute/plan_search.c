@@ -278,8 +278,9 @@ static lac_status list_independent(builder *b, laci_effort effort, listed *l, la
 }
 
 /* Searches the problems of this process. */
-static lac_status search_own(builder *b, const listed *l, const laci_search_options *options,
-                             laci_pool *pool, lac_error *err) {
+static lac_status search_own_problems(builder *b, const listed *l,
+                                      const laci_search_options *options, laci_pool *pool,
+                                      lac_error *err) {
   const int rank = laci_comm_rank(options->comm);
   laci_problem *problems = laci_alloc((size_t)l->n, sizeof *problems);
   laci_found *found = laci_alloc((size_t)l->n, sizeof *found);
@@ -308,7 +309,7 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
   listed l = {0};
   lac_status st = list_independent(b, options->effort, &l, err);
   if (!st) st = laci_plan_assign_owners(l.cost, l.n, laci_comm_size(comm), l.owner, err);
-  if (!st) st = search_own(b, &l, options, pool, err);
+  if (!st) st = search_own_problems(b, &l, options, pool, err);
   const laci_owned_problems dealt = {l.n, l.found, l.n_channels, l.owner};
   st = laci_plan_exchange_results(comm, st, &dealt, err);
   for (int k = 0; k < l.n && !st; k++) {

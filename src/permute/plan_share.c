@@ -58,7 +58,7 @@ static size_t parcel_bytes(int n_channels) {
   return sizeof(parcel) + (size_t)n_channels * sizeof(int32_t);
 }
 
-static void pack(const laci_found *found, int n_channels, uint8_t *to) {
+static void pack_result(const laci_found *found, int n_channels, uint8_t *to) {
   parcel p = {.kept_identity = found->kept_identity,
               .kept = found->kept,
               .upper = found->upper,
@@ -69,7 +69,7 @@ static void pack(const laci_found *found, int n_channels, uint8_t *to) {
   memcpy(to + sizeof p, found->order, (size_t)n_channels * sizeof *found->order);
 }
 
-static void unpack(const uint8_t *from, int n_channels, laci_found *found) {
+static void unpack_result(const uint8_t *from, int n_channels, laci_found *found) {
   parcel p;
   memcpy(&p, from, sizeof p);
   memcpy(found->order, from + sizeof p, (size_t)n_channels * sizeof *found->order);
@@ -113,11 +113,11 @@ lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st, const laci
   if (!st) st = layout_init(&l, laci_comm_size(comm), d, err);
   st = laci_comm_agree_late(comm, st, err);
   for (int k = 0; k < d->n && !st; k++) {
-    if (d->owner[k] == rank) pack(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);
+    if (d->owner[k] == rank) pack_result(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);
   }
   if (!st) st = laci_comm_gather_parts(comm, l.bytes, l.begin, err);
   for (int k = 0; k < d->n && !st; k++) {
-    if (d->owner[k] != rank) unpack(l.bytes + l.at[k], d->n_channels[k], &d->found[k]);
+    if (d->owner[k] != rank) unpack_result(l.bytes + l.at[k], d->n_channels[k], &d->found[k]);
   }
   laci_free(l.begin);
   laci_free(l.at);

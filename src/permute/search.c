@@ -55,7 +55,7 @@ static int choose_strategy(const laci_cuts *cuts, const char *name) {
   return first;
 }
 
-static int ascending(const void *a, const void *b) {
+static int compare_channels(const void *a, const void *b) {
   int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
   return (x > y) - (x < y);
 }
@@ -68,7 +68,7 @@ typedef struct content {
 
 static int by_first_channel(const void *a, const void *b) {
   const content *x = a, *y = b;
-  return ascending(&x->channel[0], &y->channel[0]);
+  return compare_channels(&x->channel[0], &y->channel[0]);
 }
 
 /* Normalizes an order. Places within a block, and blocks of one size, are interchangeable. Of the
@@ -83,7 +83,7 @@ static lac_status normalize_order(const laci_cuts *cuts, int32_t *order, lac_err
     content c = {.size = cut->block_begin[g + 1] - cut->block_begin[g]};
     const laci_entry *entries = cut->entries + cut->block_begin[g];
     for (int i = 0; i < c.size; i++) c.channel[i] = order[entries[i].place];
-    qsort(c.channel, (size_t)c.size, sizeof *c.channel, ascending);
+    qsort(c.channel, (size_t)c.size, sizeof *c.channel, compare_channels);
     for (int i = 0; i < c.size; i++) order[entries[i].place] = c.channel[i];
     if (c.size == cuts->pattern.m) blocks[n_full++] = c;
   }

@@ -71,7 +71,7 @@ typedef struct all {
 
 /* Returns the end time for a problem that begins now on n_threads; 0: no limit. The time not
  * assigned to running problems is divided by cost. */
-static double take_share(all *a, double cost, int n_threads) {
+static double take_time_share(all *a, double cost, int n_threads) {
   budget *b = &a->budget;
   if (!(b->end > 0)) return 0;
   const double now = laci_clock_seconds(), most = b->end - now;
@@ -88,7 +88,7 @@ static void search_one(all *a, const ranked *r) {
   const int n_threads = laci_pool_threads(a->inner);
   laci_search_options options = *a->options;
   pthread_mutex_lock(&a->lock);
-  const double end = take_share(a, r->cost, n_threads);
+  const double end = take_time_share(a, r->cost, n_threads);
   pthread_mutex_unlock(&a->lock);
   if (end > 0) {
     double seconds = end - laci_clock_seconds();
@@ -130,7 +130,7 @@ static void search_in_order(all *a, const ranked *order, double cost, laci_pool 
 /* Searches the problems within a time limit. If a problem takes too long, later ones lose that
  * time. One step of a large problem may take as long as a whole search of small ones, so the large
  * ones come last. order: the least expensive first. */
-static void search_within(all *a, const ranked *order, double cost, laci_pool *pool) {
+static void search_within_time(all *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_small = a->n;
   for (double left = cost; n_small > 0 && is_large(&order[n_small - 1], left, pool); n_small--) {
     left -= order[n_small - 1].cost;
@@ -162,7 +162,7 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
   }
   if (options->seconds > 0) {
     qsort(order, (size_t)n, sizeof *order, least_expensive_first);
-    search_within(&a, order, cost, pool);
+    search_within_time(&a, order, cost, pool);
   } else {
     qsort(order, (size_t)n, sizeof *order, most_expensive_first);
     search_in_order(&a, order, cost, pool);

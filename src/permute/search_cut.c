@@ -125,7 +125,7 @@ static lac_status add_to_field(builder *b, const laci_slice *s) {
   return LAC_OK;
 }
 
-static void find_mixing(const builder *b, field *f) {
+static void find_mixed_blocks(const builder *b, field *f) {
   const laci_weight_view *w = &f->first->weight;
   int32_t copy = -1;
   for (int64_t p = 0; p < w->columns; p++) {
@@ -187,7 +187,7 @@ typedef struct link {
   int32_t column;
 } link;
 
-static int by_source(const void *a, const void *b) {
+static int compare_by_source(const void *a, const void *b) {
   const link *x = a, *y = b;
   if (x->source != y->source) return x->source < y->source ? -1 : 1;
   return (x->column > y->column) - (x->column < y->column);
@@ -198,7 +198,7 @@ static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
   int64_t *source = alloc_array(b, n, sizeof *source);
   int32_t *column = alloc_array(b, n, sizeof *column);
   if (!source || !column) return no_memory(b);
-  qsort(links, (size_t)n, sizeof *links, by_source);
+  qsort(links, (size_t)n, sizeof *links, compare_by_source);
   for (int i = 0; i < n; i++) {
     source[i] = links[i].source;
     column[i] = links[i].column;
@@ -212,7 +212,7 @@ static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
   return LAC_OK;
 }
 
-static int64_t held_at(const laci_slice *s, int64_t p) { return s->held ? s->held[p] : p; }
+static int64_t source_column_at(const laci_slice *s, int64_t p) { return s->held ? s->held[p] : p; }
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 
@@ -233,7 +233,8 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
     for (int i = 0; i < columns_in_block(&s->weight, m, first); i++) {
       if (f->place_at[first + i] >= 0) continue;
       if (links) {
-        links[n] = (link){held_at(s, first + i), fixed_begin[next_block] + held[next_block]};
+        links[n] =
+            (link){source_column_at(s, first + i), fixed_begin[next_block] + held[next_block]};
       }
       held[next_block]++;
       n++;
@@ -338,7 +339,7 @@ static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_e
       int32_t fixed =
           f->place_at[p] >= 0 ? -1 : f->n_copies * b->problem->n_channels + cut->n_fixed++;
       if (entries) entries[n] = (laci_entry){f->place_at[p], f->copy_at[p], fixed};
-      if (links && fixed >= 0) links[fixed] = (link){held_at(f->first, p), fixed};
+      if (links && fixed >= 0) links[fixed] = (link){source_column_at(f->first, p), fixed};
       n++;
     }
     cut->n_blocks++;
@@ -393,7 +394,7 @@ static void sort_by_size(laci_cuts *cuts) {
   }
 }
 
-static lac_status build(builder *b) {
+static lac_status build_cuts(builder *b) {
   lac_status st = LAC_OK;
   for (int i = 0; !st && i < b->problem->n_slices; i++) {
     st = check_slice(b, &b->problem->slices[i]);
@@ -401,7 +402,7 @@ static lac_status build(builder *b) {
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     field *f = &b->fields[i];
-    find_mixing(b, f);
+    find_mixed_blocks(b, f);
     for (int copy = 0; !st && !f->mixes_copies && copy < f->n_copies; copy++) {
       st = add_to_stack(b, f, f->copies[copy]);
     }
@@ -431,7 +432,7 @@ lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_erro
   b.stacks = alloc_array(&b, problem->n_slices, sizeof *b.stacks);
   cuts->cuts = alloc_array(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
   if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
-  lac_status st = problem->n_channels ? build(&b) : LAC_OK;
+  lac_status st = problem->n_channels ? build_cuts(&b) : LAC_OK;
   laci_free(b.number);
   return st;
 }

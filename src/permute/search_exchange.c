@@ -119,7 +119,7 @@ static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const in
 
 /* Prepares the offers of a block for these rows. An infinite value, which is not counted, is put
  * before the block's values, so that `first` exists even if only one column is kept. */
-static void prepare(side *s, const laci_exchange_block *b, size_t row, int keep) {
+static void prepare_side(side *s, const laci_exchange_block *b, size_t row, int keep) {
   static const int16_t nothing[ROWS] = {0};
   int16_t places[1 + BLOCK + 2][ROWS], (*own)[ROWS] = places + 1;
   int32_t above = 0;
@@ -198,8 +198,8 @@ laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchan
     memset(scratch->excess[i], 0, (size_t)scratch->b.n_offers * sizeof *scratch->excess[i]);
   }
   for (size_t row = 0; row < rows; row += ROWS) {
-    prepare(&scratch->a, a, row, keep);
-    prepare(&scratch->b, b, row, keep);
+    prepare_side(&scratch->a, a, row, keep);
+    prepare_side(&scratch->b, b, row, keep);
     add_excess(scratch);
   }
   return best_of(scratch);

@@ -86,7 +86,8 @@ static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smalle
  * bids next, as long as prices change. */
 static int bid(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
-  int64_t bids_left = 4 * (int64_t)lap->n; /* limit of the bids; `augment` does the rest in bounded
+  int64_t bids_left =
+      4 * (int64_t)lap->n; /* limit of the bids; `augment_path` does the rest in bounded
                                               time */
   while (at < n_free) {
     int i = lap->free_rows[at++];
@@ -116,7 +117,7 @@ static int bid(laci_lap *lap, int n_free) {
 
 /* Finds the shortest path from a free row to an unassigned column with Dijkstra's algorithm, and
  * moves each row on the path to the next column. */
-static void augment(laci_lap *lap, int free_row) {
+static void augment_path(laci_lap *lap, int free_row) {
   const int n = lap->n;
   for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;
   for (int j = 0; j < lap->stride; j++) lap->distance[j] = INT32_MAX;
@@ -145,14 +146,14 @@ static void augment(laci_lap *lap, int free_row) {
   } while (i != free_row);
 }
 
-static void solve(laci_lap *lap, const int32_t *shift) {
+static void solve_lap(laci_lap *lap, const int32_t *shift) {
   int n_free = reduce_columns(lap, shift);
   if (n_free == 0) return;
   for (int round = 0; round < 2 && n_free > 0; round++) n_free = bid(lap, n_free);
-  for (int k = 0; k < n_free; k++) augment(lap, lap->free_rows[k]);
+  for (int k = 0; k < n_free; k++) augment_path(lap, lap->free_rows[k]);
 }
 
-void laci_lap_solve(laci_lap *lap) { solve(lap, NULL); }
+void laci_lap_solve(laci_lap *lap) { solve_lap(lap, NULL); }
 
 void laci_lap_solve_hinted(laci_lap *lap) {
   int32_t *shift = lap->distance;
@@ -160,5 +161,5 @@ void laci_lap_solve_hinted(laci_lap *lap) {
   for (int i = 0; i < lap->n; i++) {
     shift[i] = lap->rows->least(laci_lap_row(lap, i), lap->price, lap->stride);
   }
-  solve(lap, shift);
+  solve_lap(lap, shift);
 }

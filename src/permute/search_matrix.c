@@ -222,17 +222,17 @@ static void scatter_gathered(const job *j, const block *b, const uint8_t *intege
 }
 
 /* Allocates a thread's working memory, for a block's integers and a column's gathered rows. */
-static uint8_t *allocate(const job *j, size_t *each) {
+static uint8_t *alloc_buffers(const job *j, size_t *each) {
   int64_t all = j->cut->n_rows * j->cut->n_columns; /* size of the whole cut, which limits the
                                                        block's size */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
 }
 
-static void do_blocks(int64_t begin, int64_t end, void *context) {
+static void fill_blocks(int64_t begin, int64_t end, void *context) {
   job *j = context; /* begin and end are counted from the first visited block */
   size_t each = 0;
-  uint8_t *integers = allocate(j, &each);
+  uint8_t *integers = alloc_buffers(j, &each);
   if (!integers) {
     atomic_store(&j->no_memory, true);
     return;
@@ -253,7 +253,7 @@ static void visit_parts(const laci_cut *held, int first, int end, void *context)
   j->cut = held;
   j->begin = j->first_block[first];
   int64_t n = j->first_block[end] - j->begin, grain = n / (8 * (int64_t)laci_pool_threads(j->pool));
-  laci_pool_for(j->pool, n, grain > 0 ? grain : 1, do_blocks, j);
+  laci_pool_for(j->pool, n, grain > 0 ? grain : 1, fill_blocks, j);
   j->cut = whole;
 }
 

@@ -69,7 +69,7 @@ static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, 
 
 /* Copies n stretches of `inner` elements, `stride` apart, one after the other; most have one
  * element. */
-static void gather(const double *from, int stride, int n, int inner, double *to) {
+static void gather_strided(const double *from, int stride, int n, int inner, double *to) {
   if (inner == 1) {
     for (int o = 0; o < n; o++) to[o] = from[o * stride];
     return;
@@ -89,7 +89,7 @@ static void read_outers(const laci_cut_part *part, int64_t outer, int n_outers, 
     for (int o = 0; o < n_outers; o++) read_outer(part, outer + o, at, n, raw + o * stride);
     for (int c = 0; c < n; c++) {
       double *to = score + (int64_t)part->column[at + c] * LACI_TILE_ROWS;
-      gather(raw + c * inner, stride, n_outers, inner, to);
+      gather_strided(raw + c * inner, stride, n_outers, inner, to);
     }
   }
 }

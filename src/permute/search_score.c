@@ -88,7 +88,7 @@ static void add_two_of_four(const double *const column[4], double *sum) {
   }
 }
 
-static void add_top(const double *const *column, int n_columns, int n, double *sum) {
+static void add_largest(const double *const *column, int n_columns, int n, double *sum) {
   double top[64][LACI_TILE_ROWS];
   memset(top, 0, (size_t)n * sizeof *top);
   for (int c = 0; c < n_columns; c++) {
@@ -119,7 +119,7 @@ static double kept_of_tile(const job *j, const laci_tile *tile) {
       column[n++] = tile->score + (int64_t)at * LACI_TILE_ROWS;
     }
     if (n == 4 && pattern.n == 2) add_two_of_four(column, sum);
-    else add_top(column, n, n < pattern.n ? n : pattern.n, sum);
+    else add_largest(column, n, n < pattern.n ? n : pattern.n, sum);
   }
   for (int r = 0; r < LACI_TILE_ROWS; r++) total += sum[r];
   return total;
@@ -143,7 +143,7 @@ static void measure_rows(const job *j, scratch *b, tile_sum *out) {
   }
 }
 
-static void do_tiles(int64_t begin, int64_t end, void *context) {
+static void measure_tiles(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const size_t n = (size_t)j->cut->n_columns;
   scratch b = {.tile.score = laci_alloc(n * LACI_TILE_ROWS, sizeof(double)),
@@ -174,7 +174,7 @@ static void visit_parts(const laci_cut *held, int first, int end, void *context)
   j->first_tile = held->parts[first].first_tile;
   int64_t n_tiles =
       (end < held->n_parts ? held->parts[end].first_tile : laci_tiles_count(held)) - j->first_tile;
-  laci_pool_for(j->pool, n_tiles, grain_for(n_tiles, j->pool), do_tiles, j);
+  laci_pool_for(j->pool, n_tiles, grain_for(n_tiles, j->pool), measure_tiles, j);
   j->cut = whole;
 }
 

@@ -108,7 +108,7 @@ static void adapt_temperature(search *s, int n_changed) {
 }
 
 /* Lowers the target share, evenly on a logarithmic scale while there is noise. */
-static void lower_target(search *s) {
+static void lower_target_share(search *s) {
   int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
   int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;
   while (fall > 0) {
@@ -133,7 +133,7 @@ static bool should_cache(search *s) {
 
 /* Changes to fine integers, and computes the totals of the present order and of the best one again.
  */
-static void refine(search *s) {
+static void refine_order(search *s) {
   s->temperature = limit_temperature(
       laci_int_from_f((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
   laci_anneal_use_matrix(&s->anneal, s->fine);
@@ -154,13 +154,13 @@ static bool is_noisy(search *s) {
   return s->pace.now < NOISE_END && s->pace.now + 2 * s->pace.step < ONE;
 }
 
-static void iterate(search *s) {
+static void run_iteration(search *s) {
   laci_anneal_use_matrix(&s->anneal, s->is_coarse ? s->coarse : s->fine);
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
   s->noise_begin = -1;
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
-    if (s->is_coarse && s->pace.now >= COARSE_END) refine(s);
+    if (s->is_coarse && s->pace.now >= COARSE_END) refine_order(s);
     bool noisy = is_noisy(s);
     laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_cache(s)};
     if (noisy) step.temperature = s->temperature;
@@ -169,7 +169,7 @@ static void iterate(search *s) {
     advance_pace(&s->pace, ++s->task->iterations);
     if (!noisy) continue;
     adapt_temperature(s, n_changed);
-    lower_target(s);
+    lower_target_share(s);
   }
 }
 
@@ -187,13 +187,13 @@ lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err)
   s.anneal.seed = task->seed;
   st = laci_task_matrix(task, cut, LACI_I16, &s.fine, err);
   if (!st && s.is_coarse) st = laci_task_matrix(task, cut, LACI_U8, &s.coarse, err);
-  if (!st) iterate(&s);
+  if (!st) run_iteration(&s);
 out:
   laci_anneal_clear(&s.anneal);
   return st;
 }
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
@@ -221,10 +221,10 @@ static lac_status try_stripes(laci_task *task, lac_error *err) {
   return st;
 }
 
-static lac_status run(laci_task *task, lac_error *err) {
+static lac_status run_strategy(laci_task *task, lac_error *err) {
   task->proven = task->cuts->cuts[0].n_blocks < 2;
   lac_status st = laci_assign_cut(task, &task->cuts->cuts[0], err);
   return st || task->effort == LACI_EFFORT_FAST ? st : try_stripes(task, err);
 }
 
-const laci_strategy laci_strategy_assign = {.fits = fits, .run = run};
+const laci_strategy laci_strategy_assign = {.fits = is_applicable, .run = run_strategy};

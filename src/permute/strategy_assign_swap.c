@@ -16,12 +16,12 @@ static const laci_cut *largest_stacked_cut(const laci_cuts *cuts) {
   return NULL;
 }
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return largest_stacked_cut(cuts) != NULL;
 }
 
-static lac_status run(laci_task *task, lac_error *err) {
+static lac_status run_strategy(laci_task *task, lac_error *err) {
   const size_t n = (size_t)task->cuts->n_channels;
   int32_t *start = laci_alloc(n, sizeof *start);
   double before = 0, after = 0;
@@ -43,4 +43,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_assign_swap = {.fits = fits, .run = run};
+const laci_strategy laci_strategy_assign_swap = {.fits = is_applicable, .run = run_strategy};

@@ -69,7 +69,7 @@ static double estimate_work(const laci_cuts *cuts) {
   return all;
 }
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   return laci_cuts_are_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
          cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
          estimate_work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
@@ -94,7 +94,7 @@ static double sum_of_max(const double *open, const double *x) {
   return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-static double sum_of(const double *x) {
+static double sum_of_rows(const double *x) {
   double lane[4] = {0};
   for (int r = 0; r < LACI_TILE_ROWS; r += 4) {
     for (int i = 0; i < 4; i++) lane[i] += x[r + i];
@@ -127,7 +127,7 @@ static void add_sets(const tables *t, const double *tile, const top_rows top, in
                      double *score) {
   if (more == 1) {
     double others = 0;
-    for (int place = 0; place < t->keep - 1; place++) others += sum_of(top[place]);
+    for (int place = 0; place < t->keep - 1; place++) others += sum_of_rows(top[place]);
     for (int c = 0; c < below; c++) {
       score[c] += others + sum_of_max(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
     }
@@ -285,7 +285,7 @@ static uint32_t n_sets(const tables *t, int n_blocks) {
   return t->choose[t->n - t->n_blocks + n_blocks][n_blocks * t->m];
 }
 
-static void solve(tables *t) {
+static void split_all_sets(tables *t) {
   for (int j = 1; j <= t->n_blocks; j++) {
     level l;
     level_init(&l, t, j);
@@ -347,7 +347,7 @@ static bool tables_init(tables *t) {
   return ok && t->block_score && t->rest_score;
 }
 
-static lac_status run(laci_task *task, lac_error *err) {
+static lac_status run_strategy(laci_task *task, lac_error *err) {
   const laci_cut *cut = &task->cuts->cuts[0];
   const laci_pattern pattern = task->cuts->pattern;
   tables *t = laci_alloc(1, sizeof *t);
@@ -363,7 +363,7 @@ static lac_status run(laci_task *task, lac_error *err) {
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all(t, cut, err);
-  if (!st) solve(t);
+  if (!st) split_all_sets(t);
   if (!st && !atomic_load(&t->gave_up)) {
     write_order(t, cut, task->order);
     task->iterations = 1;
@@ -381,4 +381,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_exact = {.fits = fits, .run = run};
+const laci_strategy laci_strategy_exact = {.fits = is_applicable, .run = run_strategy};

@@ -2,17 +2,17 @@
  * none: every channel keeps its place. The baseline for all other strategies. */
 #include "permute/strategy.h"
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   (void)cuts;
   return true;
 }
 
-static lac_status run(laci_task *task, lac_error *err) {
+static lac_status run_strategy(laci_task *task, lac_error *err) {
   (void)err;
   for (int j = 0; j < task->cuts->n_channels; j++) task->order[j] = j;
   task->final = true;
   return LAC_OK;
 }
 
-const laci_strategy laci_strategy_none = {.fits = fits, .run = run};
+const laci_strategy laci_strategy_none = {.fits = is_applicable, .run = run_strategy};

@@ -115,13 +115,13 @@ static lac_status search_open(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   return laci_cuts_are_plain(cuts) && cuts->pattern.m <= LACI_EXCHANGE_BLOCK &&
          cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
 
-static lac_status run(laci_task *task, lac_error *err) {
+static lac_status run_strategy(laci_task *task, lac_error *err) {
   search s = {.task = task, .cut = &task->cuts->cuts[0]};
   lac_status st = laci_task_matrix(task, s.cut, LACI_I16, &s.x, err);
   if (st) return st;
@@ -138,4 +138,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_stripes = {.fits = fits, .run = run};
+const laci_strategy laci_strategy_stripes = {.fits = is_applicable, .run = run_strategy};

@@ -237,10 +237,10 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
   return st;
 }
 
-static bool fits(const laci_cuts *cuts, bool asked) {
+static bool is_applicable(const laci_cuts *cuts, bool asked) {
   (void)asked;
   (void)cuts;
   return true;
 }
 
-const laci_strategy laci_strategy_swap = {.fits = fits, .run = laci_swap_all};
+const laci_strategy laci_strategy_swap = {.fits = is_applicable, .run = laci_swap_all};
