@@ -38,8 +38,8 @@ static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_p
   return st;
 }
 
-static lac_status note_layer(laci_pruning *p, int l, const laci_calibrated_layer *from,
-                             lac_error *err) {
+static lac_status record_layer(laci_pruning *p, int l, const laci_calibrated_layer *from,
+                               lac_error *err) {
   laci_pruned_layer *to = &p->layers[l];
   to->calibrated = from->calibrated;
   to->solved = from->solved;
@@ -61,7 +61,7 @@ static lac_status take_weights(laci_pruning *p, const bool *wanted, laci_calibra
     if (l >= 0) st = take_weight(p, l, c, pool, err);
   }
   for (int l = 0; l < a->n_layers && !st; l++) {
-    if (c->layers[l].pruned) st = note_layer(p, l, &c->layers[l], err);
+    if (c->layers[l].pruned) st = record_layer(p, l, &c->layers[l], err);
   }
   return st;
 }

@@ -52,8 +52,8 @@ static const char *layer_name(const laci_analysis *a, int l) {
 /* ---- The change of outputs ---- */
 
 /* Compares the dense network with the mixed one, on at most `most` of the samples that judge. */
-static lac_status compare(const chooser *c, int64_t most, laci_output_difference *difference,
-                          lac_error *err) {
+static lac_status compare_with_dense(const chooser *c, int64_t most,
+                                     laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
   const int64_t n_held = cut->n_batches - cut->n_fitted;
   const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
@@ -134,7 +134,7 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
     if (c->all->outputs_reason) continue;
     laci_progress("layers alone", k, c->n);
     mix_weight(c, l, true);
-    st = compare(c, MOST_ALONE, &alone, err);
+    st = compare_with_dense(c, MOST_ALONE, &alone, err);
     mix_weight(c, l, false);
     if (!st) c->ranking[k].effect = alone.relative;
   }
@@ -162,7 +162,7 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
       point->effect = c->ranking[k - 1].effect;
       mix_weight(c, point->layer, true);
     }
-    st = compare(c, MOST_SAMPLES, &point->difference, err);
+    st = compare_with_dense(c, MOST_SAMPLES, &point->difference, err);
   }
   for (int k = 0; k < c->n; k++) mix_weight(c, c->ranking[k].layer, false);
   laci_progress("loss over layers", c->n + 1, c->n + 1);
@@ -173,7 +173,7 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
 /* ---- The choice ---- */
 
 /* Sets wanted to the first n layers of the ranking, and all layers that share their weights. */
-static void select_first(const chooser *c, int n, bool *wanted) {
+static void select_first_layers(const chooser *c, int n, bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int k = 0; k < c->n; k++) {
     for (int l = 0; l < a->n_layers; l++) {
@@ -183,9 +183,9 @@ static void select_first(const chooser *c, int n, bool *wanted) {
   }
 }
 
-static lac_status fit_first(chooser *c, int n, bool *wanted, laci_calibrated **fitted,
-                            lac_error *err) {
-  select_first(c, n, wanted);
+static lac_status fit_first_layers(chooser *c, int n, bool *wanted, laci_calibrated **fitted,
+                                   lac_error *err) {
+  select_first_layers(c, n, wanted);
   return laci_pruning_fit(c->p, c->options, wanted, c->pool, fitted, err);
 }
 
@@ -221,7 +221,7 @@ static lac_status search_count(chooser *c, int bad, bool *wanted, int *n, laci_c
   for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
     laci_calibrated *tried = NULL;
     if (at <= good || at >= bad) at = good + (bad - good) / 2;
-    st = fit_first(c, at, wanted, &tried, err);
+    st = fit_first_layers(c, at, wanted, &tried, err);
     bool holds = false;
     if (!st) st = judge_fit(c, tried, &holds, err);
     if (!st) log_try(c, at, holds);
@@ -260,10 +260,11 @@ static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) 
 
 /* Chooses *n. *best is the fit with the first *n layers of the ranking; NULL: the fit of all layers
  * is kept. */
-static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **best, lac_error *err) {
+static lac_status choose_layers(chooser *c, bool *wanted, int *n, laci_calibrated **best,
+                                lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   *n = how->keep_dense < c->n ? c->n - how->keep_dense : 0;
-  lac_status st = *n < c->n ? fit_first(c, *n, wanted, best, err) : LAC_OK;
+  lac_status st = *n < c->n ? fit_first_layers(c, *n, wanted, best, err) : LAC_OK;
   if (st) return st;
   bool holds = true;
   if (*best) st = judge_fit(c, *best, &holds, err);
@@ -274,10 +275,10 @@ static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **bes
     st = search_count(c, *n, wanted, n, best, err);
   }
   if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
-    st = fit_first(c, *n, wanted, best, err);
+    st = fit_first_layers(c, *n, wanted, best, err);
     if (!st) st = judge_fit(c, *best, &holds, err);
   }
-  select_first(c, *n, wanted);
+  select_first_layers(c, *n, wanted);
   return st;
 }
 
@@ -355,7 +356,7 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   const bool ranks = how->keep_dense > 0 || limited || how->curve;
   if (!st && ranks) st = rank_layers(&c, err);
   if (!st && (how->curve || limited)) st = measure_curve(&c, err);
-  if (!st && ranks) st = choose(&c, wanted, &n, &best, err);
+  if (!st && ranks) st = choose_layers(&c, wanted, &n, &best, err);
   if (!st && ranks) st = explain_dense_layers(&c, n, err);
   p->calibration.drop = c.drop;
   if (!st && best) {

@@ -27,8 +27,8 @@ static uint64_t multiset_hash(const laci_stored *stored) {
 }
 
 /* Computes the zero point of every element, reordered like the elements; *zeros NULL: all are 0. */
-static lac_status place_zeros(const laci_plan *plan, const laci_pair *p, double **zeros,
-                              lac_error *err) {
+static lac_status reorder_zero_points(const laci_plan *plan, const laci_pair *p, double **zeros,
+                                      lac_error *err) {
   const laci_weight_view *view = p->view;
   *zeros = NULL;
   if (!view || !view->zero || !view->n_scales) return LAC_OK;
@@ -51,7 +51,7 @@ static lac_status compare_tensor(const laci_plan *plan, const laci_pair *p, lac_
   if (!moved) return laci_fail_memory(err, p->old->name);
   lac_status st = laci_reorder(&p->old->shape, lac_dtype_size(p->old->dtype), orders, p->old->bytes,
                                moved, err);
-  if (!st) st = place_zeros(plan, p, &zeros, err);
+  if (!st) st = reorder_zero_points(plan, p, &zeros, err);
   laci_stored view = *p->old;
   view.bytes = moved;
   int64_t n = laci_shape_count(&p->old->shape);

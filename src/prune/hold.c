@@ -74,8 +74,8 @@ static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
 
 /* Excludes the groups of layer l, which gets no mask, if it is pruned already. Masks whose blocks
  * span several rows are along the output channels, too, so these are then also excluded. */
-static lac_status hold_left_out(laci_pruning *p, int l, const laci_prune_options *options,
-                                laci_pool *pool, lac_error *err) {
+static lac_status hold_unmasked_layer(laci_pruning *p, int l, const laci_prune_options *options,
+                                      laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   const laci_layer *layer = &a->layers[l];
   const int value = layer->stored < 0 ? layer->weight : a->graph->stored[layer->stored].value;
@@ -114,7 +114,7 @@ static bool is_searchable(const laci_pruning *p, int l) {
   return false;
 }
 
-static bool explain(laci_pruning *p, int l, bool keep_pruned) {
+static bool explain_layer(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
   const char *cause = cause_of(p, p->analysis->layers[l].group_c);
@@ -134,12 +134,13 @@ lac_status laci_pruning_hold_groups(laci_pruning *p, const laci_prune_options *o
   for (int g = 0; g < a->n_searchable && options->keep_pruned; g++)
     whole = hold_group(p, g) && whole;
   for (int l = 0; l < a->n_rows && options->permute && !st; l++) {
-    if (!a->layers[l].eligible) st = hold_left_out(p, l, options, pool, err);
+    if (!a->layers[l].eligible) st = hold_unmasked_layer(p, l, options, pool, err);
   }
   for (int l = 0; whole && l < a->n_layers && !st; l++) {
     bool was_searchable = p->layers[l].searchable;
     p->layers[l].searchable = is_searchable(p, l);
-    if (was_searchable && !p->layers[l].searchable) whole = explain(p, l, options->keep_pruned);
+    if (was_searchable && !p->layers[l].searchable)
+      whole = explain_layer(p, l, options->keep_pruned);
   }
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }

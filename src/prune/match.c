@@ -57,7 +57,7 @@ struct laci_match {
 
 /* ---- Candidates ---- */
 
-static void rule_out(laci_match *m, int group, int fresh, int old) {
+static void rule_out_candidate(laci_match *m, int group, int fresh, int old) {
   laci_match_group *g = &m->groups[group];
   uint64_t *word = &g->may[(int64_t)fresh * g->n_words + old / 64];
   if (m->n_trials) {
@@ -81,10 +81,10 @@ static int next_old(const laci_match_group *g, int fresh, int from) {
   return g->n;
 }
 
-static void keep_only(laci_match *m, int group, int fresh, int old) {
+static void keep_only_candidate(laci_match *m, int group, int fresh, int old) {
   const laci_match_group *g = &m->groups[group];
   for (int o = next_old(g, fresh, 0); o < g->n; o = next_old(g, fresh, o + 1)) {
-    if (o != old) rule_out(m, group, fresh, o);
+    if (o != old) rule_out_candidate(m, group, fresh, o);
   }
 }
 
@@ -133,10 +133,10 @@ static bool apply_counts(laci_match *m, int group) {
         if (n_only[o] < g->n_alike[o] && n_of[o] > g->n_alike[o]) continue;
         again = true;
         if (n_only[o] == g->n_alike[o]) {
-          rule_out(m, group, c, o);
+          rule_out_candidate(m, group, c, o);
           continue;
         }
-        keep_only(m, group, c, o);
+        keep_only_candidate(m, group, c, o);
         break;
       }
     }
@@ -204,7 +204,7 @@ static void colour_slots(laci_match *m, int group) {
 }
 
 /* Updates a group after candidates were ruled out or restored. False: a contradiction. */
-static bool propagate(laci_match *m, int group) {
+static bool propagate_candidates(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
   bool changed = false;
@@ -259,11 +259,11 @@ static laci_match_comparison comparison_of(laci_match *m, const laci_match_unit 
                                  .old_colour = m->old_colour,
                                  .group = &m->groups[unit->group],
                                  .steps = &m->steps,
-                                 .rule_out = rule_out,
+                                 .rule_out = rule_out_candidate,
                                  .match = m};
 }
 
-static outcome refine(laci_match *m) {
+static outcome refine_candidates(laci_match *m) {
   for (;;) {
     laci_match_unit *unit = choose_unit(m);
     if (!unit) return FITS;
@@ -274,7 +274,7 @@ static outcome refine(laci_match *m) {
     m->changed = false;
     m->no_memory |= !laci_match_compare_unit(&look);
     if (m->no_memory) return STOPS;
-    if (!m->changed || propagate(m, unit->group)) continue;
+    if (!m->changed || propagate_candidates(m, unit->group)) continue;
     return m->no_memory ? STOPS : CONTRADICTS;
   }
 }
@@ -299,7 +299,7 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
       g->alike[o] = first;
       g->n_alike[first]++;
       for (int c = 0; c < g->n; c++) {
-        if (laci_match_is_candidate(g, c, o)) rule_out(m, group, c, o);
+        if (laci_match_is_candidate(g, c, o)) rule_out_candidate(m, group, c, o);
       }
       break;
     }
@@ -328,7 +328,7 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
     }
     if (ok) join_alike(m, group, content);
     laci_free(content);
-    if (ok && !propagate(m, group)) *fit = false;
+    if (ok && !propagate_candidates(m, group)) *fit = false;
   }
   laci_free(place);
   return ok;
@@ -363,8 +363,8 @@ static bool begin_trial(laci_match *m, trial next) {
   }
   next.round = ++m->round;
   m->trials[m->n_trials++] = next;
-  keep_only(m, next.group, next.fresh, next.old);
-  return propagate(m, next.group);
+  keep_only_candidate(m, next.group, next.fresh, next.old);
+  return propagate_candidates(m, next.group);
 }
 
 /* Undoes the last trial and rules its candidate out. False: this, too, is a contradiction. */
@@ -379,23 +379,23 @@ static bool undo_trial(laci_match *m) {
     if (m->units[u].done >= last.round) m->units[u].done = 0;
   }
   m->n_trials--;
-  rule_out(m, last.group, last.fresh, last.old);
+  rule_out_candidate(m, last.group, last.fresh, last.old);
   m->groups[last.group].touched = true;
   bool fit = true;
   for (int g = 0; g < m->a->n_groups; g++) {
-    if (m->groups[g].touched && !propagate(m, g)) fit = false;
+    if (m->groups[g].touched && !propagate_candidates(m, g)) fit = false;
     m->groups[g].touched = false;
   }
   return fit;
 }
 
-static outcome search(laci_match *m) {
+static outcome search_candidates(laci_match *m) {
   trial next;
   m->limit = m->steps + TRIAL_STEPS;
   bool fit = true;
   m->no_memory |= !join_alike_in_groups(m, &fit);
   while (!m->no_memory) {
-    outcome now = fit ? refine(m) : CONTRADICTS;
+    outcome now = fit ? refine_candidates(m) : CONTRADICTS;
     if (now == TOO_LONG || now == STOPS) return now;
     if (now == CONTRADICTS && !m->n_trials) return CONTRADICTS;
     if (now == CONTRADICTS) {
@@ -585,10 +585,10 @@ lac_status laci_match_orders(laci_plan *plan, const laci_pair *pairs, lac_error 
   laci_match m = {.plan = plan, .a = plan->analysis, .pairs = pairs, .lost_group = -1};
   outcome found = FITS;
   m.no_memory = !match_init(&m);
-  if (!m.no_memory) found = refine(&m);
+  if (!m.no_memory) found = refine_candidates(&m);
   bool open = false;
   for (int g = 0; !m.no_memory && g < m.a->n_groups; g++) open |= m.groups[g].n_open > 0;
-  if (!m.no_memory && found == FITS && open) found = search(&m);
+  if (!m.no_memory && found == FITS && open) found = search_candidates(&m);
   for (int g = 0; !m.no_memory && found == FITS && g < m.a->n_groups; g++)
     m.no_memory = m.groups[g].n && !write_order(&m, g);
   const lac_status st = report_outcome(&m, found, err);

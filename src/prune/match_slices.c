@@ -171,7 +171,7 @@ static uint64_t place_of(const slices *s, const uint64_t *const *colours, int c,
   return laci_match_hash(place);
 }
 
-static void colours_of(const slices *s, uint64_t *const *colour, const uint64_t **to) {
+static void list_colours(const slices *s, uint64_t *const *colour, const uint64_t **to) {
   for (int i = 0; i < s->n_others; i++) to[i] = colour[s->others[i].track];
 }
 
@@ -209,8 +209,8 @@ static bool compare_same(const laci_match_comparison *look, const slices *s) {
   const int n = s->n_channels;
   uint64_t *sums = laci_alloc(2 * (size_t)n, sizeof *sums);
   if (!sums) return false;
-  colours_of(s, look->fresh_colour, fresh);
-  colours_of(s, look->old_colour, old);
+  list_colours(s, look->fresh_colour, fresh);
+  list_colours(s, look->old_colour, old);
   for (int c = 0; c < n; c++) {
     sums[c] = slice_sum(s, fresh, look->pair->fresh, c);
     sums[n + c] = slice_sum(s, old, look->pair->old, c);
@@ -333,8 +333,8 @@ static bool compare_masked(const laci_match_comparison *look, const slices *s) {
   masked m = {.look = look, .s = s};
   const bool differ = zeros_differ(look->pair->view, &m.zero);
   bool ok = bag_create(&m.kept, s->n) && (!differ || bag_create(&m.zeros, s->n));
-  colours_of(s, look->fresh_colour, m.fresh);
-  colours_of(s, look->old_colour, m.old);
+  list_colours(s, look->fresh_colour, m.fresh);
+  list_colours(s, look->old_colour, m.old);
   for (int old = 0; ok && old < s->n_channels; old++) {
     bool filled = false;
     for (int fresh = 0; fresh < s->n_channels; fresh++) {

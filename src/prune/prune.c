@@ -111,8 +111,8 @@ static lac_status search_orders(laci_pruning *p, const laci_prune_options *optio
   return st;
 }
 
-static lac_status search(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                         lac_error *err) {
+static lac_status search_until_interrupted(laci_pruning *p, const laci_prune_options *options,
+                                           laci_pool *pool, lac_error *err) {
   double start = laci_clock_seconds();
   uint32_t interrupted;
   lac_status st = search_orders(p, options, pool, err);
@@ -261,8 +261,8 @@ static void warn_of_none(const laci_pruning *p) {
 /* ---- The pipeline ---- */
 
 /* Does the quick steps that may fail, before the long ones begin. */
-static lac_status prepare(const laci_analysis *a, const laci_prune_options *options,
-                          laci_pool *pool, laci_pruning **out, lac_error *err) {
+static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_options *options,
+                                  laci_pool *pool, laci_pruning **out, lac_error *err) {
   lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
@@ -275,8 +275,8 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
 }
 
 /* Process 0 verifies; the others wait for its findings. */
-static lac_status verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
-                         lac_status st, lac_error *err) {
+static lac_status verify_pruning(laci_pruning *p, const laci_prune_options *options,
+                                 laci_pool *pool, lac_status st, lac_error *err) {
   bool first = laci_comm_rank(options->comm) == 0;
   if (!st && first) st = laci_pruning_verify(p, options, pool, err);
   st = laci_comm_agree_late(options->comm, st, err);
@@ -287,9 +287,9 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
                             laci_pool *pool, laci_pruning **out, lac_error *err) {
   laci_pruning *p = NULL;
   *out = NULL;
-  lac_status st = prepare(a, options, pool, &p, err);
-  if (!st && options->permute) st = search(p, options, pool, err);
-  if (!st) st = verify(p, options, pool, choose_orders(p, options, pool, err), err);
+  lac_status st = prepare_pruning(a, options, pool, &p, err);
+  if (!st && options->permute) st = search_until_interrupted(p, options, pool, err);
+  if (!st) st = verify_pruning(p, options, pool, choose_orders(p, options, pool, err), err);
   if (!st) {
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)

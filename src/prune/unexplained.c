@@ -36,7 +36,8 @@ static lac_status draw_sample(const random_samples *s, int input, int64_t sample
   return st;
 }
 
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
+static lac_status fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
+                                lac_error *err) {
   const random_samples *s = context;
   lac_status st = LAC_OK;
   for (int i = 0; i < s->graph->n_inputs && !st; i++) st = draw_sample(s, i, first, n, to[i], err);
@@ -50,15 +51,15 @@ static int64_t batch_of(const laci_graph *graph) {
   return shape && shape->rank > 0 && shape->dims[0] > 0 ? shape->dims[0] : 1;
 }
 
-static lac_status compare(const laci_graph *old, const laci_graph *fresh,
-                          const laci_prune_options *options, laci_pool *pool,
-                          laci_output_difference *found, lac_error *err) {
+static lac_status compare_outputs(const laci_graph *old, const laci_graph *fresh,
+                                  const laci_prune_options *options, laci_pool *pool,
+                                  laci_output_difference *found, lac_error *err) {
   laci_shape *shapes = laci_alloc((size_t)old->n_inputs + 1, sizeof *shapes);
   if (!shapes) return laci_fail_memory(err, "outputs to be compared");
   random_samples drawn = {.graph = old, .shapes = shapes, .seed = options->search.seed};
   const int64_t batch = batch_of(old);
   const laci_calibration_samples samples = {
-      .count = SAMPLES * batch, .shapes = shapes, .fetch = fetch, .context = &drawn};
+      .count = SAMPLES * batch, .shapes = shapes, .fetch = fetch_samples, .context = &drawn};
   const laci_compare_options how = {
       .n = SAMPLES * batch, .batch = batch, .pool = pool, .budget = options->budget};
   const laci_weighted_graph a = {.graph = old}, b = {.graph = fresh};
@@ -98,7 +99,7 @@ static int n_of_integers(const laci_graph *graph) {
 }
 
 /* Returns a text on how the weights differ. */
-static const char *kind_of(const laci_graph *old, const laci_graph *fresh) {
+static const char *text_of_difference(const laci_graph *old, const laci_graph *fresh) {
   if (same_nodes(old, fresh))
     return same_types(old, fresh) ? "that were solved or trained" : "of another type";
   return n_of_integers(fresh) > n_of_integers(old) ? "that were quantized" : "of other nodes";
@@ -112,7 +113,7 @@ lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *c
   laci_output_difference outputs = {0};
   lac_error refused = {0};
   char said[290];
-  lac_status st = compare(graph, changed, options, pool, &outputs, &refused);
+  lac_status st = compare_outputs(graph, changed, options, pool, &outputs, &refused);
   if (laci_status_ends_run(st)) {
     if (err) *err = refused;
     return st;
@@ -127,7 +128,7 @@ lac_status laci_pruning_compare_unexplained(laci_pruning *p, const laci_graph *c
   p->verification.order_unknown = true;
   (void)snprintf(found->reason, sizeof found->reason,
                  "%.140s; weights %s cannot be compared one by one; %s", why->text,
-                 kind_of(graph, changed), said);
+                 text_of_difference(graph, changed), said);
   if (!options->verify) return LAC_OK;
   return laci_hint(err, LAC_HINT_UNVERIFIED,
                    laci_fail(err, LAC_PROOF_FAILED, "not verified: %s", found->reason));

@@ -20,7 +20,7 @@ static bool moves_any_channel(const laci_plan *plan) {
 static const char order_checked[] = "the order itself was checked channel by channel";
 
 /* "12 of 47 values compared, outputs differ by at most 1e-12 of 4.4" */
-static void say_compared(const laci_verification *found, char *text, size_t size) {
+static void write_compared_text(const laci_verification *found, char *text, size_t size) {
   char of[32] = "", differ[96] = "";
   const int n_all = found->n_compared + found->n_skipped;
   if (found->n_skipped) (void)snprintf(of, sizeof of, " of %d", n_all);
@@ -31,7 +31,7 @@ static void say_compared(const laci_verification *found, char *text, size_t size
                  differ);
 }
 
-static void say_part(const laci_verification *found, const char *compared, char *text) {
+static void write_part_text(const laci_verification *found, const char *compared, char *text) {
   const char *end = found->first_skipped ? found->first_skipped : "the end";
   if (found->n_outputs_compared == 0)
     (void)snprintf(text, LACI_SAID,
@@ -47,12 +47,12 @@ void laci_verification_text(const laci_pruning_verification *v, char text[LACI_S
   const laci_verification *found = &v->found;
   char compared[192];
   text[0] = 0;
-  say_compared(found, compared, sizeof compared);
+  write_compared_text(found, compared, sizeof compared);
   switch (found->state) {
     case LACI_VERIFY_ALL:
       (void)snprintf(text, LACI_SAID, "verified: all outputs, %s", compared);
       break;
-    case LACI_VERIFY_PART: say_part(found, compared, text); break;
+    case LACI_VERIFY_PART: write_part_text(found, compared, text); break;
     case LACI_VERIFY_NOTHING:
       (void)snprintf(text, LACI_SAID, "not verified: %s%s%s", found->reason,
                      v->order_unknown ? "" : "; ", v->order_unknown ? "" : order_checked);

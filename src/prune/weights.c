@@ -59,8 +59,8 @@ static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
 
 /* Keeps `take` in memory, as *kept, or writes it to the spill and frees it. Owns `take` even on
  * failure. */
-static lac_status keep_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
-                             uint8_t **kept, lac_error *err) {
+static lac_status keep_or_spill_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
+                                      uint8_t **kept, lac_error *err) {
   const uint8_t *view;
   *kept = take;
   if (!spill) return LAC_OK;
@@ -72,7 +72,8 @@ static lac_status keep_bytes(laci_spill *spill, const char *name, uint8_t *take,
 
 static lac_status keep_weight(laci_pruning *p, int stored, uint8_t *take, lac_error *err) {
   const laci_stored *from = &p->analysis->graph->stored[stored];
-  return keep_bytes(p->weights_spill, from->name, take, from->size_bytes, &p->weights[stored], err);
+  return keep_or_spill_bytes(p->weights_spill, from->name, take, from->size_bytes,
+                             &p->weights[stored], err);
 }
 
 lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_view *view,
@@ -163,14 +164,14 @@ static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, in
   if (!bits) return laci_fail_memory(err, "the masks");
   for (int64_t e = 0; e < count; e++) bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
   laci_pruned_mask made = {.stored = stored, .count = count, .spilled = p->masks_spill != NULL};
-  lac_status st = keep_bytes(p->masks_spill, p->analysis->graph->stored[stored].name, bits,
-                             (size_t)(count + 7) / 8, &made.bits, err);
+  lac_status st = keep_or_spill_bytes(p->masks_spill, p->analysis->graph->stored[stored].name, bits,
+                                      (size_t)(count + 7) / 8, &made.bits, err);
   if (!st) p->masks[p->n_masks++] = made;
   return st;
 }
 
-static lac_status note_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
-                             lac_error *err) {
+static lac_status record_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
+                               lac_error *err) {
   const laci_mask_stats *stats = &found->stats;
   laci_pruned_layer *out = &p->layers[l];
   out->pruned = out->is_pruned = out->measured = true;
@@ -191,10 +192,10 @@ static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *
 /* Notes for every layer that uses layer l's stored tensor that it is pruned. Each layer is measured
  * with its own zero points, scales and rows, as when the file is read. `bytes` are the new weight.
  */
-static lac_status note_masked(laci_pruning *p, int l, const laci_weight_measurement *found,
-                              const uint8_t *bytes, laci_pool *pool, lac_error *err) {
+static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
+                                      const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
-  lac_status st = note_layer(p, l, found, err);
+  lac_status st = record_layer(p, l, found, err);
   for (int other = 0; other < p->analysis->n_layers && !st; other++) {
     const laci_layer *layer = &p->analysis->layers[other];
     if (layer->stored != stored || other == l) continue;
@@ -206,7 +207,7 @@ static lac_status note_masked(laci_pruning *p, int l, const laci_weight_measurem
     view.bytes = bytes;
     view.bytes_from = NULL;
     st = measure_weight(p, &view, pool, &seen, err);
-    if (!st) st = note_layer(p, other, &seen, err);
+    if (!st) st = record_layer(p, other, &seen, err);
     laci_free(scales);
   }
   return st;
@@ -275,7 +276,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;
   if (!st) st = measure_weight(p, &view, pool, &found, err);
-  if (!st) st = note_masked(p, l, &found, bytes, pool, err);
+  if (!st) st = record_masked_layer(p, l, &found, bytes, pool, err);
   if (!st) {
     st = keep_weight(p, layer->stored, bytes, err);
     bytes = NULL;
@@ -315,7 +316,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   laci_free(masked);
   if (st) return st;
   found.stats.total = kept.total;
-  st = note_masked(p, l, &found, take, pool, err);
+  st = record_masked_layer(p, l, &found, take, pool, err);
   if (st) return st;
   laci_free(*bytes);
   *bytes = take;
