@@ -90,8 +90,8 @@ static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
   return st;
 }
 
-static lac_status measure(laci_quantizing *q, const laci_weighted_graph *from,
-                          const laci_calibration_cut *cut, lac_error *err) {
+static lac_status measure_ranges(laci_quantizing *q, const laci_weighted_graph *from,
+                                 const laci_calibration_cut *cut, lac_error *err) {
   int n = 0, n_values = q->graph->n_values;
   int *values = laci_alloc((size_t)n_values + 1, sizeof *values);
   for (int v = 0; values && v < n_values; v++) {
@@ -167,8 +167,8 @@ static const uint8_t **match_weights(const laci_weighted_graph *from, const laci
   return weights;
 }
 
-static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
-                          const laci_calibration_cut *cut, lac_error *err) {
+static lac_status compare_outputs(laci_quantizing *q, const laci_weighted_graph *from,
+                                  const laci_calibration_cut *cut, lac_error *err) {
   bool all = cut->n_fitted == cut->n_batches;
   const laci_compare_options how = {
       .first = all ? 0 : cut->n_fitted * cut->batch,
@@ -211,7 +211,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
     laci_free(scratch);
   }
   if (!st) st = cut_samples(q, q->graph, &cut, err);
-  if (!st) st = measure(q, from, &cut, err);
+  if (!st) st = measure_ranges(q, from, &cut, err);
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
@@ -219,7 +219,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   st = report_layers(q, err);
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
-  return st ? st : compare(q, from, &cut, err);
+  return st ? st : compare_outputs(q, from, &cut, err);
 }
 
 lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,

@@ -62,7 +62,7 @@ static void read_channels(work *w) {
   }
 }
 
-static lac_status measure(work *w, lac_error *err) {
+static lac_status measure_largest_weights(work *w, lac_error *err) {
   const laci_node *node = &w->q->graph->nodes[w->layer->node];
   for (int64_t at = 0; at < w->n; at++) {
     double x = fabs(weight_at(w, at));
@@ -153,7 +153,7 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
             (out->bias || !has_bias);
   lac_status st = ok ? LAC_OK : laci_fail_memory(err, node->name);
   if (!st) read_channels(&w);
-  if (!st) st = measure(&w, err);
+  if (!st) st = measure_largest_weights(&w, err);
   if (!st) choose_scales(&w, data_scale, out->scales);
   if (!st) report->weight_error = round_weights(&w, out->scales, out->weight);
   if (!st && has_bias) round_bias(&w, data_scale, out);

@@ -50,7 +50,7 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
 }
 
 /* Makes the readers that are to read integers read the dequantized value instead. */
-static lac_status redirect(laci_quantizing *q, int value, const names *n, lac_error *err) {
+static lac_status redirect_readers(laci_quantizing *q, int value, const names *n, lac_error *err) {
   const laci_value *v = &q->graph->values[value];
   if (q->for_all[value]) return laci_edit_redirect(q->edit, v->name, n->floats, err);
   lac_status st = LAC_OK;
@@ -76,7 +76,7 @@ static lac_status write_values(laci_quantizing *q, lac_error *err) {
   for (int v = 0; v < n_values && !st; v++) {
     if (!q->wanted[v]) continue;
     st = add_pair(q, v, &all[laci_quantize_scale_owner(q, v)], &all[v], err);
-    if (!st) st = redirect(q, v, &all[v], err);
+    if (!st) st = redirect_readers(q, v, &all[v], err);
   }
   laci_free(all);
   return st;
