@@ -90,8 +90,8 @@ static lac_status take_picture(laci_child_result *r, double seconds, char **byte
   return LAC_OK;
 }
 
-static lac_status draw(const laci_label *graph, laci_picture picture, double seconds, char **bytes,
-                       size_t *size_bytes, lac_error *err) {
+static lac_status run_draw_program(const laci_label *graph, laci_picture picture, double seconds,
+                                   char **bytes, size_t *size_bytes, lac_error *err) {
   char formats[][4] = {
       [LACI_PICTURE_SVG] = "svg", [LACI_PICTURE_PDF] = "pdf", [LACI_PICTURE_PNG] = "png"};
   char program[PATH_MAX], limit[32];
@@ -121,7 +121,8 @@ lac_status laci_render_within(const laci_label *graph, laci_picture picture, dou
   *bytes = NULL;
   *size_bytes = 0;
   if (graph->failed || !graph->text) return laci_fail_memory(err, "a drawing");
-  if (picture != LACI_PICTURE_DOT) return draw(graph, picture, seconds, bytes, size_bytes, err);
+  if (picture != LACI_PICTURE_DOT)
+    return run_draw_program(graph, picture, seconds, bytes, size_bytes, err);
   *bytes = laci_alloc(graph->n, 1);
   if (!*bytes) return laci_fail_memory(err, "a drawing");
   memcpy(*bytes, graph->text, graph->n);
