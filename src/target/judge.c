@@ -49,8 +49,8 @@ static LAC_PRINTF(3, 4) void refuse(laci_target_answer *a, laci_target_fault fau
 
 /* Notes that something is not stated by any source; this is the answer unless a later check
  * refuses. */
-static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault fault,
-                                        const char *format, ...) {
+static LAC_PRINTF(3, 4) void answer_not_stated(laci_target_answer *a, laci_target_fault fault,
+                                               const char *format, ...) {
   va_list list;
   if (a->answer == LAC_TARGET_NOT_STATED) return;
   va_start(list, format);
@@ -64,10 +64,10 @@ static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault
 
 /* ---- Checks without elements ---- */
 
-static void by_stance(laci_target_answer *a, laci_target_stance stance, laci_target_fault fault,
-                      const char *what) {
+static void apply_stance(laci_target_answer *a, laci_target_stance stance, laci_target_fault fault,
+                         const char *what) {
   if (stance == LACI_TARGET_NO) refuse(a, fault, "%s is not taken", what);
-  else if (stance == LACI_TARGET_UNSTATED) leave_open(a, fault, "%s", what);
+  else if (stance == LACI_TARGET_UNSTATED) answer_not_stated(a, fault, "%s", what);
 }
 
 static void check_form(const laci_target_rule *rule, const laci_target_layer *layer,
@@ -76,7 +76,7 @@ static void check_form(const laci_target_rule *rule, const laci_target_layer *la
   const int64_t positions = positions_of(layer);
   if (rule->least_rank && (layer->rank < rule->least_rank || layer->rank > rule->most_rank)) {
     (void)snprintf(what, sizeof what, "a weight of %d axes", layer->rank);
-    by_stance(a, rule->other_rank, LACI_FAULT_RANK, what);
+    apply_stance(a, rule->other_rank, LACI_FAULT_RANK, what);
   }
   if (a->answer == LAC_TARGET_REFUSED) return;
   if (rule->most_positions && positions > rule->most_positions) {
@@ -86,7 +86,7 @@ static void check_form(const laci_target_rule *rule, const laci_target_layer *la
   }
   if (layer->groups > 1) {
     (void)snprintf(what, sizeof what, "a convolution of %" PRId64 " groups", layer->groups);
-    by_stance(a, rule->groups, LACI_FAULT_GROUPS, what);
+    apply_stance(a, rule->groups, LACI_FAULT_GROUPS, what);
   }
   if (a->answer == LAC_TARGET_REFUSED) return;
   if (rule->unshared && layer->shared_with)
@@ -141,13 +141,13 @@ static void check_mask(const laci_target_choice *choice, const laci_target_rule 
 
 /* ---- The nearest of several rules ---- */
 
-static int order_of(lac_target_answer answer) {
+static int rank_of_answer(lac_target_answer answer) {
   return answer == LAC_TARGET_TAKEN ? 2 : answer == LAC_TARGET_NOT_STATED;
 }
 
 static bool is_nearer(const laci_target_answer *a, const laci_target_answer *best) {
-  if (order_of(a->answer) != order_of(best->answer))
-    return order_of(a->answer) > order_of(best->answer);
+  if (rank_of_answer(a->answer) != rank_of_answer(best->answer))
+    return rank_of_answer(a->answer) > rank_of_answer(best->answer);
   return a->fault > best->fault;
 }
 
@@ -173,13 +173,13 @@ static lac_target_pays pays_of(const laci_target_rule *rule, const laci_target_l
              : LAC_TARGET_PAYS_NOT;
 }
 
-static void finish(const laci_target_choice *choice, const laci_target_layer *layer,
-                   laci_target_answer *a) {
+static void finish_answer(const laci_target_choice *choice, const laci_target_layer *layer,
+                          laci_target_answer *a) {
   const laci_target *target = choice->target;
   if (a->answer == LAC_TARGET_REFUSED && a->fault == LACI_FAULT_OPERATOR &&
       has_word(target->unstated, layer->op)) {
     *a = (laci_target_answer){0};
-    leave_open(a, LACI_FAULT_OPERATOR, "%s", layer->op);
+    answer_not_stated(a, LACI_FAULT_OPERATOR, "%s", layer->op);
   }
   if (a->answer != LAC_TARGET_TAKEN) return;
   a->pays = pays_of(a->rule, layer);
@@ -193,8 +193,9 @@ static void finish(const laci_target_choice *choice, const laci_target_layer *la
 
 /* Compares the layer with all rules; mask NULL: as if it had a mask of this pattern. *best is the
  * answer of the nearest rule. */
-static void compare(const laci_target_choice *choice, const laci_target_layer *layer,
-                    const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *best) {
+static void judge_by_nearest_rule(const laci_target_choice *choice, const laci_target_layer *layer,
+                                  const laci_target_mask *mask, laci_pattern pattern,
+                                  laci_target_answer *best) {
   const laci_target *target = choice->target;
   *best = (laci_target_answer){0};
   refuse(best, LACI_FAULT_NEVER, "%s", target->never ? target->never : "");
@@ -212,21 +213,21 @@ static void compare(const laci_target_choice *choice, const laci_target_layer *l
     if (a.answer == LAC_TARGET_TAKEN) a.rule = rule;
     if (is_nearer(&a, best)) *best = a;
   }
-  finish(choice, layer, best);
+  finish_answer(choice, layer, best);
 }
 
-/* Answers for a layer, as `compare` does. For a layer that is refused because it is stored in f32,
- * the reason also says whether it would be accepted in f16. */
-static void answer_of(const laci_target_choice *choice, const laci_target_layer *layer,
-                      const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *a) {
+/* Answers for a layer, as `judge_by_nearest_rule` does. For a layer that is refused because it is
+ * stored in f32, the reason also says whether it would be accepted in f16. */
+static void judge_layer(const laci_target_choice *choice, const laci_target_layer *layer,
+                        const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *a) {
   laci_target_choice cast = *choice;
   laci_target_answer other;
-  compare(choice, layer, mask, pattern, a);
+  judge_by_nearest_rule(choice, layer, mask, pattern, a);
   const bool by_type = a->fault == LACI_FAULT_TYPE || a->fault == LACI_FAULT_PATTERN;
   if (a->answer != LAC_TARGET_REFUSED || !by_type || choice->as || layer->dtype != LAC_DTYPE_F32)
     return;
   cast.as = LAC_DTYPE_F16;
-  compare(&cast, layer, mask, pattern, &other);
+  judge_by_nearest_rule(&cast, layer, mask, pattern, &other);
   const size_t n = strlen(a->reason);
   if (other.answer == LAC_TARGET_TAKEN)
     (void)snprintf(a->reason + n, LACI_TARGET_TEXT - n, "; cast to f16 it would be taken");
@@ -234,7 +235,7 @@ static void answer_of(const laci_target_choice *choice, const laci_target_layer 
 
 void laci_target_foresee(const laci_target_choice *choice, const laci_target_layer *layer,
                          laci_pattern pattern, laci_target_answer *answer) {
-  answer_of(choice, layer, NULL, pattern, answer);
+  judge_layer(choice, layer, NULL, pattern, answer);
 }
 
 /* ---- The weight as it is ---- */
@@ -267,7 +268,7 @@ lac_status laci_target_judge(const laci_target_choice *choice, const laci_target
   if (st) return st;
   if (mask.n_zeros * 100 < LOOKS_SPARSE * mask.n || mask.n_zeros == mask.n)
     leave_dense(choice, layer, &mask, answer);
-  else answer_of(choice, layer, &mask, none, answer);
+  else judge_layer(choice, layer, &mask, none, answer);
   laci_target_mask_clear(&mask);
   return LAC_OK;
 }

@@ -85,21 +85,21 @@ static blocks count_blocks(const uint8_t *kept, const walk *w, laci_pattern patt
   return b;
 }
 
-static int64_t product(const laci_target_layer *layer, int from, int to) {
+static int64_t product_of_sizes(const laci_target_layer *layer, int from, int to) {
   int64_t n = 1;
   for (int axis = from; axis < to; axis++) n *= layer->dims[axis];
   return n;
 }
 
-static walk along(const laci_target_layer *layer, int axis) {
+static walk walk_along_axis(const laci_target_layer *layer, int axis) {
   const int64_t columns = layer->dims[axis];
-  return (walk){.outer = product(layer, 0, axis),
+  return (walk){.outer = product_of_sizes(layer, 0, axis),
                 .columns = columns,
-                .inner = product(layer, axis + 1, layer->rank),
+                .inner = product_of_sizes(layer, axis + 1, layer->rank),
                 .run = columns};
 }
 
-static bool holds(const laci_target_mask *mask, const walk *w, laci_pattern pattern) {
+static bool holds_pattern(const laci_target_mask *mask, const walk *w, laci_pattern pattern) {
   return w->run > pattern.n && count_blocks(mask->kept, w, pattern).n_bad == 0;
 }
 
@@ -110,14 +110,14 @@ static bool holds(const laci_target_mask *mask, const walk *w, laci_pattern patt
 static bool is_flattened(const laci_target_layer *layer, const laci_target_mask *mask,
                          laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];
-  if (layer->rank <= 2 || product(layer, 2, layer->rank) == 1) return false;
+  if (layer->rank <= 2 || product_of_sizes(layer, 2, layer->rank) == 1) return false;
   const walk rows = {.outer = layer->dims[0], .columns = row, .inner = 1, .run = row};
   const walk whole = {.outer = 1, .columns = mask->n, .inner = 1, .run = mask->n};
-  return holds(mask, &rows, pattern) || holds(mask, &whole, pattern);
+  return holds_pattern(mask, &rows, pattern) || holds_pattern(mask, &whole, pattern);
 }
 
 static int64_t index_along(const laci_target_layer *layer, int64_t at, int axis) {
-  return at / product(layer, axis + 1, layer->rank) % layer->dims[axis];
+  return at / product_of_sizes(layer, axis + 1, layer->rank) % layer->dims[axis];
 }
 
 /* Writes the kernel position as ", position 1,2"; an empty text where the kernel has only one. */
@@ -131,8 +131,8 @@ static void position_text(const laci_target_layer *layer, int64_t at, char *text
   }
 }
 
-static void describe(const laci_target_layer *layer, const blocks *b, laci_pattern pattern,
-                     char reason[LACI_TARGET_TEXT]) {
+static void describe_fault(const laci_target_layer *layer, const blocks *b, laci_pattern pattern,
+                           char reason[LACI_TARGET_TEXT]) {
   char position[96];
   const int64_t c = index_along(layer, b->first_bad, layer->c_axis);
   const int64_t last = c + pattern.m - 1, end = layer->dims[layer->c_axis] - 1;
@@ -154,9 +154,9 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
   const walk inputs = {view->outer, view->columns, view->inner, view->run};
   const blocks b = count_blocks(mask->kept, &inputs, pattern);
   if (b.n_bad == 0) return LACI_FAULT_NONE;
-  const walk outputs = along(layer, layer->k_axis);
+  const walk outputs = walk_along_axis(layer, layer->k_axis);
   const bool flattened = is_flattened(layer, mask, pattern);
-  if (flattened || holds(mask, &outputs, pattern)) {
+  if (flattened || holds_pattern(mask, &outputs, pattern)) {
     (void)snprintf(
         reason, LACI_TARGET_TEXT,
         "its %d:%d is along %s, not along the input channels: it looks like %d:%d, and no "
@@ -165,7 +165,7 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
         pattern.n, pattern.m);
     return LACI_FAULT_AXIS;
   }
-  describe(layer, &b, pattern, reason);
+  describe_fault(layer, &b, pattern, reason);
   return LACI_FAULT_PATTERN;
 }
 

@@ -37,7 +37,8 @@ static const char *all_names(char *text, size_t size) {
 /* Element types that a user may choose for a weight. */
 static const lac_dtype types[] = {LAC_DTYPE_F32, LAC_DTYPE_F16, LAC_DTYPE_BF16, LAC_DTYPE_I8};
 
-static lac_status find_type(const char *text, const char *word, lac_dtype *as, lac_error *err) {
+static lac_status find_element_type(const char *text, const char *word, lac_dtype *as,
+                                    lac_error *err) {
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     if (strcmp(word, lac_dtype_name(types[t])) != 0) continue;
     *as = types[t];
@@ -61,7 +62,7 @@ lac_status laci_target_find(const char *text, laci_target_choice *choice, lac_er
     return laci_fail(err, LAC_BAD_ARGUMENT, "target %s: wanted NAME or NAME:TYPE of %s", text,
                      all_names(all, sizeof all));
   }
-  return colon ? find_type(text, colon + 1, &choice->as, err) : LAC_OK;
+  return colon ? find_element_type(text, colon + 1, &choice->as, err) : LAC_OK;
 }
 
 const char *laci_target_fault_name(laci_target_fault fault) {
