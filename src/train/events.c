@@ -84,7 +84,7 @@ lac_status laci_events_clear(const char *folder, lac_error *err) {
   return laci_folder_remove(folder, LACI_RUN_EVENTS, err);
 }
 
-static void destroy(laci_events *events) {
+static void destroy_events(laci_events *events) {
   if (events->fd >= 0) (void)close(events->fd);
   laci_free(events->path);
   laci_free(events);
@@ -103,7 +103,7 @@ lac_status laci_events_create(const char *folder, laci_events **events, lac_erro
   first.wall_time = now();
   first.file_version = "brain.Event:2";
   if (!st) st = write_event(e, &first, err);
-  if (st) destroy(e);
+  if (st) destroy_events(e);
   else *events = e;
   return st;
 }
@@ -146,6 +146,6 @@ lac_status laci_events_close(laci_events *events, lac_error *err) {
   if (!events) return LAC_OK;
   if (close(events->fd) != 0) st = laci_fail(err, LAC_IO, "%s: %s", events->path, strerror(errno));
   events->fd = -1;
-  destroy(events);
+  destroy_events(events);
   return st;
 }

@@ -134,7 +134,7 @@ static lac_status continue_log(laci_train_log *log, int64_t step, lac_error *err
   return LAC_OK;
 }
 
-static void destroy(laci_train_log *log) {
+static void destroy_log(laci_train_log *log) {
   if (log->fd >= 0) (void)close(log->fd);
   laci_free(log->lines);
   laci_free(log->path);
@@ -158,7 +158,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
     (void)close(in);
   }
   if (!st) st = continue_log(l, step, err);
-  if (st) destroy(l);
+  if (st) destroy_log(l);
   else *log = l;
   return st;
 }
@@ -166,7 +166,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
 /* ---- Writing ---- */
 
 /** Writes a number for JSON, which has no NaN or infinity: these become null. */
-static const char *number(double value, char text[32]) {
+static const char *number_text(double value, char text[32]) {
   (void)snprintf(text, 32, isfinite(value) ? "%.9g" : "null", value);
   return text;
 }
@@ -178,13 +178,14 @@ lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, 
     n = snprintf(text, sizeof text,
                  "{\"eval\": true, \"step\": %" PRId64
                  ", \"top1\": %s, \"top5\": %s, \"loss\": %s}\n",
-                 line->step, number(line->top1, a), number(line->top5, b), number(line->loss, c));
+                 line->step, number_text(line->top1, a), number_text(line->top5, b),
+                 number_text(line->loss, c));
   } else {
     n = snprintf(text, sizeof text,
                  "{\"step\": %" PRId64 ", \"epoch\": %" PRId64
                  ", \"loss\": %s, \"lr\": %s, \"images_per_second\": %s}\n",
-                 line->step, line->epoch, number(line->loss, a), number(line->rate, b),
-                 number(line->images_per_second, c));
+                 line->step, line->epoch, number_text(line->loss, a), number_text(line->rate, b),
+                 number_text(line->images_per_second, c));
   }
   for (int at = 0; at < n;) {
     ssize_t written = write(log->fd, text + at, (size_t)(n - at));
@@ -205,6 +206,6 @@ lac_status laci_train_log_close(laci_train_log *log, lac_error *err) {
   if (!log) return LAC_OK;
   if (close(log->fd) != 0) st = fail_errno(log, err);
   log->fd = -1;
-  destroy(log);
+  destroy_log(log);
   return st;
 }

@@ -93,7 +93,7 @@ static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
 }
 
 /** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
-static lac_status evaluate(laci_loop *l, lac_error *err) {
+static lac_status evaluate_averaged(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
   laci_trainer_exchange_average(l->trainer);
@@ -111,7 +111,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
 }
 
 /** Saves a checkpoint, unless the processes' states differ. */
-static lac_status save(laci_loop *l, lac_error *err) {
+static lac_status save_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
   if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
@@ -126,7 +126,7 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
   bool scores = l->hooks->evaluate && l->evaluated < l->step &&
                 (ends || crosses_multiple(l->evaluated, l->step, o->eval_every));
   int64_t best_before = l->best_step;
-  if (scores) st = evaluate(l, err);
+  if (scores) st = evaluate_averaged(l, err);
   if (st || !o->folder) return st;
   /* New best weights are saved at once, so that the checkpoint that refers to them finds them. */
   bool found_best = o->keep_best && l->best_step != best_before;
@@ -134,7 +134,7 @@ static lac_status evaluate_and_save_if_due(laci_loop *l, lac_error *err) {
   saves = saves && l->saved < l->step;
   /* A checkpoint of this step may exist that does not record the evaluation that was just done. */
   saves = saves || (scores && l->saved == l->step);
-  return saves ? save(l, err) : LAC_OK;
+  return saves ? save_checkpoint(l, err) : LAC_OK;
 }
 
 /* ---- A step ---- */
@@ -252,7 +252,7 @@ static lac_status create_feed(laci_loop *l, lac_error *err) {
 }
 
 static lac_status run_loop(laci_loop *l, lac_error *err) {
-  if (l->options->eval_only) return evaluate(l, err);
+  if (l->options->eval_only) return evaluate_averaged(l, err);
   lac_status st = LAC_OK;
   if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
   if (!st) {
@@ -269,7 +269,7 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
   }
   /* If an earlier run took all steps, its result is evaluated again, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
-  return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
+  return !st && idle && l->hooks->evaluate ? evaluate_averaged(l, err) : st;
 }
 
 /** Saves a checkpoint at the end of the run, if steps would be lost otherwise. may_agree: all
@@ -277,7 +277,7 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
 static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
   if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
-  if (may_agree) return save(l, err);
+  if (may_agree) return save_checkpoint(l, err);
   return laci_loop_is_first_process(l) ? laci_loop_save(l, err) : LAC_OK;
 }
 

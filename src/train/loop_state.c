@@ -32,7 +32,7 @@
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
 
-static lac_status allocate(laci_loop *l, lac_error *err) {
+static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
   const laci_training_graph *graph = laci_trainer_graph(l->trainer);
   l->structure = laci_parameters_hash(laci_trainer_parameters(l->trainer), graph->n_params);
   l->weights = laci_trainer_weights(l->trainer);
@@ -53,7 +53,7 @@ static lac_status allocate(laci_loop *l, lac_error *err) {
 
 /* Each process first does its own work; operations of all processes follow. */
 lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
-  lac_status st = laci_comm_agree_late(l->comm, allocate(l, err), err);
+  lac_status st = laci_comm_agree_late(l->comm, alloc_buffers(l, err), err);
   if (!st && l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
   if (st || !l->options->trace) return st;
   st = laci_trace_create(laci_trainer_engine(l->trainer), laci_share_count_sums(l->share),

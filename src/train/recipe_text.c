@@ -26,7 +26,7 @@ static const char *const names[LACI_RECIPE_SETTINGS] = {
 const char *laci_recipe_setting_name(laci_recipe_setting setting) { return names[setting]; }
 
 /** Returns the used length after an snprintf into a text of that capacity. */
-static size_t written(int n, size_t used, size_t capacity) {
+static size_t characters_written(int n, size_t used, size_t capacity) {
   if (n < 0) return used;
   return used + (size_t)n < capacity ? used + (size_t)n : capacity - 1;
 }
@@ -42,16 +42,16 @@ static void write_large(const laci_training_recipe *r, char *text, size_t capaci
     const laci_large_batch *large = &r->large[k];
     int n = snprintf(text + used, capacity - used, "%s%.10g, warm-up %.10g above %" PRId64,
                      k ? "; " : "", large->rate, large->warmup_epochs, large->above);
-    used = written(n, used, capacity);
+    used = characters_written(n, used, capacity);
   }
 }
 
 static void write_stages(const laci_training_recipe *r, char *text, size_t capacity) {
-  size_t used = written(snprintf(text, capacity, "piecewise: times"), 0, capacity);
+  size_t used = characters_written(snprintf(text, capacity, "piecewise: times"), 0, capacity);
   for (int k = 0; k < r->n_stages; k++) {
     int n = snprintf(text + used, capacity - used, "%s %.3g from epoch %.4g", k ? "," : "",
                      r->stages[k].factor, r->stages[k].from_epoch);
-    used = written(n, used, capacity);
+    used = characters_written(n, used, capacity);
   }
 }
 

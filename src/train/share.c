@@ -197,7 +197,7 @@ static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_err
 }
 
 /* Computes how long sums were in progress in total; overlapping times count once. */
-static void measure(laci_share *s, double waited) {
+static void measure_times(laci_share *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {
     laci_comm_times t = laci_comm_sum_times(s->sums[b]);
@@ -213,7 +213,7 @@ static lac_status end_sums(laci_share *s, lac_error *err) {
   lac_status st = LAC_OK;
   for (int b = 0; b < s->n_buckets && !st; b++) st = laci_comm_sum_end(s->sums[b], err);
   if (st) return st;
-  measure(s, laci_clock_seconds() - begin);
+  measure_times(s, laci_clock_seconds() - begin);
   for (int b = 0; b < s->n_buckets && s->trace; b++) {
     laci_trace_record_sum(s->trace, b, laci_comm_sum_times(s->sums[b]),
                           (size_t)s->buckets[b].count * sizeof(float));

@@ -188,7 +188,7 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
 }
 
 /** Copies a section; memcpy must not be called with NULL, even for no bytes. */
-static void copy(float *to, const laci_section *from) {
+static void copy_floats(float *to, const laci_section *from) {
   if (from->size_bytes) memcpy(to, from->bytes, from->size_bytes);
 }
 
@@ -202,12 +202,12 @@ lac_status laci_snapshot_read(const laci_checkpoint *checkpoint, laci_snapshot *
   s->best_top1 = f.run.best_top1;
   s->best_step = f.run.best_step;
   s->options = f.options.bytes;
-  copy(s->weights, &f.weights);
-  copy(s->statistics, &f.statistics);
-  if (s->average) copy(s->average, &f.average);
-  if (s->average) copy(s->average_statistics, &f.average_statistics);
+  copy_floats(s->weights, &f.weights);
+  copy_floats(s->statistics, &f.statistics);
+  if (s->average) copy_floats(s->average, &f.average);
+  if (s->average) copy_floats(s->average_statistics, &f.average_statistics);
   for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
-    copy(laci_optimizer_slot(s->optimizer, k), &f.slots[k]);
+    copy_floats(laci_optimizer_slot(s->optimizer, k), &f.slots[k]);
   }
   laci_optimizer_set_steps(s->optimizer, f.run.optimizer_steps);
   if (!s->masks) return LAC_OK;

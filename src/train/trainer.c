@@ -147,8 +147,8 @@ static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
 
 /** Plans the graph, before any buffer is allocated: weights, gradients and statistics are ports of
  * the plan. */
-static lac_status plan(laci_trainer *t, const laci_graph *model,
-                       const laci_trainer_options *options, lac_error *err) {
+static lac_status plan_engine(laci_trainer *t, const laci_graph *model,
+                              const laci_trainer_options *options, lac_error *err) {
   laci_engine_weight *weights;
   int n_weights;
   lac_status st = known_weights(t, model, options, &weights, &n_weights, err);
@@ -185,7 +185,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   t->ema = options->ema;
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
   if (!st) st = lay_out_buffers(t, err);
-  if (!st) st = plan(t, model, options, err);
+  if (!st) st = plan_engine(t, model, options, err);
   if (!st) st = make_buffers(t, err);
   if (!st) {
     tie_ports(t);
