@@ -37,7 +37,7 @@ static const char *value_name(const laci_round *r, int value) {
 }
 
 /* Makes a buffer of the tensor's type and shape, without content. */
-static lac_status placeholder(const laci_stored *stored, laci_buf **buf) {
+static lac_status create_placeholder(const laci_stored *stored, laci_buf **buf) {
   *buf = laci_alloc(1, sizeof **buf);
   if (!*buf) return LAC_NO_MEMORY;
   **buf = (laci_buf){.dtype = stored->dtype, .shape = stored->shape};
@@ -48,7 +48,7 @@ static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *
   const laci_round_source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
   if (from->products && laci_products_is_streamed(from->products, id))
-    return placeholder(stored, buf);
+    return create_placeholder(stored, buf);
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
   return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
 }
@@ -141,7 +141,7 @@ static void note_node(laci_verification *found, const laci_node *node, const cha
 
 /* Skips a node that cannot be run, and makes its outputs up, so that the rest of the network can be
  * verified. */
-static lac_status skip(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
+static lac_status skip_node(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
@@ -288,7 +288,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
     st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step kept */
     if (st != first)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
-    return skip(r, node, why.text, err);
+    return skip_node(r, node, why.text, err);
   }
   if (st) {
     if (err) *err = why;
@@ -296,7 +296,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   }
   bool matters = laci_node_matters(r->graph, r->matters, id);
   st = laci_stepper_step(r->b, id, matters ? err : &why);
-  if (st && !matters && !laci_status_ends_run(st)) return skip(r, node, why.text, err);
+  if (st && !matters && !laci_status_ends_run(st)) return skip_node(r, node, why.text, err);
   if (st && !laci_status_ends_run(st))
     return laci_fail_with_prefix(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st && matters; i++) {

@@ -25,7 +25,8 @@ typedef struct comparison {
 } comparison;
 
 /* Notes one of the rare elements that differ more than any before, or are not finite. */
-static void note(laci_difference *part, double wanted, double got, double apart, int64_t at) {
+static void note_difference(laci_difference *part, double wanted, double got, double apart,
+                            int64_t at) {
   if (part->kind_differs || wanted == got || (isnan(wanted) && isnan(got))) return;
   if (!isfinite(wanted) || !isfinite(got)) {
     part->kind_differs = true;
@@ -68,7 +69,7 @@ static void compare_floats(laci_difference *part, const double *wanted, const do
     if (has_no_larger(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
     for (int64_t i = begin; i < end; i++) {
       double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
-      if (!(apart <= part->largest)) note(part, wanted[i], got[i], apart, at + i);
+      if (!(apart <= part->largest)) note_difference(part, wanted[i], got[i], apart, at + i);
       if (size > scale && size <= DBL_MAX) scale = size;
     }
   }
@@ -83,8 +84,8 @@ static void compare_integers(laci_difference *part, const int64_t *wanted, const
     if (size > part->scale) part->scale = size;
     if (wanted[i] == got[i]) continue;
     double apart = fabs((double)wanted[i] - (double)got[i]);
-    note(part, 0, 1, fmax(apart, 1),
-         at + i); /* large integers may be equal as doubles and still differ */
+    note_difference(part, 0, 1, fmax(apart, 1),
+                    at + i); /* large integers may be equal as doubles and still differ */
   }
   part->any_finite = part->any_finite || n > 0;
 }
@@ -132,7 +133,7 @@ static void compare_parts(int64_t begin, int64_t end, void *context) {
 }
 
 /* Merges the result of `other`, a later part, into *to. */
-static void merge(laci_difference *to, const laci_difference *other) {
+static void merge_differences(laci_difference *to, const laci_difference *other) {
   to->any_finite = to->any_finite || other->any_finite;
   if (other->scale > to->scale) to->scale = other->scale;
   bool first_kind = other->kind_differs && !to->kind_differs;
@@ -156,7 +157,8 @@ lac_status laci_compare_values(const laci_buf *wanted, const laci_value_orders *
   if (c.chunks_a_part * chunk_size < CHUNK) c.chunks_a_part = CHUNK / chunk_size;
   int64_t n_parts = (c.n_chunks + c.chunks_a_part - 1) / c.chunks_a_part;
   laci_pool_for(pool, n_parts, 1, compare_parts, &c);
-  for (int64_t number = 0; number < n_parts; number++) merge(difference, &c.parts[number]);
+  for (int64_t number = 0; number < n_parts; number++)
+    merge_differences(difference, &c.parts[number]);
 out:
   laci_order_walk_clear(&walk);
   return st;

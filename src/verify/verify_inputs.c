@@ -97,7 +97,7 @@ enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
  * kind counts: first axes are batches, later axes others or those of images. Kinds from inputs are
  * not changed. states: the middle one of three axes is a batch, too: [layers, batch, channels].
  * Returns whether there is such an axis. */
-static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
+static bool note_symbol_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
   bool found = false;
   for (int axis = 0; axis < shape->rank; axis++) {
@@ -115,17 +115,17 @@ static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t 
 
 /* Finds the kinds of all symbols: first by inputs, then by outputs of nodes without an
  * implementation, which are made up. True: some input may be a state. */
-static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
+static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
   for (int i = 0; i < graph->n_inputs; i++) {
-    found |= note_kinds(graph, graph->inputs[i], states, kinds);
+    found |= note_symbol_kinds(graph, graph->inputs[i], states, kinds);
   }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] += kinds[s] == NONE ? 0 : OF_INPUT;
   for (int at = 0; at < graph->n_nodes; at++) {
     const laci_node *node = &graph->nodes[at];
     for (int o = 0; !node->op && o < node->n_outputs; o++) {
-      if (node->outputs[o] >= 0) (void)note_kinds(graph, node->outputs[o], false, kinds);
+      if (node->outputs[o] >= 0) (void)note_symbol_kinds(graph, node->outputs[o], false, kinds);
     }
   }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] %= OF_INPUT;
@@ -134,7 +134,7 @@ static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
 
 bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
   bool batches = false, others = false, large = is_large(graph);
-  bool has_states = find_kinds(graph, false, size_of_symbol);
+  bool has_states = find_symbol_kinds(graph, false, size_of_symbol);
   int n_batches = 1;
   for (int s = 1; s <= graph->n_symbols; s++) {
     batches = batches || size_of_symbol[s] == BATCHES;
@@ -145,7 +145,7 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
   int n_attempts = n_batches * (others ? N_SIZES : 1);
   if (attempt >= n_attempts && has_states) {
     attempt -= n_attempts;
-    (void)find_kinds(graph, true, size_of_symbol);
+    (void)find_symbol_kinds(graph, true, size_of_symbol);
   }
   if (attempt >= n_attempts) return false;
   int at = attempt / n_batches;
@@ -177,7 +177,7 @@ typedef struct filling {
 
 /* Writes elements [from, from + n) of the draw to [to, to + n). Each block of the generator gives
  * four elements of 32 bits. */
-static void fill(const filling *f, int64_t from, int64_t to, int64_t n) {
+static void fill_elements(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
   uint32_t bits[4];
   for (int64_t i = 0; i < n; i++) {
@@ -194,7 +194,7 @@ static void fill(const filling *f, int64_t from, int64_t to, int64_t n) {
 }
 
 static void fill_range(int64_t begin, int64_t end, void *context) {
-  fill(context, begin, begin, end - begin);
+  fill_elements(context, begin, begin, end - begin);
 }
 
 static void fill_runs(int64_t begin, int64_t end, void *context) {
@@ -203,7 +203,7 @@ static void fill_runs(int64_t begin, int64_t end, void *context) {
   while (begin < end) {
     int64_t n = end - begin < 256 ? end - begin : 256;
     laci_order_walk_sources(f->walk, begin, n, sources);
-    for (int64_t i = 0; i < n; i++) fill(f, sources[i], (begin + i) * run, run);
+    for (int64_t i = 0; i < n; i++) fill_elements(f, sources[i], (begin + i) * run, run);
     begin += n;
   }
 }

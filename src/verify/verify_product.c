@@ -173,7 +173,7 @@ static float to_integer(uint64_t key, double x) {
   return (float)laci_drawn_integer(key, bits, LACI_WHOLE);
 }
 
-static void convert(int64_t begin, int64_t end, void *context) {
+static void convert_to_integers(int64_t begin, int64_t end, void *context) {
   const conversion *c = context;
   for (int64_t i = begin; i < end; i++) {
     c->to[i] = c->whole ? to_integer(c->key, c->from[i]) : (float)c->from[i];
@@ -187,7 +187,7 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   if (!numbers) return laci_fail_memory(err, "an operand of the verification");
   conversion c = {
       .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.integers};
-  laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert, &c);
+  laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert_to_integers, &c);
   return LAC_OK;
 }
 
@@ -365,7 +365,7 @@ static bool is_read_in_slabs(const laci_node *node) {
   return is_type(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
 }
 
-static result result_of(const operands *o) {
+static result result_layout(const operands *o) {
   const laci_node *node = o->eval->node;
   laci_buf *y = o->eval->out[0];
   int axis = is_type(node, "Conv") ? 1 : y->shape.rank - 1;
@@ -462,7 +462,7 @@ static void find_matrices(operands *o) {
   o->a_shape = laci_shape_of(2, (int64_t[]){rows, a->dims[a->rank - 1]});
 }
 
-static lac_status evaluate(laci_eval *eval) {
+static lac_status evaluate_product(laci_eval *eval) {
   const product *p = (const product *)(const void *)eval->node->op;
   const laci_node *node = eval->node;
   operands o = {.eval = eval, .product = p};
@@ -477,7 +477,7 @@ static lac_status evaluate(laci_eval *eval) {
     const laci_graph *graph = p->owner->original;
     st = laci_stored_acquire(graph, &graph->stored[stored], &o.held, eval->err);
   }
-  result r = result_of(&o);
+  result r = result_layout(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
   if (streamed && count > LACI_SLAB && is_read_in_slabs(node)) {
     n = LACI_SLAB / (count / r.channels);
@@ -513,7 +513,7 @@ lac_status laci_products_create(const laci_graph *graph, const laci_products_opt
     int64_t cost = cost_of(graph, node, options->size_of_symbol);
     if (cost < (options->all ? 1 : LEAST_PRODUCT)) continue;
     p->products[n] = (product){.op = *node->op, .plain = node->op, .owner = p, .node = n};
-    p->products[n].op.eval = evaluate;
+    p->products[n].op.eval = evaluate_product;
     p->graph.nodes[n].op = &p->products[n].op;
   }
   for (int s = 0; s < graph->n_stored; s++) p->streamed[s] = is_streamed(p, s);

@@ -50,7 +50,7 @@ typedef struct tries {
 
 /* Adds the sizes of an attempt to the text of tried sizes, as the shape of the first input with
  * dynamic sizes: " [2, 3, 32, 32]". */
-static void note_sizes(tries *t) {
+static void add_sizes_to_text(tries *t) {
   char text[128];
   const laci_graph *graph = t->r->graph;
   size_t used = strlen(t->tried);
@@ -86,14 +86,14 @@ static bool is_too_large(const tries *t) {
 }
 
 /* Would the failure be the same with other numbers? */
-static bool is_final(lac_status st) {
+static bool is_final_status(lac_status st) {
   return laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL ||
          st == LAC_UNSUPPORTED;
 }
 
 /* Returns how meaningful the outputs of this run are: one point for a finite element, one more for
  * an element that is not 0. */
-static int count_meaningful(const laci_round *r) {
+static int count_meaningful_outputs(const laci_round *r) {
   int n = 0;
   for (int i = 0; i < r->graph->n_outputs; i++) {
     uint8_t seen = r->seen[r->graph->outputs[i]];
@@ -112,7 +112,7 @@ static bool is_meaningful(const tries *t, int output) {
 }
 
 /* Returns the number of outputs that were empty, not finite or 0 in every run so far. */
-static int count_blank(const tries *t) {
+static int count_blank_outputs(const tries *t) {
   const laci_graph *graph = t->r->graph;
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++)
@@ -123,7 +123,7 @@ static int count_blank(const tries *t) {
 static void keep_if_best(tries *t, try how) {
   const laci_round *r = t->r;
   const laci_verification *found = r->found;
-  int told = count_meaningful(r);
+  int told = count_meaningful_outputs(r);
   for (int i = 0; i < r->graph->n_outputs; i++) {
     int output = r->graph->outputs[i];
     if (r->seen[output] > t->seen[output]) t->seen[output] = r->seen[output];
@@ -156,9 +156,9 @@ static lac_status run_once(tries *t, try how, lac_error *err) {
     return st;
   }
   if (err) *err = why;
-  if (is_final(st)) return st;
+  if (is_final_status(st)) return st;
   if (!t->why.status) t->why = why;
-  if (how.draw == LACI_DRAW_USUAL) note_sizes(t);
+  if (how.draw == LACI_DRAW_USUAL) add_sizes_to_text(t);
   if (r->at > t->furthest) {
     t->furthest = r->at;
     t->failed = how;
@@ -172,14 +172,14 @@ static lac_status try_sizes(tries *t, try how, lac_error *err) {
   for (; laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes); how.attempt++) {
     if (t->n_runs > 0 && is_too_large(t)) continue;
     st = run_once(t, how, err);
-    if (!st || is_final(st)) break;
+    if (!st || is_final_status(st)) break;
   }
-  return st && is_final(st) ? st : LAC_OK;
+  return st && is_final_status(st) ? st : LAC_OK;
 }
 
 /* Is no other draw needed? The second round only has to run to its end. */
 static bool is_enough(const tries *t) {
-  return t->any && (t->r->number > 0 || count_blank(t) == 0);
+  return t->any && (t->r->number > 0 || count_blank_outputs(t) == 0);
 }
 
 /* Tries other kinds of draws, with the sizes of the best run. */
@@ -195,7 +195,7 @@ static lac_status try_draws(tries *t, try how, lac_error *err) {
     if (t->spent + cost > fmax(least_spent, times_spent * cost)) break;
     lac_status st = run_once(t, now, err);
     if (st == LAC_MEMORY_LIMIT && t->any) break; /* earlier comparisons still count */
-    if (st && is_final(st)) return st;
+    if (st && is_final_status(st)) return st;
   }
   return LAC_OK;
 }
@@ -209,7 +209,7 @@ static lac_status retry_skipping(tries *t, lac_error *err) {
   return run_once(t, how, err);
 }
 
-static void say_tried(const tries *t, laci_verification *found) {
+static void write_tried_text(const tries *t, laci_verification *found) {
   size_t used = strlen(found->reason);
   if (t->any && t->chosen.tolerant && t->tried[0] && t->r->number == 0)
     (void)snprintf(found->reason + used, sizeof found->reason - used, "; tried%.200s", t->tried);
@@ -229,7 +229,7 @@ static const laci_value *zero_output(const tries *t) {
 }
 
 /* Sets the reason where the network has no output that a node computes. */
-static void say_uncomputed(const laci_graph *graph, laci_verification *found) {
+static void write_uncomputed_text(const laci_graph *graph, laci_verification *found) {
   bool all_stored = true;
   for (int i = 0; i < graph->n_outputs; i++)
     all_stored &= graph->values[graph->outputs[i]].stored >= 0;
@@ -239,13 +239,13 @@ static void say_uncomputed(const laci_graph *graph, laci_verification *found) {
 }
 
 /* Sets the reason where outputs are blank although every node ran. */
-static void say_blank(const tries *t, laci_verification *found) {
+static void write_blank_text(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = zero_output(t);
   const laci_value *value = zero || t->best_blank < 0 ? zero : &graph->values[t->best_blank];
   if (found->first_skipped) return;
   if (found->n_outputs == 0) {
-    say_uncomputed(graph, found);
+    write_uncomputed_text(graph, found);
     return;
   }
   if (!value) return;
@@ -275,8 +275,8 @@ static void finish_round(tries *t) {
   found->state = all                  ? LACI_VERIFY_ALL
                  : t->best_finite > 0 ? LACI_VERIFY_PART
                                       : LACI_VERIFY_NOTHING;
-  say_tried(t, found);
-  if (!all) say_blank(t, found);
+  write_tried_text(t, found);
+  if (!all) write_blank_text(t, found);
 }
 
 /* Runs one round. *from is the try to begin with, and is set to the best one. */
