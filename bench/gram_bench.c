@@ -105,13 +105,13 @@ static void work_clear(work *w) {
 }
 
 static void run_ours(const work *w, bool with_dense) {
-  laci_gram_add(&(laci_gram){.unfold = w->unfold,
-                             .pruned = w->pruned,
-                             .dense = with_dense ? w->dense : NULL,
-                             .h = w->h,
-                             .k = w->k,
-                             .scratch = w->scratch},
-                NULL);
+  laci_gram_add_positions(&(laci_gram){.unfold = w->unfold,
+                                       .pruned = w->pruned,
+                                       .dense = with_dense ? w->dense : NULL,
+                                       .h = w->h,
+                                       .k = w->k,
+                                       .scratch = w->scratch},
+                          NULL);
 }
 
 static void add(const work *w, double *sum, bool half) {

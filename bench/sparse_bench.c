@@ -183,7 +183,7 @@ static void make_code(sparse_layer *s, const settings *set) {
       laci_code_cache_seal(s->cache, &err)) {
     die(err.text);
   }
-  laci_sparse_code_fill(s->code, s->form.kept.weight);
+  laci_sparse_code_set_weights(s->code, s->form.kept.weight);
   s->scratch = large_pages(laci_sparse_code_scratch_bytes(s->code, 1), 1);
 }
 
@@ -277,7 +277,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
                       .n_x = in.n_floats * n_groups};
   const double start = laci_clock_seconds();
   if (laci_sparse_form_init(&g, kept, &layouts, &s->form, &err)) die(err.text);
-  laci_sparse_form_fill(&s->form, dense);
+  laci_sparse_form_set_weights(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
   const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};

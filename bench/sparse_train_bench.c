@@ -166,7 +166,7 @@ static void make_code(sparse_layer *s, int product, int64_t n_x) {
   lac_error err = {0};
   if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[product], &err))
     die(err.text);
-  laci_sparse_code_fill(s->code[product], draw((size_t)f->n_kept, 4, false));
+  laci_sparse_code_set_weights(s->code[product], draw((size_t)f->n_kept, 4, false));
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {

@@ -180,9 +180,9 @@ static void make_copy(matrices *m, int copy, float *floats) {
       .values = m->values, .n_rows = m->rows, .n_columns = m->columns, .pairs = true};
   w->chunk_at = large_pages((size_t)laci_sparse_rows_n_chunks(w) + 1, sizeof *w->chunk_at);
   w->row_sum = large_pages((size_t)m->rows, sizeof *w->row_sum);
-  laci_sparse_rows_count(w, &all);
+  laci_sparse_rows_count_kept(w, &all);
   w->bytes = large_pages(laci_sparse_rows_place_chunks(w), 1);
-  laci_sparse_rows_fill(w, &all);
+  laci_sparse_rows_fill_chunks(w, &all);
 }
 
 static void matrices_init(matrices *m, int shape, laci_sparse_values values, bool cold) {

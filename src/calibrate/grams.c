@@ -118,7 +118,7 @@ static void sum_grams(laci_grams *g, const float *dense, const float *pruned, in
                           .h = g->h,
                           .k = g->k,
                           .scratch = g->scratch};
-  laci_gram_add(&gram, pool);
+  laci_gram_add_positions(&gram, pool);
   g->n_positions += taken;
   g->n_sums++;
 }

@@ -79,16 +79,16 @@ void laci_arm64_restore_vectors(laci_code *code) {
                         bits_at(8, 0));
 }
 
-static void prefetch(laci_code *code, int what, int base, int offset) {
+static void append_prefetch(laci_code *code, int what, int base, int offset) {
   append_word(code,
               0xF9800000 | offset_field(offset, 8, 12) << 10 | bits_at(base, 5) | bits_at(what, 0));
 }
 
 void laci_arm64_prefetch_code(laci_code *code, int base, int offset) {
-  prefetch(code, 10, base, offset);
+  append_prefetch(code, 10, base, offset);
 }
 void laci_arm64_prefetch_data(laci_code *code, int base, int offset) {
-  prefetch(code, 2, base, offset);
+  append_prefetch(code, 2, base, offset);
 }
 
 static void append_pair(laci_code *code, uint32_t word, int first, int base, int offset) {

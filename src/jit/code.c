@@ -18,7 +18,7 @@ void laci_code_clear(laci_code *code) {
   *code = (laci_code){.limit_bytes = code->limit_bytes};
 }
 
-static bool fail(laci_code *code, lac_status why) {
+static bool set_failed(laci_code *code, lac_status why) {
   code->failed = why;
   code->capacity = code->n;
   return false;
@@ -35,7 +35,7 @@ static bool reserve_addresses(laci_code *code) {
 
 /* Makes more of the reserved memory usable. Large amounts of code get large pages, since a core has
  * few entries for pages of instructions. */
-static bool make_usable(laci_code *code) {
+static bool make_memory_usable(laci_code *code) {
   const size_t left = code->limit_bytes - code->capacity;
   const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;
   const size_t more = left < step ? left : step;
@@ -47,10 +47,10 @@ static bool make_usable(laci_code *code) {
 
 bool laci_code_grow(laci_code *code, size_t more) {
   if (code->failed) return false;
-  if (more > code->limit_bytes - code->n) return fail(code, LAC_UNSUPPORTED);
-  if (!code->pages && !reserve_addresses(code)) return fail(code, LAC_NO_MEMORY);
+  if (more > code->limit_bytes - code->n) return set_failed(code, LAC_UNSUPPORTED);
+  if (!code->pages && !reserve_addresses(code)) return set_failed(code, LAC_NO_MEMORY);
   while (code->capacity - code->n < more) {
-    if (!make_usable(code)) return fail(code, LAC_NO_MEMORY);
+    if (!make_memory_usable(code)) return set_failed(code, LAC_NO_MEMORY);
   }
   return true;
 }
@@ -71,7 +71,7 @@ static void touch_range(int64_t begin, int64_t end, void *context) {
   for (; at < last; at += PAGE) t->bytes[at] = 0;
 }
 
-void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool) {
+void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool) {
   if (!laci_code_reserve(code, more)) return;
   touching t = {code->bytes, code->n, code->n + more};
   const size_t first = t.first / LARGE_PAGE, last = (t.last + LARGE_PAGE - 1) / LARGE_PAGE;

@@ -38,7 +38,7 @@ static inline bool laci_code_reserve(laci_code *code, size_t more) {
 /** Makes at least `more` bytes usable at once, which all threads of the pool clear; for callers
  * that will write about that much. Clearing pages is most of the time that code takes: the system
  * clears them more slowly than code is written. */
-void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool);
+void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool);
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n);
 /** Appends one-byte no-operations until n is a multiple of `bytes`. */

@@ -17,7 +17,7 @@ laci_sparse_blend laci_sparse_blend_of(int number) {
                              at % LACI_INT8X8_MASKS};
 }
 
-void laci_int8x8_columns(int number, uint8_t columns[4]) {
+void laci_int8x8_columns_of_register(int number, uint8_t columns[4]) {
   if (number < LACI_SPARSE_BLENDS) {
     for (int at = 0; at < INT8X4; at++) columns[at] = (uint8_t)(number * INT8X4 + at);
     return;
@@ -30,13 +30,13 @@ void laci_int8x8_columns(int number, uint8_t columns[4]) {
   }
 }
 
-static uint8_t number_of(unsigned kept) {
+static uint8_t register_holding(unsigned kept) {
   if (!(kept >> INT8X4)) return LACI_SPARSE_ALL_A;
   if (!(kept & ALL_OF_A)) return LACI_SPARSE_ALL_B;
   for (int number = LACI_SPARSE_BLENDS; number < LACI_INT8X8_REGISTERS; number++) {
     uint8_t columns[INT8X4];
     unsigned held = 0;
-    laci_int8x8_columns(number, columns);
+    laci_int8x8_columns_of_register(number, columns);
     for (int at = 0; at < INT8X4; at++) held |= 1U << columns[at];
     if (!(kept & ~held)) return (uint8_t)number;
   }
@@ -45,7 +45,7 @@ static uint8_t number_of(unsigned kept) {
 
 void laci_int8x8_init(laci_int8x8 *int8x8) {
   for (unsigned kept = 0; kept < 1U << LACI_INT8X8_COLUMNS; kept++) {
-    int8x8->number[kept] = number_of(kept);
+    int8x8->number[kept] = register_holding(kept);
   }
 }
 

@@ -50,6 +50,6 @@ void laci_int8x8_init(laci_int8x8 *int8x8);
 void laci_int8x8_find_rows(const laci_int8x8 *int8x8, const uint32_t *kept,
                            uint32_t rows[LACI_INT8X8_REGISTERS]);
 /** Sets columns[byte]: which column of the int8x8 each byte of the register is. */
-void laci_int8x8_columns(int number, uint8_t columns[4]);
+void laci_int8x8_columns_of_register(int number, uint8_t columns[4]);
 
 #endif

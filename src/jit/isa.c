@@ -32,7 +32,7 @@ const char *laci_jit_isa_name(laci_jit_isa isa) {
   return names[isa];
 }
 
-lac_status laci_jit_check(lac_error *err) {
+lac_status laci_jit_check_allowed(lac_error *err) {
   const uint8_t code = 0;
   laci_code_cache *cache;
   lac_status st = laci_code_cache_create(sizeof code, &cache, err);
@@ -44,5 +44,5 @@ lac_status laci_jit_check(lac_error *err) {
 
 laci_jit_isa laci_jit_isa_allowed(void) {
   lac_error ignored;
-  return laci_jit_check(&ignored) ? LACI_JIT_NONE : laci_jit_isa_in_force();
+  return laci_jit_check_allowed(&ignored) ? LACI_JIT_NONE : laci_jit_isa_in_force();
 }

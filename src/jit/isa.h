@@ -22,7 +22,7 @@ laci_jit_isa laci_jit_isa_in_force(void);
 laci_jit_isa laci_jit_isa_allowed(void);
 /** Tries whether the system lets this process make memory executable. Fails LAC_UNSUPPORTED,
  * LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_jit_check(lac_error *err);
+LAC_MUST_CHECK lac_status laci_jit_check_allowed(lac_error *err);
 /** Where products of floats are generated for `isa`, return the instruction set for products of
  * bf16 (AVX512BF16 or NONE), and for those of int8 (AVX512VNNI or NONE). */
 laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa);

@@ -86,7 +86,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
 }
 
 /* Expands the tile's bits to a mask of all ones or zeros in each lane. */
-static void make_masks(laci_code *code) {
+static void write_lane_masks(laci_code *code) {
   const int32_t lanes = (int32_t)offsetof(laci_sparse_tile, lanes);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bits));
   for (int half = 0; half < HALVES; half++) {
@@ -106,7 +106,7 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   const laci_sparse_epilogue after = f->after;
   const int n = HALVES * code_block->n_rows;
   laci_sparse_begin_results(code, after.residual);
-  make_masks(code);
+  write_lane_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
     const int half = at % HALVES;
     laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
@@ -134,8 +134,8 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_cod
 
 /* Writes the end of the last code block: results of whole tiles without masks, and of other tiles
  * with masks. Masked stores take twelve cycles and more on some processors (Zen 3). */
-static void write_last(laci_code *code, const laci_sparse_frame *f,
-                       const laci_code_block *code_block, size_t loop) {
+static void write_end_of_last_block(laci_code *code, const laci_sparse_frame *f,
+                                    const laci_code_block *code_block, size_t loop) {
   laci_x86_load(code, LACI_X86_R8,
                 laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, lanes)));
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(all_lanes));
@@ -155,7 +155,7 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
   laci_sparse_begin_prefetch(code, f, code_block);
   write_terms(code, f, code_block);
   if (code_block->last) {
-    write_last(code, f, code_block, loop);
+    write_end_of_last_block(code, f, code_block, loop);
     return;
   }
   for (int at = 0; at < HALVES * code_block->n_rows; at++) {

@@ -43,7 +43,7 @@ void laci_sparse_begin_sums_zmm(laci_code *code, const laci_code_block *code_blo
 }
 
 /* Returns the first column from `at` on that is kept by a row, or n_columns. */
-static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+static int64_t next_kept_column(const laci_code_block *code_block, int64_t at) {
   while (at < code_block->n_columns && !code_block->rows[at]) at++;
   return at;
 }
@@ -68,7 +68,7 @@ static void load_column(laci_code *code, const laci_sparse_frame *f,
     const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
   }
-  l->next = next_kept(code_block, l->next + 1);
+  l->next = next_kept_column(code_block, l->next + 1);
 }
 
 void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
@@ -87,7 +87,7 @@ void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows,
   }
 }
 
-static void load_next_to(laci_code *code, const laci_code_block *code_block) {
+static void load_neighbour_masks(laci_code *code, const laci_code_block *code_block) {
   const laci_x86_memory before = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, before));
   const laci_x86_memory after = laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, after));
   if (!code_block->neighbour) return;
@@ -154,7 +154,7 @@ void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *f,
 void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
                               const laci_code_block *code_block) {
   const int spare = REGISTERS - code_block->n_rows;
-  loader l = {.next = next_kept(code_block, 0),
+  loader l = {.next = next_kept_column(code_block, 0),
               .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
   /* Points x into the middle of the first columns' vectors, so that one byte of displacement
    * reaches 128 vectors on both sides. */
@@ -163,7 +163,7 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),
                                              LACI_SPARSE_REACH);
   laci_sparse_begin_sums_zmm(code, code_block);
-  load_next_to(code, code_block);
+  load_neighbour_masks(code, code_block);
   laci_sparse_begin_prefetch(code, f, code_block);
   write_terms(code, f, code_block, l);
   if (code_block->last) write_results(code, f, code_block);

@@ -22,7 +22,7 @@ enum {
   VECTOR = 64,     /* bytes of a vector */
   HALF_BITS = 16,  /* of a bf16 pair */
   FIRST = 24,      /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
-  ACROSS = 28 - 2, /* registers of laci_sparse_dots from the third on */
+  ACROSS = 28 - 2, /* registers of laci_sparse_all_dots from the third on */
   LANES_MASK = 1,  /* k1 */
   ODD = 2,         /* k2: the upper halves */
   TAKEN = 28,      /* registers that are free after the sums: what is added, or two rows as bf16
@@ -36,7 +36,7 @@ enum {
 static int64_t n_blocks(const laci_code_block *code_block) { return code_block->n_columns / BLOCK; }
 
 /* Returns the first block from `at` on of which a row keeps anything, or n_blocks. */
-static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+static int64_t next_kept_block(const laci_code_block *code_block, int64_t at) {
   for (; at < n_blocks(code_block); at++) {
     const uint32_t *rows = code_block->rows + at * BLOCK;
     if (rows[0] | rows[1] | rows[2] | rows[3]) break;
@@ -65,7 +65,7 @@ static void load_block(laci_code *code, const laci_sparse_frame *f,
 static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
   uint32_t twos[N_TWOS];
   const int second = from + 1, rotated = ACROSS + 5;
-  laci_sparse_find_dots(rows, twos);
+  laci_sparse_find_row_dots(rows, twos);
   if (twos[2]) laci_x86_blend_words(code, ACROSS + 2, ODD, from, second);
   if (twos[3]) laci_x86_blend_words(code, ACROSS + 3, ODD, second, from);
   if (twos[4] | twos[5]) laci_x86_rotate_left(code, rotated, second, HALF_BITS);
@@ -81,10 +81,10 @@ static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t block = next_kept(code_block, 0);
+  int64_t block = next_kept_block(code_block, 0);
   load_block(code, f, code_block, block, FIRST, x_first);
   for (int step = 0; block < n_blocks(code_block); step++) {
-    const int64_t next = next_kept(code_block, block + 1);
+    const int64_t next = next_kept_block(code_block, block + 1);
     load_block(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
     write_block(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
     for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
@@ -128,7 +128,7 @@ static void store_rows(laci_code *code, const laci_sparse_frame *f,
 
 void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
                                   const laci_code_block *code_block) {
-  const int64_t first = next_kept(code_block, 0);
+  const int64_t first = next_kept_block(code_block, 0);
   int64_t x_first = 0;
   /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
   if (first < n_blocks(code_block))

@@ -52,7 +52,7 @@ static uint32_t union_of_rows(const uint32_t *rows, int n) {
 }
 
 /* Returns the first int8x8 from `at` on of which a row keeps anything, or n_int8x8. */
-static int64_t next_kept(const laci_code_block *code_block, int64_t at) {
+static int64_t next_kept_int8x8(const laci_code_block *code_block, int64_t at) {
   while (at < n_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8)) at++;
   return at;
 }
@@ -109,9 +109,9 @@ static void write_int8x8(laci_code *code, const laci_sparse_frame *f, const uint
 static void write_terms(laci_code *code, const laci_sparse_frame *f,
                         const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
-  int64_t int8x8 = next_kept(code_block, 0);
+  int64_t int8x8 = next_kept_int8x8(code_block, 0);
   while (int8x8 < n_int8x8(code_block)) {
-    const int64_t next = next_kept(code_block, int8x8 + 1);
+    const int64_t next = next_kept_int8x8(code_block, int8x8 + 1);
     load_int8x8(code, f, code_block, int8x8, x_first);
     write_int8x8(code, f, code_block->rows + int8x8 * INT8X8, &at);
     for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
@@ -125,7 +125,7 @@ static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, in
   return laci_x86_at(base, (int32_t)(row / INT8X4 * f->row_stride * (int64_t)sizeof(float)));
 }
 
-static void broadcast(laci_code *code, int to, laci_x86_memory from) {
+static void append_broadcast(laci_code *code, int to, laci_x86_memory from) {
   laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
 }
 
@@ -133,12 +133,12 @@ static void broadcast(laci_code *code, int to, laci_x86_memory from) {
 static void load_constants(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
-  broadcast(code, ZERO, LACI_SPARSE_FIELD(zero_words));
-  if (f->after.low) broadcast(code, LOW, LACI_SPARSE_FIELD(low_bytes));
-  broadcast(code, MOST, LACI_SPARSE_FIELD(most));
+  append_broadcast(code, ZERO, LACI_SPARSE_FIELD(zero_words));
+  if (f->after.low) append_broadcast(code, LOW, LACI_SPARSE_FIELD(low_bytes));
+  append_broadcast(code, MOST, LACI_SPARSE_FIELD(most));
   if (!f->after.residual) return;
-  broadcast(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
-  broadcast(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
+  append_broadcast(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
+  append_broadcast(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
 }
 
 static void add_residual(laci_code *code, int row) {

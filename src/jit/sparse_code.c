@@ -76,8 +76,8 @@ static const code_of_isa codes[] = {
 /* Returns about how many cycles a run takes if each convolution group's rows are cut into
  * groups_each groups, and the tiles into n_chunks chunks. Work that threads do at the same time
  * counts once. */
-static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
-                       int64_t n_chunks, int n_threads) {
+static double estimate_cycles_of_cut(const laci_sparse_product *p, int64_t n_tiles,
+                                     int64_t groups_each, int64_t n_chunks, int n_threads) {
   const double column = 1, around = 60; /* cycles of a tile in addition to its terms: for each
                                            column, and for loading and storing a code block's
                                            sums */
@@ -100,10 +100,10 @@ static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n
   const int64_t least_groups = laci_ceil_div(p->rows_together, cut->rows);
   const int64_t least_chunks = laci_ceil_div(n_tiles, cut->chunk_tiles);
   int64_t n_groups = least_groups, n_chunks = least_chunks;
-  double best = cut_cost(p, n_tiles, n_groups, n_chunks, n_threads);
+  double best = estimate_cycles_of_cut(p, n_tiles, n_groups, n_chunks, n_threads);
   for (int64_t chunks = least_chunks; chunks < least_chunks + n_threads; chunks++) {
     for (int64_t groups = least_groups; groups < least_groups + n_threads; groups++) {
-      const double cost = cut_cost(p, n_tiles, groups, chunks, n_threads);
+      const double cost = estimate_cycles_of_cut(p, n_tiles, groups, chunks, n_threads);
       if (groups > p->rows_together || chunks > n_tiles || cost >= best) continue;
       best = cost;
       n_groups = groups;
@@ -228,7 +228,7 @@ static lac_status make_code(const laci_sparse_product *p, const laci_sparse_opti
   }
   code->entry = laci_alloc((size_t)plan->n_code_blocks + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
-  laci_code_prepare(to, n_terms * codes[options->isa].least_bytes, code->pool);
+  laci_code_prepare_memory(to, n_terms * codes[options->isa].least_bytes, code->pool);
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
     for (int64_t code_block = group->block_first; code_block < group->block_last; code_block++) {
@@ -265,7 +265,7 @@ void laci_sparse_code_destroy(laci_sparse_code *code) {
   laci_free(code);
 }
 
-void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
+void laci_sparse_code_set_weights(laci_sparse_code *code, const float *weight) {
   laci_sparse_plan_order_weights(&code->plan, weight, code->pool, code->weight);
 }
 
@@ -397,7 +397,7 @@ static void run_one_lane(const job *j, const position *t, int64_t next, int64_t 
   const float *weight_after = code->weight + code->plan.code_blocks[next].weight_first;
   const int64_t lines = code->ahead.code, weight_lines = code->ahead.weight;
   if (t->one_lane->chunk != t->chunk) {
-    laci_sparse_copy_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
+    laci_sparse_gather_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
     t->one_lane->chunk = t->chunk;
   }
   laci_sparse_run_one_lane(&(laci_sparse_one_lane_run){

@@ -83,7 +83,7 @@ void laci_sparse_code_destroy(laci_sparse_code *code); /* code may be NULL */
 
 /** Replaces the weights by `weight`, [n_kept] in the product's order. No thread may be running the
  * code. */
-void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
+void laci_sparse_code_set_weights(laci_sparse_code *code, const float *weight);
 
 /** For callers that often replace weights of floats or bf16. `from` gives the index of each kept
  * weight's element in the product's order. The function sets `to` to these indices in the code's

@@ -35,13 +35,13 @@ void laci_sparse_begin_results(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-static bool takes_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
+static bool adds_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
   return f->after.residual && code_block->last;
 }
 
 void laci_sparse_begin_prefetch(laci_code *code, const laci_sparse_frame *f,
                                 const laci_code_block *code_block) {
-  if (!takes_residual(f, code_block)) return;
+  if (!adds_residual(f, code_block)) return;
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
   laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
   laci_x86_lea(code, LACI_SPARSE_AHEAD_RESIDUAL,
@@ -68,7 +68,7 @@ void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
   const int64_t n = code_block->n_columns;
   prefetch_lines(code, LACI_SPARSE_AHEAD_CODE, find_due_lines(f->ahead.code, done, n));
   prefetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, find_due_lines(f->ahead.weight, done, n));
-  if (!takes_residual(f, code_block)) return;
+  if (!adds_residual(f, code_block)) return;
   const due_lines vectors =
       find_due_lines(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
   for (int64_t vector = vectors.first; vector < vectors.last; vector++) {

@@ -27,8 +27,8 @@ void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane) {
   laci_free(one_lane->neighbour);
 }
 
-void laci_sparse_copy_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
-                               const float *x, float *to) {
+void laci_sparse_gather_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
+                                 const float *x, float *to) {
   for (int64_t at = 0; at < one_lane->n; at++) {
     const bool there = laci_sparse_lanes_read(tile, one_lane->neighbour[at]) & 1;
     to[at] = there ? x[tile->in + one_lane->at[at]] : 0;
@@ -36,7 +36,7 @@ void laci_sparse_copy_one_lane(const laci_sparse_one_lane *one_lane, const laci_
 }
 
 /* Spreads the sums of rows to tiles: lane 0 is the sum, the other lanes are zero. */
-static void make_tile(float *sums, int64_t n_rows) {
+static void spread_sums_to_tiles(float *sums, int64_t n_rows) {
   float rows[ROWS];
   memcpy(rows, sums, sizeof rows);
   memset(sums, 0, (size_t)n_rows * LANES * sizeof *sums);
@@ -52,6 +52,6 @@ void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run) {
   }
   laci_one_lane_add_variant()(&run->columns, run->sums);
   if (!run->last) return;
-  make_tile(run->sums, n_rows);
+  spread_sums_to_tiles(run->sums, n_rows);
   laci_sparse_finish_variant()(run->o, run->row_stride, LACI_SPARSE_F32, part, run->sums);
 }

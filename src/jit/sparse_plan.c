@@ -110,7 +110,7 @@ static int64_t count_terms(const laci_sparse_plan *plan, const uint32_t *rows) {
     for (int at = 0; at < LACI_INT8X8_REGISTERS; at++) n += __builtin_popcount(of[at]);
     return n;
   }
-  laci_sparse_find_dots(rows, twos);
+  laci_sparse_find_row_dots(rows, twos);
   for (int two = 0; two < LACI_SPARSE_N_DOTS; two++) n += __builtin_popcount(twos[two]);
   return n;
 }
@@ -125,7 +125,8 @@ static int64_t count_group_terms(const laci_sparse_plan *plan, const laci_sparse
 
 /* Divides a group into code blocks of about equal length, so that the last one is not much
  * shorter. */
-static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
+static void divide_group_into_blocks(laci_sparse_plan *plan, laci_sparse_group *group,
+                                     int64_t most_terms) {
   const int64_t terms = count_group_terms(plan, group), block = columns_per_block(plan->values);
   const int64_t n_code_blocks = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
   const int64_t each = laci_ceil_div(terms, n_code_blocks);
@@ -160,7 +161,8 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
   }
   marking m = {p, plan};
   laci_pool_for(pool, plan->n_groups, 1, mark_range, &m);
-  for (int64_t at = 0; at < plan->n_groups; at++) cut_group(plan, &plan->groups[at], cut.terms);
+  for (int64_t at = 0; at < plan->n_groups; at++)
+    divide_group_into_blocks(plan, &plan->groups[at], cut.terms);
   return LAC_OK;
 }
 
@@ -186,9 +188,9 @@ static float *order_column(uint32_t rows, weights *w, float *to) {
  * columns, but a bf16 pair has its own order. nothing: the value for columns that are not kept. */
 static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
   uint32_t twos[LACI_SPARSE_N_DOTS];
-  laci_sparse_find_dots(kept, twos);
+  laci_sparse_find_row_dots(kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
-    const laci_sparse_dot_columns two = laci_sparse_dots[at];
+    const laci_sparse_dot_columns two = laci_sparse_all_dots[at];
     for (uint32_t left = twos[at]; left; left &= left - 1) {
       const int row = __builtin_ctz(left);
       const int has_low = kept[two.low] >> row & 1, has_high = kept[two.high] >> row & 1;
@@ -226,7 +228,7 @@ static float *order_int8x8(const laci_int8x8 *int8x8, const uint32_t *kept, weig
   }
   for (int number = 0; number < LACI_INT8X8_REGISTERS; number++) {
     uint8_t columns[LACI_INT8X4_CHANNELS];
-    if (rows[number]) laci_int8x8_columns(number, columns);
+    if (rows[number]) laci_int8x8_columns_of_register(number, columns);
     for (uint32_t left = rows[number]; left; left &= left - 1) {
       int8_t int8x4[LACI_INT8X4_CHANNELS];
       for (int at = 0; at < LACI_INT8X4_CHANNELS; at++) {

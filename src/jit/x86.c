@@ -48,8 +48,8 @@ static inline void append_word(instruction *l, uint32_t bytes) {
   l->n += 4;
 }
 
-static unsigned bit(int number, int at) { return (unsigned)number >> at & 1U; }
-static unsigned inverted_bit(int number, int at) { return bit(number, at) ^ 1U; }
+static unsigned bit_of(int number, int at) { return (unsigned)number >> at & 1U; }
+static unsigned inverted_bit(int number, int at) { return bit_of(number, at) ^ 1U; }
 
 static int index_number(laci_x86_memory m) { return m.index == LACI_X86_NONE ? 0 : (int)m.index; }
 
@@ -79,7 +79,8 @@ static inline void append_register_operands(instruction *l, int reg, int rm) {
 /* ---- general registers ---- */
 
 static inline void append_rex(instruction *l, bool wide, int reg, int index, int base) {
-  unsigned rex = 0x40U | (unsigned)wide << 3 | bit(reg, 3) << 2 | bit(index, 3) << 1 | bit(base, 3);
+  unsigned rex =
+      0x40U | (unsigned)wide << 3 | bit_of(reg, 3) << 2 | bit_of(index, 3) << 1 | bit_of(base, 3);
   if (rex != 0x40U) append_byte(l, rex);
 }
 
@@ -159,7 +160,7 @@ void laci_x86_set_jump_target(laci_code *code, size_t jump) {
 
 void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }
 
-static void prefetch(laci_code *code, int level, laci_x86_memory address) {
+static void append_prefetch(laci_code *code, int level, laci_x86_memory address) {
   instruction l;
   begin_instruction(code, &l);
   append_rex(&l, false, 0, index_number(address), (int)address.base);
@@ -169,8 +170,12 @@ static void prefetch(laci_code *code, int level, laci_x86_memory address) {
   finish_instruction(code, &l);
 }
 
-void laci_x86_prefetch0(laci_code *code, laci_x86_memory address) { prefetch(code, 1, address); }
-void laci_x86_prefetch1(laci_code *code, laci_x86_memory address) { prefetch(code, 2, address); }
+void laci_x86_prefetch0(laci_code *code, laci_x86_memory address) {
+  append_prefetch(code, 1, address);
+}
+void laci_x86_prefetch1(laci_code *code, laci_x86_memory address) {
+  append_prefetch(code, 2, address);
+}
 
 /* ---- vectors ---- */
 
@@ -296,8 +301,8 @@ void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x8
 
 /* Returns the bits that differ between a multiply-add into register acc and one into register 0:
  * bits of EVEX's first byte and of ModRM. */
-static uint64_t acc_bits(int acc) {
-  const unsigned prefix = bit(acc, 3) << 7 | bit(acc, 4) << 4;
+static uint64_t accumulator_bits(int acc) {
+  const unsigned prefix = bit_of(acc, 3) << 7 | bit_of(acc, 4) << 4;
   return (uint64_t)prefix << 8 | ((uint64_t)acc & 7U) << (40 + 3);
 }
 
@@ -325,7 +330,8 @@ void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, 
   if (!laci_code_reserve(code, (size_t)n * sizeof same)) return;
   uint8_t *to = code->bytes + code->n;
   for (uint64_t step = (uint64_t)first; accs; accs &= accs - 1, step++, to += l.n) {
-    const uint64_t bytes = (same ^ acc_bits(__builtin_ctz(accs))) | (step & 0xFFU) << step_at;
+    const uint64_t bytes = (same ^ accumulator_bits(__builtin_ctz(accs))) | (step & 0xFFU)
+                                                                                << step_at;
     memcpy(to, &bytes, sizeof bytes);
   }
   code->n = (size_t)(to - code->bytes);
@@ -379,7 +385,7 @@ void laci_x86_keep_words(laci_code *code, int to, int k, int from) {
 
 /* Encodes a shift or rotation: ModRM's register field says which one, and the prefix field of
  * operand a is the target. */
-static void shift(laci_code *code, int which, int to, int from, int bits) {
+static void append_shift(laci_code *code, int which, int to, int from, int bits) {
   instruction l;
   begin_instruction(code, &l);
   append_evex(&l, &(const encoding){PP_66, MAP_0F, 0x72, 0, 0},
@@ -390,15 +396,15 @@ static void shift(laci_code *code, int which, int to, int from, int bits) {
 }
 
 void laci_x86_rotate_left(laci_code *code, int to, int from, int bits) {
-  shift(code, 1, to, from, bits);
+  append_shift(code, 1, to, from, bits);
 }
 
 void laci_x86_shift_left(laci_code *code, int to, int from, int bits) {
-  shift(code, 6, to, from, bits);
+  append_shift(code, 6, to, from, bits);
 }
 
 void laci_x86_shift_right(laci_code *code, int to, int from, int bits) {
-  shift(code, 2, to, from, bits);
+  append_shift(code, 2, to, from, bits);
 }
 
 void laci_x86_zero_upper(laci_code *code) { laci_code_append(code, "\xC5\xF8\x77", 3); }

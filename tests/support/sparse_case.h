@@ -257,7 +257,7 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
                             &err)) {
     fail_msg("%s: %s", c->what, err.text);
   }
-  laci_sparse_form_fill(&o->form, o->dense);
+  laci_sparse_form_set_weights(&o->form, o->dense);
   o->x = sparse_guarded(o->n_x, shift, &o->memory_x);
   o->y = sparse_guarded(o->n_y, shift, &o->memory_y);
   o->residual = sparse_guarded(o->n_y, shift, &o->memory_residual);

@@ -15,7 +15,7 @@ enum { INT8X4 = LACI_INT8X8_COLUMNS / 2, SETS = 1 << LACI_INT8X8_COLUMNS };
 static unsigned columns_of(int number) {
   uint8_t columns[INT8X4];
   unsigned held = 0;
-  laci_int8x8_columns(number, columns);
+  laci_int8x8_columns_of_register(number, columns);
   for (int at = 0; at < INT8X4; at++) held |= 1U << columns[at];
   return held;
 }

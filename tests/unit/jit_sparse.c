@@ -41,7 +41,7 @@ static generated generate_as(const sparse_operands *o, const laci_sparse_options
       laci_code_cache_seal(g.cache, &err)) {
     fail_msg("%s", err.text);
   }
-  laci_sparse_code_fill(g.code, o->form.kept.weight);
+  laci_sparse_code_set_weights(g.code, o->form.kept.weight);
   return g;
 }
 
@@ -219,7 +219,7 @@ static void all_pairs(laci_jit_isa isa) {
     for (int at = 0; at < 8; at++) o.kept[at] = pair >> at & 1;
     laci_sparse_form_clear(&o.form);
     assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &layouts, &o.form, &err), LAC_OK);
-    laci_sparse_form_fill(&o.form, o.dense);
+    laci_sparse_form_set_weights(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
     generated g =
         generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false, false});
@@ -299,7 +299,7 @@ static void rewrites_of(laci_jit_isa isa) {
       generate(&o, (laci_sparse_epilogue){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false, false});
   for (int step = 0; step < 3; step++) {
     for (int64_t k = 0; k < o.form.n_kept; k++) o.form.kept.weight[k] *= 0.75F - (float)(k % 5);
-    laci_sparse_code_fill(g.code, o.form.kept.weight);
+    laci_sparse_code_set_weights(g.code, o.form.kept.weight);
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, "new weights");
   }
@@ -335,7 +335,7 @@ static void one_cache_holds_several_layers(void **state) {
     const laci_sparse_cut cut = laci_sparse_choose_cut(p, isa, &extent);
     const laci_sparse_options options = {.isa = isa, .cut = cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
-    laci_sparse_code_fill(code[at], o[at].form.kept.weight);
+    laci_sparse_code_set_weights(code[at], o[at].form.kept.weight);
   }
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   for (int at = 0; at < 3; at++) {

@@ -151,7 +151,7 @@ static void add(sums *s, bool with_dense, bool all, laci_pool *with) {
                           .h = s->h,
                           .k = with_dense ? s->k : NULL,
                           .scratch = scratch};
-  laci_gram_add(&gram, with);
+  laci_gram_add_positions(&gram, with);
   for (int i = 0; i < GUARD; i++) assert_int_equal(scratch[bytes + (uint64_t)i], 0xFF);
   laci_free(scratch);
   laci_free(positions);

@@ -71,7 +71,7 @@ static void dots_are_the_processors(void **state) {
     memcpy(sums, sum_bits, sizeof sums);
     dots(sums, x, weight, got);
     for (int lane = 0; lane < LANES; lane++) {
-      const float want = laci_sparse_dot(sums[lane], x[lane], weight[lane]);
+      const float want = laci_sparse_add_dot(sums[lane], x[lane], weight[lane]);
       if (!same(got[lane], want)) {
         fail_msg("%08x + %08x * %08x: got %08x, want %08x", sum_bits[lane], x[lane], weight[lane],
                  bits_of(want), bits_of(got[lane]));
@@ -108,9 +108,10 @@ static void dots_take_what_is_kept(void **state) {
     uint32_t kept[LACI_SPARSE_BLOCK], twos[LACI_SPARSE_N_DOTS], taken = 0;
     int n = 0;
     for (int column = 0; column < LACI_SPARSE_BLOCK; column++) kept[column] = pattern >> column & 1;
-    laci_sparse_find_dots(kept, twos);
+    laci_sparse_find_row_dots(kept, twos);
     for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
-      const uint32_t both = 1U << laci_sparse_dots[at].low | 1U << laci_sparse_dots[at].high;
+      const uint32_t both =
+          1U << laci_sparse_all_dots[at].low | 1U << laci_sparse_all_dots[at].high;
       if (!twos[at]) continue;
       assert_int_equal(taken & both, 0);
       taken |= both;

@@ -149,7 +149,7 @@ static void results_can_be_floats(void **state) {
         laci_sparse_form_init(&c.window, o.kept, &(laci_sparse_layouts){in, out, c.n_images},
                               &o.form, &err),
         LAC_OK);
-    laci_sparse_form_fill(&o.form, o.dense);
+    laci_sparse_form_set_weights(&o.form, o.dense);
     free(o.memory_y);
     o.n_y = out.n_floats * c.n_images;
     o.y = sparse_guarded(o.n_y, 1, &o.memory_y);

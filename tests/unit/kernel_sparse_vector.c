@@ -59,9 +59,9 @@ static void pack(problem *p, laci_sparse_values values, bool pairs) {
       .values = values, .n_rows = s->n_rows, .n_columns = s->n_columns, .pairs = pairs};
   p->w.chunk_at = need((size_t)laci_sparse_rows_n_chunks(&p->w) + 1, sizeof *p->w.chunk_at);
   if (values == LACI_SPARSE_S8) p->w.row_sum = need((size_t)s->n_rows, sizeof *p->w.row_sum);
-  laci_sparse_rows_count(&p->w, &all);
+  laci_sparse_rows_count_kept(&p->w, &all);
   p->w.bytes = need(laci_sparse_rows_place_chunks(&p->w), 1);
-  laci_sparse_rows_fill(&p->w, &all);
+  laci_sparse_rows_fill_chunks(&p->w, &all);
 }
 
 /* pairs: packed so where it can be. */
@@ -226,8 +226,8 @@ static void parts_pack_alike(void **state) {
         for (int64_t from = 0; from < columns; from += step) {
           const int64_t n = columns - from < step ? columns - from : step;
           const laci_sparse_rows_part part = {transposed + from * rows, 0, rows, from, n, 1, rows};
-          if (pass == 0) laci_sparse_rows_count(&again, &part);
-          else laci_sparse_rows_fill(&again, &part);
+          if (pass == 0) laci_sparse_rows_count_kept(&again, &part);
+          else laci_sparse_rows_fill_chunks(&again, &part);
         }
         if (pass == 0) assert_int_equal(laci_sparse_rows_place_chunks(&again), n_bytes);
       }

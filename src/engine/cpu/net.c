@@ -158,7 +158,7 @@ static lac_status check_openmp_team(const laci_net *net, lac_error *err) {
  * processor. */
 static lac_status check_code_generation(lac_error *err) {
   lac_error why = {0};
-  lac_status st = laci_jit_check(&why);
+  lac_status st = laci_jit_check_allowed(&why);
   if (st != LAC_UNSUPPORTED) return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
   return laci_fail(err, st,
                    "%s (forbidden by seccomp, SELinux or systemd?); the engine 'plain' "

@@ -100,7 +100,7 @@ INLINE lanes multiply_step(const unit *x, lanes b, lanes sum) {
 INLINE int64_t count_units(int64_t n) { return (n + PER_UNIT - 1) / PER_UNIT; }
 INLINE int64_t count_panels(int64_t n) { return (n + COLUMNS - 1) / COLUMNS; }
 
-INLINE const void *advance(const laci_attention *a, const void *from, int64_t elements) {
+INLINE const void *advance_elements(const laci_attention *a, const void *from, int64_t elements) {
   return (const char *)from + elements * (int64_t)(a->bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
@@ -112,7 +112,7 @@ static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   int64_t n_units = count_units(a->depth);
   for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
     for (int64_t c = 0; c < COLUMNS; c++) {
-      const void *row = advance(a, k, (first + c) * a->k_row);
+      const void *row = advance_elements(a, k, (first + c) * a->k_row);
       bool there = first + c < a->n_keys;
       for (int64_t u = 0; u < n_units; u++) {
         to[u * COLUMNS + c] = there ? load_from_row(a, row, u, a->depth) : 0;
@@ -129,7 +129,7 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
     int64_t n = a->width - first < COLUMNS ? a->width - first : COLUMNS;
     for (int64_t u = 0; u < n_units; u++, to += COLUMNS) {
       for (int64_t c = 0; c < n; c++) {
-        to[c] = load_from_column(a, advance(a, v, first + c), a->v_row, u, a->n_keys);
+        to[c] = load_from_column(a, advance_elements(a, v, first + c), a->v_row, u, a->n_keys);
       }
       for (int64_t c = n; c < COLUMNS; c++) to[c] = 0;
     }
@@ -140,7 +140,7 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
 static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit *to) {
   int64_t n_units = count_units(a->depth);
   for (int64_t r = 0; r < ROWS; r++) {
-    const void *row = advance(a, q, r * a->q_row);
+    const void *row = advance_elements(a, q, r * a->q_row);
     for (int64_t u = 0; u < n_units; u++) {
       to[r * n_units + u] = r < n ? load_from_row(a, row, u, a->depth) : 0;
     }
@@ -150,8 +150,8 @@ static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit
 /* ---- Products ---- */
 
 /* Multiplies ROWS rows of units by a panel: [ROWS][COLUMNS]. */
-static void multiply(const unit *rows, int64_t stride, const unit *panel, int64_t n_units,
-                     float out[ROWS * COLUMNS]) {
+static void multiply_rows_by_panel(const unit *rows, int64_t stride, const unit *panel,
+                                   int64_t n_units, float out[ROWS * COLUMNS]) {
   lanes sum[ROWS][VECTORS] = {0};
   for (int64_t u = 0; u < n_units; u++, panel += COLUMNS) {
     lanes b[VECTORS];
@@ -278,9 +278,10 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
   float block[ROWS * COLUMNS], sums[ROWS];
   bool numbers = true;
   int64_t depth_units = count_units(a->depth), key_units = count_units(a->n_keys);
-  pack_queries(a, advance(a, head->q, row * a->q_row), n, m->queries);
+  pack_queries(a, advance_elements(a, head->q, row * a->q_row), n, m->queries);
   for (int64_t panel = 0; panel < count_panels(a->n_keys); panel++) {
-    multiply(m->queries, depth_units, m->keys + panel * depth_units * COLUMNS, depth_units, block);
+    multiply_rows_by_panel(m->queries, depth_units, m->keys + panel * depth_units * COLUMNS,
+                           depth_units, block);
     for (int64_t r = 0; r < ROWS; r++) {
       memcpy(m->scores + r * m->n_scores + panel * COLUMNS, block + r * COLUMNS,
              COLUMNS * sizeof *block);
@@ -295,7 +296,7 @@ static bool attend_rows(const laci_attention *a, const laci_attention_head *head
   int64_t stride = pack_weights(a, m);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
     int64_t columns = a->width - first < COLUMNS ? a->width - first : COLUMNS;
-    multiply(m->weights, stride, m->values + first * key_units, key_units, block);
+    multiply_rows_by_panel(m->weights, stride, m->values + first * key_units, key_units, block);
     for (int64_t r = 0; r < n; r++) {
       bool masked = sums[r] != sums[r] && a->zero_nan;
       if (masked) memset(block + r * COLUMNS, 0, COLUMNS * sizeof *block);

@@ -36,15 +36,15 @@ typedef struct pairing {
   int64_t first, step, apart, n;
 } pairing;
 
-INLINE void pair_at(const line *l, const pairing *p, int64_t e, entry *to) {
+INLINE void store_pixel_pair(const line *l, const pairing *p, int64_t e, entry *to) {
   int64_t at = p->first + e * p->step;
   __m512i low = _mm512_castsi256_si512(laci_pixel(l->pixels, l->width, at));
   store_pair(to + e, _mm512_inserti64x4(low, laci_pixel(l->pixels, l->width, at + p->apart), 1));
 }
 
-static void pair_row(const line *l, const pairing *p, entry *to) {
+static void store_row_of_pairs(const line *l, const pairing *p, entry *to) {
   int64_t e = 0;
-  for (; e < p->n && p->first + e * p->step < 0; e++) pair_at(l, p, e, to);
+  for (; e < p->n && p->first + e * p->step < 0; e++) store_pixel_pair(l, p, e, to);
   if (p->apart == 1) { /* neighbouring pixels inside the row are read together */
     const uint16_t *from = l->pixels + (p->first + e * p->step) * BLOCK;
     int64_t capacity = l->width - 2 - p->first, inside = capacity < 0 ? 0 : capacity / p->step + 1;
@@ -52,7 +52,7 @@ static void pair_row(const line *l, const pairing *p, entry *to) {
       store_pair(to + e, _mm512_loadu_si512(from));
     }
   }
-  for (; e < p->n; e++) pair_at(l, p, e, to);
+  for (; e < p->n; e++) store_pixel_pair(l, p, e, to);
 }
 
 /* ---- Points of two tiles ---- */
@@ -66,7 +66,7 @@ INLINE void store_points(entry *to, __m512 first, __m512 second) {
 }
 
 /** Computes points [4 points][n] of the input; tiles overlap by two pixels. */
-static void input_points(const line *l, int64_t first, int64_t n, entry *to) {
+static void compute_input_points(const line *l, int64_t first, int64_t n, entry *to) {
   int64_t at = first;
   __m512 d0 = load_float(l, at), d1 = load_float(l, at + 1);
   for (int64_t e = 0; e < n; e++, at += 4, to++) {
@@ -82,7 +82,7 @@ static void input_points(const line *l, int64_t first, int64_t n, entry *to) {
 }
 
 /** Computes n entries of each point of dy; `next`: entries from one point to the next. */
-static void output_points(const line *l, int64_t n, int64_t next, entry *to) {
+static void compute_output_points(const line *l, int64_t n, int64_t next, entry *to) {
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);
   for (int64_t e = 0; e < n; e++, to++) {
     __m512 y0 = load_float(l, 4 * e), y1 = load_float(l, 4 * e + 1);
@@ -107,8 +107,8 @@ typedef struct band {
                  point */
 } band;
 
-static void pair_input(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
-                       const band *b, int64_t c) {
+static void pair_input_pixels(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                              const band *b, int64_t c) {
   const laci_gradient_band *m = &b->most;
   const pairing p = {.first = -g->pad_left, .step = 1, .apart = g->stride_w, .n = m->entries};
   int64_t in_rows = (b->rows - 1) * g->stride_h + g->kernel_h;
@@ -119,14 +119,14 @@ static void pair_input(const laci_weight_gradient *g, const laci_weight_gradient
       const line l = {x + row * g->w * BLOCK, g->w};
       entry *to = b->in + (image * m->in_rows + i) * m->entries;
       if (row < 0 || row >= g->h) memset(to, 0, (size_t)m->entries * sizeof *to);
-      else if (g->winograd) input_points(&l, -g->pad_left, m->pairs, to);
-      else pair_row(&l, &p, to);
+      else if (g->winograd) compute_input_points(&l, -g->pad_left, m->pairs, to);
+      else store_row_of_pairs(&l, &p, to);
     }
   }
 }
 
-static void pair_output(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
-                        const band *b) {
+static void pair_output_pixels(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                               const band *b) {
   const pairing p = {.step = 2, .apart = 1, .n = b->most.pairs};
   int64_t point_stride = b->images * b->rows * p.n;
   entry *to = b->out;
@@ -135,8 +135,8 @@ static void pair_output(const laci_weight_gradient *g, const laci_weight_gradien
       int64_t first = ((b->n + image) * g->k_blocks + k) * g->out_h + b->row;
       for (int64_t row = 0; row < b->rows; row++, to += p.n) {
         const line l = {part->dy + (first + row) * g->out_w * BLOCK, g->out_w};
-        if (g->winograd) output_points(&l, p.n, point_stride, to);
-        else pair_row(&l, &p, to);
+        if (g->winograd) compute_output_points(&l, p.n, point_stride, to);
+        else store_row_of_pairs(&l, &p, to);
       }
     }
     if (g->winograd) to += (POINTS - 1) * point_stride;
@@ -169,8 +169,8 @@ static void add_products(const band *b, int64_t row_step, const entry *in, const
 }
 
 /** Adds all sums of one input block and one output block; out: that of the output block. */
-static void add_window(const laci_weight_gradient *g, const band *b, const entry *out,
-                       float *sums) {
+static void add_sums_of_window(const laci_weight_gradient *g, const band *b, const entry *out,
+                               float *sums) {
   int64_t places = g->winograd ? POINTS : g->kernel_w, n = b->most.entries;
   int64_t in_step = g->winograd ? b->most.pairs : 1;
   int64_t out_step = g->winograd ? b->images * b->rows * b->most.pairs : 0;
@@ -181,16 +181,16 @@ static void add_window(const laci_weight_gradient *g, const band *b, const entry
   }
 }
 
-static void add_band(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
-                     const band *b) {
+static void add_sums_of_band(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                             const band *b) {
   int64_t n_sums = laci_weight_gradient_n_sums(g) * TILE;
   int64_t block = b->images * b->rows * b->most.pairs * (g->winograd ? POINTS : 1);
-  pair_output(g, part, b);
+  pair_output_pixels(g, part, b);
   for (int64_t c = part->c_first; c < part->c_last; c++) {
-    pair_input(g, part, b, c);
+    pair_input_pixels(g, part, b, c);
     for (int64_t k = part->k_first; k < part->k_last; k++) {
-      add_window(g, b, b->out + (k - part->k_first) * block,
-                 part->sums + (k * g->c_blocks + c) * n_sums);
+      add_sums_of_window(g, b, b->out + (k - part->k_first) * block,
+                         part->sums + (k * g->c_blocks + c) * n_sums);
     }
   }
 }
@@ -210,7 +210,7 @@ void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
     b.images = laci_min(b.most.images, part->n_last - b.n);
     for (b.row = 0; b.row < g->out_h; b.row += b.rows) {
       b.rows = laci_min(b.most.rows, g->out_h - b.row);
-      add_band(g, part, &b);
+      add_sums_of_band(g, part, &b);
     }
   }
 }

@@ -95,8 +95,8 @@ static void transform_row(const uint16_t *row, int64_t width, int64_t first, con
   }
 }
 
-static void transform(const laci_winograd *g, const laci_winograd_band *band, const uint16_t *x,
-                      const rows *r) {
+static void transform_band(const laci_winograd *g, const laci_winograd_band *band,
+                           const uint16_t *x, const rows *r) {
   int64_t point_stride = r->n_in * r->tiles * BLOCK;
   uint16_t *to = r->points;
   for (int64_t n = band->n_first; n < band->n_last; n++) {
@@ -193,7 +193,7 @@ void laci_winograd_convolve_avx512bf16(const laci_winograd *g, const laci_winogr
   int64_t n_rows = band->row_last - band->row_first;
   rows r = {.points = scratch, .n_in = n_rows + WINDOW - 1, .tiles = laci_winograd_n_tiles(g)};
   int64_t image = g->c_blocks * POINTS * r.n_in * r.tiles * BLOCK;
-  transform(g, band, x, &r);
+  transform_band(g, band, x, &r);
   for (int64_t k = 0; k < g->k_blocks; k++) {
     const uint16_t *w = weights + k * (laci_winograd_n_weights(g) / g->k_blocks);
     for (int64_t n = band->n_first; n < band->n_last; n++) {

@@ -59,15 +59,15 @@ static layout make_layout(const laci_unfold *u) {
   l.images = laci_min(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
   /* Zeros at the end: for the largest displacement and for the rest of a vector. */
   const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
-  l.image_stride = laci_gram_whole_vectors(l.y.in * l.wide + more);
-  l.row = laci_gram_whole_vectors(l.images * l.wide + more);
-  l.column = laci_gram_whole_vectors(l.images * l.high + more);
-  l.corner = laci_gram_whole_vectors(l.images + more);
-  l.first_image = laci_gram_whole_vectors(more);
+  l.image_stride = laci_gram_round_up_to_vectors(l.y.in * l.wide + more);
+  l.row = laci_gram_round_up_to_vectors(l.images * l.wide + more);
+  l.column = laci_gram_round_up_to_vectors(l.images * l.high + more);
+  l.corner = laci_gram_round_up_to_vectors(l.images + more);
+  l.first_image = laci_gram_round_up_to_vectors(more);
   l.rows = l.first_image + l.images * l.image_stride;
   l.columns = l.rows + l.y.slots * l.row;
   l.corners = l.columns + l.x.slots * l.column;
-  l.channel = laci_gram_odd_vectors(l.corners + l.y.slots * l.x.slots * l.corner);
+  l.channel = laci_gram_round_up_to_odd_vectors(l.corners + l.y.slots * l.x.slots * l.corner);
   return l;
 }
 
@@ -168,7 +168,7 @@ static void sum_part(const correlation *c, displaced_tile *p, const part *at) {
                           .ldo = TILE,
                           .n_runs = at->n_runs,
                           .stride = at->stride,
-                          .length = laci_gram_whole_vectors(at->length),
+                          .length = laci_gram_round_up_to_vectors(at->length),
                           .out = p->sum};
   memset(p->sum, 0, sizeof *p->sum * (size_t)p->m * TILE);
   if (c->half && !p->ey && !p->ex && p->i == p->j) laci_gram_add_upper_half(c->kernel, &dots);

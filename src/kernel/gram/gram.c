@@ -43,18 +43,18 @@ typedef struct block {
   laci_dots_kernel *kernel;
 } block;
 
-static int64_t groups_at_once(const laci_unfold *u) {
+static int64_t max_groups_at_once(const laci_unfold *u) {
   const int64_t some = COLUMNS_AT_ONCE / laci_unfold_n_columns(u);
   return some < 1 ? 1 : laci_min(some, u->groups);
 }
 
-static int64_t line_distance(const laci_unfold *u) {
-  return laci_gram_odd_vectors(laci_min(BLOCK, laci_unfold_n_positions(u)));
+static int64_t floats_between_lines(const laci_unfold *u) {
+  return laci_gram_round_up_to_odd_vectors(laci_min(BLOCK, laci_unfold_n_positions(u)));
 }
 
 uint64_t laci_gram_scratch_bytes(const laci_unfold *u, bool with_dense) {
   const uint64_t lines =
-      (uint64_t)(groups_at_once(u) * laci_unfold_n_columns(u) * line_distance(u));
+      (uint64_t)(max_groups_at_once(u) * laci_unfold_n_columns(u) * floats_between_lines(u));
   const uint64_t bytes = lines * (with_dense ? 2 : 1) * sizeof(float);
   const uint64_t other =
       laci_gram_can_correlate(u) ? laci_gram_correlate_scratch_bytes(u, with_dense) : 0;
@@ -65,7 +65,7 @@ static void fill_lines(int64_t begin, int64_t end, void *context) {
   const block *b = context;
   for (int64_t at = begin; at < end; at++) {
     const int64_t group = at / b->columns, column = at % b->columns;
-    const int64_t distance = line_distance(b->gram->unfold);
+    const int64_t distance = floats_between_lines(b->gram->unfold);
     const laci_unfold_lines to = {.unfold = b->gram->unfold,
                                   .value = b->value,
                                   .group = b->group + group,
@@ -81,7 +81,7 @@ static void fill_lines(int64_t begin, int64_t end, void *context) {
 
 static void multiply_tiles(int64_t begin, int64_t end, void *context) {
   const block *b = context;
-  const int64_t distance = line_distance(b->gram->unfold);
+  const int64_t distance = floats_between_lines(b->gram->unfold);
   for (int64_t at = begin; at < end; at++) {
     const int64_t group = at / b->n_tiles, tile = at % b->n_tiles;
     const int64_t i = tile / b->tiles * TILE, j = tile % b->tiles * TILE;
@@ -96,7 +96,7 @@ static void multiply_tiles(int64_t begin, int64_t end, void *context) {
         .ldb = distance,
         .ldo = b->columns,
         .n_runs = 1,
-        .length = laci_gram_whole_vectors(b->n),
+        .length = laci_gram_round_up_to_vectors(b->n),
         .out = b->sum + ((b->group + group) * b->columns + i) * b->columns + j,
     };
     if (b->half && i == j) laci_gram_add_upper_half(b->kernel, &dots);
@@ -113,7 +113,7 @@ static void write_lines(block *b, const float *value, float *to, laci_pool *pool
 static void add_block(block *b, laci_pool *pool) {
   const laci_unfold *u = b->gram->unfold;
   float *pruned = b->gram->scratch;
-  float *dense = pruned + groups_at_once(u) * b->columns * line_distance(u);
+  float *dense = pruned + max_groups_at_once(u) * b->columns * floats_between_lines(u);
   /* small tiles are too little work for a thread, so it takes several */
   const int64_t grain = b->columns < TILE ? laci_ceil_div(TILE, b->columns) : 1;
   write_lines(b, b->gram->pruned, pruned, pool);
@@ -129,9 +129,9 @@ static void add_block(block *b, laci_pool *pool) {
   laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
 }
 
-void laci_gram_add(const laci_gram *gram, laci_pool *pool) {
+void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool) {
   const laci_unfold *u = gram->unfold;
-  const int64_t size = BLOCK, some = groups_at_once(u);
+  const int64_t size = BLOCK, some = max_groups_at_once(u);
   const int64_t positions = gram->positions ? gram->n : laci_unfold_n_positions(u);
   if (!gram->positions && laci_gram_can_correlate(u)) {
     laci_gram_correlate(gram, pool);

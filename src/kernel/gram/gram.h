@@ -34,7 +34,7 @@ typedef struct laci_gram {
  * positions. */
 uint64_t laci_gram_scratch_bytes(const laci_unfold *unfold, bool with_dense);
 
-void laci_gram_add(const laci_gram *gram, laci_pool *pool);
+void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool);
 
 /** Copies the upper triangle of one group's h to the lower triangle. */
 void laci_gram_mirror_upper(double *h, int64_t columns, laci_pool *pool);

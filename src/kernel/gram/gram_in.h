@@ -13,14 +13,14 @@ enum {
 }; /* rows and columns of the block of H or K that one thread computes at
                                  once */
 
-static inline int64_t laci_gram_whole_vectors(int64_t n) { /* n rounded up to whole vectors */
+static inline int64_t laci_gram_round_up_to_vectors(int64_t n) { /* n rounded up to whole vectors */
   return (n + LACI_DOTS_LANES - 1) / LACI_DOTS_LANES * LACI_DOTS_LANES;
 }
 
 /** Rounds n up to an odd number of vectors. Lines at distances of a power of two would all map to
  * the same few sets of a cache. */
-static inline int64_t laci_gram_odd_vectors(int64_t n) {
-  const int64_t whole = laci_gram_whole_vectors(n);
+static inline int64_t laci_gram_round_up_to_odd_vectors(int64_t n) {
+  const int64_t whole = laci_gram_round_up_to_vectors(n);
   return whole % (2 * (int64_t)LACI_DOTS_LANES) == 0 ? whole + LACI_DOTS_LANES : whole;
 }
 

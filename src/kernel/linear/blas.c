@@ -151,20 +151,20 @@ static void end_call(int threads) {
   if (parallel == SERIAL) pthread_mutex_unlock(&lock);
 }
 
-static const char *name(void) { return version; }
+static const char *backend_name(void) { return version; }
 
 static enum CBLAS_TRANSPOSE transpose_flag(bool transposed) {
   return transposed ? CblasTrans : CblasNoTrans;
 }
 
-static void product(const laci_linear_operands *p) {
+static void compute_product(const laci_linear_operands *p) {
   const int threads = begin_call();
   blas.cblas_dgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
   end_call(threads);
 }
 
-static void product_f32(const laci_linear_operands_f32 *p) {
+static void compute_product_f32(const laci_linear_operands_f32 *p) {
   const int threads = begin_call();
   blas.cblas_sgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
@@ -228,9 +228,9 @@ static void symmetric_multiply(const double *a, int n, const double *x, double *
 
 const laci_linear_backend *laci_linear_blas(void) {
   static const laci_linear_backend backend = {
-      .name = name,
-      .product = product,
-      .product_f32 = product_f32,
+      .name = backend_name,
+      .product = compute_product,
+      .product_f32 = compute_product_f32,
       .cholesky = cholesky,
       .cholesky_f32 = cholesky_f32,
       .solve_transposed = solve_transposed,

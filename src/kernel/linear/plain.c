@@ -43,10 +43,10 @@ static void symmetric_multiply(const double *a, int n, const double *x, double *
   }
 }
 
-static const char *name(void) { return "plain"; }
+static const char *backend_name(void) { return "plain"; }
 
 const laci_linear_backend laci_linear_plain = {
-    .name = name,
+    .name = backend_name,
     .product = double_product,
     .product_f32 = float_product,
     .cholesky = double_cholesky,

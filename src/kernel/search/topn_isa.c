@@ -146,8 +146,8 @@ INLINE lanes second_of_three(const kind *k, const stripe *s) {
   return k->max(k->min(a, b), k->min(k->max(a, b), c));
 }
 
-INLINE void nth_rows(const kind *k, const void *const *columns, int n_columns, int n, size_t bytes,
-                     char *out) {
+INLINE void nth_largest_of_rows(const kind *k, const void *const *columns, int n_columns, int n,
+                                size_t bytes, char *out) {
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   for (; s.at < bytes; s.at += sizeof(lanes)) {
@@ -156,23 +156,23 @@ INLINE void nth_rows(const kind *k, const void *const *columns, int n_columns, i
   }
 }
 
-INLINE void nth_of_kind(const kind *k, const void *const *columns, int n_columns, int n,
-                        size_t bytes, char *out) {
+INLINE void nth_largest_of_type(const kind *k, const void *const *columns, int n_columns, int n,
+                                size_t bytes, char *out) {
   if (n == 2 && n_columns == 3) {
     stripe s = {columns, n_columns, 0};
     for (; s.at < bytes; s.at += sizeof(lanes)) store(out + s.at, second_of_three(k, &s));
     return;
   }
   switch (n) {
-    case 1: nth_rows(k, columns, n_columns, 1, bytes, out); return;
-    case 2: nth_rows(k, columns, n_columns, 2, bytes, out); return;
-    case 3: nth_rows(k, columns, n_columns, 3, bytes, out); return;
-    case 4: nth_rows(k, columns, n_columns, 4, bytes, out); return;
-    case 5: nth_rows(k, columns, n_columns, 5, bytes, out); return;
-    case 6: nth_rows(k, columns, n_columns, 6, bytes, out); return;
-    case 7: nth_rows(k, columns, n_columns, 7, bytes, out); return;
-    case 8: nth_rows(k, columns, n_columns, 8, bytes, out); return;
-    default: nth_rows(k, columns, n_columns, n, bytes, out); return;
+    case 1: nth_largest_of_rows(k, columns, n_columns, 1, bytes, out); return;
+    case 2: nth_largest_of_rows(k, columns, n_columns, 2, bytes, out); return;
+    case 3: nth_largest_of_rows(k, columns, n_columns, 3, bytes, out); return;
+    case 4: nth_largest_of_rows(k, columns, n_columns, 4, bytes, out); return;
+    case 5: nth_largest_of_rows(k, columns, n_columns, 5, bytes, out); return;
+    case 6: nth_largest_of_rows(k, columns, n_columns, 6, bytes, out); return;
+    case 7: nth_largest_of_rows(k, columns, n_columns, 7, bytes, out); return;
+    case 8: nth_largest_of_rows(k, columns, n_columns, 8, bytes, out); return;
+    default: nth_largest_of_rows(k, columns, n_columns, n, bytes, out); return;
   }
 }
 
@@ -190,8 +190,8 @@ INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
  * steps, lanes are added to the total. */
 enum { STEPS_AT_ONCE = 256 };
 
-INLINE int64_t sum_rows(const kind *k, const void *const *columns, int n_columns, int n,
-                        size_t bytes) {
+INLINE int64_t top_sum_of_rows(const kind *k, const void *const *columns, int n_columns, int n,
+                               size_t bytes) {
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   int64_t total = 0;
@@ -210,20 +210,20 @@ INLINE int64_t sum_rows(const kind *k, const void *const *columns, int n_columns
   return total;
 }
 
-INLINE int64_t sum_of_kind(const kind *k, const void *const *columns, int n_columns, int n,
-                           size_t bytes) {
+INLINE int64_t top_sum_of_type(const kind *k, const void *const *columns, int n_columns, int n,
+                               size_t bytes) {
   switch (n) {
-    case 1: return sum_rows(k, columns, n_columns, 1, bytes);
+    case 1: return top_sum_of_rows(k, columns, n_columns, 1, bytes);
     case 2:
-      return n_columns == 4 ? sum_rows(k, columns, 4, 2, bytes)
-                            : sum_rows(k, columns, n_columns, 2, bytes);
-    case 3: return sum_rows(k, columns, n_columns, 3, bytes);
-    case 4: return sum_rows(k, columns, n_columns, 4, bytes);
-    case 5: return sum_rows(k, columns, n_columns, 5, bytes);
-    case 6: return sum_rows(k, columns, n_columns, 6, bytes);
-    case 7: return sum_rows(k, columns, n_columns, 7, bytes);
-    case 8: return sum_rows(k, columns, n_columns, 8, bytes);
-    default: return sum_rows(k, columns, n_columns, n, bytes);
+      return n_columns == 4 ? top_sum_of_rows(k, columns, 4, 2, bytes)
+                            : top_sum_of_rows(k, columns, n_columns, 2, bytes);
+    case 3: return top_sum_of_rows(k, columns, n_columns, 3, bytes);
+    case 4: return top_sum_of_rows(k, columns, n_columns, 4, bytes);
+    case 5: return top_sum_of_rows(k, columns, n_columns, 5, bytes);
+    case 6: return top_sum_of_rows(k, columns, n_columns, 6, bytes);
+    case 7: return top_sum_of_rows(k, columns, n_columns, 7, bytes);
+    case 8: return top_sum_of_rows(k, columns, n_columns, 8, bytes);
+    default: return top_sum_of_rows(k, columns, n_columns, n, bytes);
   }
 }
 
@@ -231,12 +231,12 @@ static const kind kind_u8 = {max_u8, min_u8, add_u8}, kind_i16 = {max_i16, min_i
 
 void LACI_VARIANT(laci_nth_largest)(laci_number number, const void *const *columns, int n_columns,
                                     int n, size_t rows, void *out) {
-  if (number == LACI_U8) nth_of_kind(&kind_u8, columns, n_columns, n, rows, out);
-  else nth_of_kind(&kind_i16, columns, n_columns, n, 2 * rows, out);
+  if (number == LACI_U8) nth_largest_of_type(&kind_u8, columns, n_columns, n, rows, out);
+  else nth_largest_of_type(&kind_i16, columns, n_columns, n, 2 * rows, out);
 }
 
 int64_t LACI_VARIANT(laci_top_sum)(laci_number number, const void *const *columns, int n_columns,
                                    int n, size_t rows) {
-  if (number == LACI_U8) return sum_of_kind(&kind_u8, columns, n_columns, n, rows);
-  return sum_of_kind(&kind_i16, columns, n_columns, n, 2 * rows);
+  if (number == LACI_U8) return top_sum_of_type(&kind_u8, columns, n_columns, n, rows);
+  return top_sum_of_type(&kind_i16, columns, n_columns, n, 2 * rows);
 }

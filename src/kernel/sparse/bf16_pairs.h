@@ -26,12 +26,12 @@ typedef struct laci_sparse_dot_columns {
 } laci_sparse_dot_columns;
 
 /** All pairs of columns; a row's dots are in this order. */
-static const laci_sparse_dot_columns laci_sparse_dots[LACI_SPARSE_N_DOTS] = {
+static const laci_sparse_dot_columns laci_sparse_all_dots[LACI_SPARSE_N_DOTS] = {
     {0, 1}, {2, 3}, {0, 3}, {2, 1}, {0, 2}, {3, 1}};
 
 /** kept[column]: bit r is set where row r keeps the column. Sets twos[i]: bit r is set where row r
- * has a dot of laci_sparse_dots[i]. */
-static inline void laci_sparse_find_dots(const uint32_t *kept, uint32_t *twos) {
+ * has a dot of laci_sparse_all_dots[i]. */
+static inline void laci_sparse_find_row_dots(const uint32_t *kept, uint32_t *twos) {
   const uint32_t a = kept[0], b = kept[1], c = kept[2], d = kept[3];
   twos[2] = a & d & ~b & ~c;
   twos[3] = b & c & ~a & ~d;
@@ -68,7 +68,7 @@ static inline uint32_t laci_bf16_pair(float low, float high) {
 
 /** Returns sum + x * weight, as vdpbf16ps does: the higher halves are multiplied first, each half
  * by one fused multiply-add; denormal operands and results are flushed to zero. */
-static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
+static inline float laci_sparse_add_dot(float sum, uint32_t x, uint32_t weight) {
   const float high = laci_sparse_flush_denormal(laci_bf16_pair_high(x));
   const float low = laci_sparse_flush_denormal(laci_bf16_pair_low(x));
   sum = fmaf(high, laci_sparse_flush_denormal(laci_bf16_pair_high(weight)),

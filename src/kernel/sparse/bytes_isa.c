@@ -110,8 +110,8 @@ static int count_channels(const item *i, int64_t channel) {
   return left < INT8X4 ? (int)left : INT8X4;
 }
 
-static void pack(const laci_bytes_form *f, const float *floats, float *int8x4, int64_t first,
-                 int64_t last) {
+static void pack_items(const laci_bytes_form *f, const float *floats, float *int8x4, int64_t first,
+                       int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
@@ -122,8 +122,8 @@ static void pack(const laci_bytes_form *f, const float *floats, float *int8x4, i
   }
 }
 
-static void unpack(const laci_bytes_form *f, const float *int8x4, float *floats, int64_t first,
-                   int64_t last) {
+static void unpack_items(const laci_bytes_form *f, const float *int8x4, float *floats,
+                         int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
@@ -156,7 +156,8 @@ static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b,
   memcpy(y, int8x4, sizeof int8x4);
 }
 
-static void add(const laci_bytes_sum *s, const float *a, const float *b, int64_t n, float *y) {
+static void add_bytes(const laci_bytes_sum *s, const float *a, const float *b, int64_t n,
+                      float *y) {
   const laci_bytes_sum sum = *s;
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) add_sixteen(&sum, a + at, b + at, y + at);
@@ -170,4 +171,4 @@ static void add(const laci_bytes_sum *s, const float *a, const float *b, int64_t
   }
 }
 
-const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack, unpack, add};
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_items, unpack_items, add_bytes};

@@ -41,8 +41,8 @@ typedef struct held {
 } held;
 
 /* Computes n vectors of sums; `apart`: floats from 16 sums to the next 16. */
-INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int64_t apart,
-                   float *to) {
+INLINE void sum_vectors(const held *h, int64_t at, const int n_taps, const int n, int64_t apart,
+                        float *to) {
   vector sum[MOST_VECTORS];
 #pragma GCC unroll 8
   for (int v = 0; v < n; v++) sum[v] = h->bias;
@@ -60,8 +60,8 @@ INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int
 }
 
 /* Computes n contiguous sums, and up to 15 more. */
-INLINE void add_up_span(const channel *c, int64_t from, const int n_taps, int64_t n, int64_t apart,
-                        float *to) {
+INLINE void sum_vectors_of_span(const channel *c, int64_t from, const int n_taps, int64_t n,
+                                int64_t apart, float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
   held h = {.bias = ALL(c->bias)};
 #pragma GCC unroll 9
@@ -71,14 +71,14 @@ INLINE void add_up_span(const channel *c, int64_t from, const int n_taps, int64_
   }
   int64_t done = 0;
   for (; done + AT_ONCE <= n; done += AT_ONCE, to += AT_ONCE / LANES * apart) {
-    add_up(&h, done, n_taps, MOST_VECTORS, apart, to);
+    sum_vectors(&h, done, n_taps, MOST_VECTORS, apart, to);
   }
-  for (; done < n; done += LANES, to += apart) add_up(&h, done, n_taps, VECTORS, apart, to);
+  for (; done < n; done += LANES, to += apart) sum_vectors(&h, done, n_taps, VECTORS, apart, to);
 }
 
 static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, float *to) {
-  if (c->n_taps == 9) add_up_span(c, from, 9, n, apart, to);
-  else add_up_span(c, from, c->n_taps, n, apart, to);
+  if (c->n_taps == 9) sum_vectors_of_span(c, from, 9, n, apart, to);
+  else sum_vectors_of_span(c, from, c->n_taps, n, apart, to);
 }
 
 /* Splits n floats into those at even and at odd positions. Up to 15 floats after them are read, and

@@ -68,7 +68,7 @@ enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 /* ---- The sums of a block ---- */
 
 /* The operands of the sums for some rows and columns, and where sums are stored. */
-typedef struct walk {
+typedef struct gradient_work {
   const laci_sparse_tile *tiles; /* [n] */
   int64_t n, n_steps, pitch;
   const float *y;           /* packed dy, [row][vector of 16 lanes][pitch]: this vector of each
@@ -78,15 +78,15 @@ typedef struct walk {
   bool more;               /* sums exist already and are added to */
   const float *ahead;      /* NULL; or: of each tile, the line at ahead + *ahead_at is prefetched */
   const int64_t *ahead_at; /* the member `in` or `out` of the first of these tiles */
-} walk;
+} gradient_work;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 
 /* Computes a vector of each sum for some rows and columns. Both numbers are constants where this is
  * inlined, so that sums stay in registers. */
-static inline __attribute__((always_inline)) void add_up(const walk *w,
-                                                         const laci_sparse_run_row *row, int part,
-                                                         const int rows, const int columns,
-                                                         vector *sum) {
+static inline __attribute__((always_inline)) void sum_products(const gradient_work *w,
+                                                               const laci_sparse_run_row *row,
+                                                               int part, const int rows,
+                                                               const int columns, vector *sum) {
   const float *of_row[MOST_ROWS], *of_column[TOGETHER];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++) of_row[r] = w->y + (row[r].row * VECTORS + part) * w->pitch;
@@ -118,7 +118,8 @@ static inline __attribute__((always_inline)) void add_up(const walk *w,
 
 /* Adds the lanes of n sums: halves, then quarters and so on, until 16 sums are one vector, which is
  * then transposed as a 4 x 4 matrix. */
-static inline __attribute__((always_inline)) void fold(const vector *sum, const int n, float *to) {
+static inline __attribute__((always_inline)) void add_lanes_of_sums(const vector *sum, const int n,
+                                                                    float *to) {
   const __m512i transposed =
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   vector half[LANES / 2], quarter[LANES / 4], eighth[LANES / 8];
@@ -142,27 +143,27 @@ static inline __attribute__((always_inline)) void fold(const vector *sum, const 
   STORE(to, _mm512_permutexvar_ps(transposed, all));
 }
 
-static inline __attribute__((always_inline)) void sum_rows(const walk *w,
+static inline __attribute__((always_inline)) void sum_rows(const gradient_work *w,
                                                            const laci_sparse_run_row *row,
                                                            const int rows, const int columns,
                                                            float *to) {
   vector sum[MOST_SUMS];
-  add_up(w, row, 0, rows, columns, sum);
-  fold(sum, rows * columns < LANES ? rows * columns : LANES, to);
-  if (rows * columns > LANES) fold(sum + LANES, rows * columns - LANES, to + LANES);
+  sum_products(w, row, 0, rows, columns, sum);
+  add_lanes_of_sums(sum, rows * columns < LANES ? rows * columns : LANES, to);
+  if (rows * columns > LANES) add_lanes_of_sums(sum + LANES, rows * columns - LANES, to + LANES);
 }
 
 #else
 
 /* Computes the sums of some rows and columns, a part of the lanes at a time. */
-static inline __attribute__((always_inline)) void sum_rows(const walk *w,
+static inline __attribute__((always_inline)) void sum_rows(const gradient_work *w,
                                                            const laci_sparse_run_row *row,
                                                            const int rows, const int columns,
                                                            float *to) {
   float lanes[MOST_SUMS][LANES];
   for (int part = 0; part < VECTORS; part++) {
     vector sum[MOST_SUMS];
-    add_up(w, row, part, rows, columns, sum);
+    sum_products(w, row, part, rows, columns, sum);
 #pragma GCC unroll 32
     for (int at = 0; at < rows * columns; at++) STORE(&lanes[at][part * WIDTH], sum[at]);
   }
@@ -178,7 +179,7 @@ static inline __attribute__((always_inline)) void sum_rows(const walk *w,
 
 /* ---- A function for each number of rows and columns ---- */
 
-static inline __attribute__((always_inline)) void add_rows(const walk *w,
+static inline __attribute__((always_inline)) void add_rows(const gradient_work *w,
                                                            const laci_sparse_run_row *row,
                                                            const int rows, const int columns) {
   float sum[2 * LANES];
@@ -193,11 +194,11 @@ static inline __attribute__((always_inline)) void add_rows(const walk *w,
   }
 }
 
-typedef void add_function(const walk *w, const laci_sparse_run_row *row);
+typedef void add_function(const gradient_work *w, const laci_sparse_run_row *row);
 
-#define DEFINE(rows, columns)                                                            \
-  static void add_##rows##_by_##columns(const walk *w, const laci_sparse_run_row *row) { \
-    add_rows(w, row, rows, columns);                                                     \
+#define DEFINE(rows, columns)                                                                     \
+  static void add_##rows##_by_##columns(const gradient_work *w, const laci_sparse_run_row *row) { \
+    add_rows(w, row, rows, columns);                                                              \
   }
 ROWS_1(DEFINE)
 ROWS_2(DEFINE)
@@ -230,7 +231,8 @@ static inline vector load_results(const laci_sparse_tile *tile, const float *fro
 }
 #else
 
-static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
+static inline void pack_tile(const laci_sparse_tile *tile, const float *from, float *to,
+                             int64_t pitch) {
   float lanes[LANES];
   if (~tile->lanes & LACI_SPARSE_ALL_LANES) {
     for (int lane = 0; lane < LANES; lane++) lanes[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
@@ -256,7 +258,7 @@ static inline void store_pairs(vector first, vector second, float *even, float *
   STORE(odd, _mm512_castsi512_ps(high));
 }
 
-static void pack_rows(const walk *w, const laci_sparse_gradient *g,
+static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
                       const laci_sparse_gradient_item *item, const float *dy, float *y) {
   for (int64_t at = 0; at < w->n; at += STEP, y += LANES) {
     const laci_sparse_tile *tile = &w->tiles[at];
@@ -271,7 +273,7 @@ static void pack_rows(const walk *w, const laci_sparse_gradient *g,
   }
 }
 
-static void pack_columns(const walk *w, const laci_sparse_gradient *g,
+static void pack_columns(const gradient_work *w, const laci_sparse_gradient *g,
                          const laci_sparse_gradient_item *item, const float *from, float *x) {
   const int64_t *column_at = g->column_at + item->column_first;
   for (int64_t at = 0; at < w->n; at += STEP, x += LANES) {
@@ -286,7 +288,7 @@ static void pack_columns(const walk *w, const laci_sparse_gradient *g,
 }
 #else
 
-static void pack_rows(const walk *w, const laci_sparse_gradient *g,
+static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
                       const laci_sparse_gradient_item *item, const float *dy, float *y) {
   for (int64_t at = 0; at < w->n; at++, y += WIDTH) {
     const laci_sparse_tile *tile = &w->tiles[at];
@@ -295,7 +297,7 @@ static void pack_rows(const walk *w, const laci_sparse_gradient *g,
 #if defined(__AVX512F__)
       STORE(y + row * w->pitch, load_results(tile, from));
 #else
-      pack(tile, from, y + row * VECTORS * w->pitch, w->pitch);
+      pack_tile(tile, from, y + row * VECTORS * w->pitch, w->pitch);
 #endif
     }
   }
@@ -320,7 +322,7 @@ typedef struct block {
 
 /* Returns where walk.ahead_at begins: the given member of the first tile; with bf16, of the first
  * of each two tiles or, for odd places, of the second. */
-static const int64_t *find_member_offsets(const block *b, const walk *w,
+static const int64_t *find_member_offsets(const block *b, const gradient_work *w,
                                           const laci_sparse_tile *tiles, const int64_t *member,
                                           int64_t place) {
   const bool all = tiles - b->g->tiles + w->n_steps * STEP <= b->g->n_tiles;
@@ -329,7 +331,7 @@ static const int64_t *find_member_offsets(const block *b, const walk *w,
 
 /* Sets what a run prefetches: one column of the next item after the other, then this item's share
  * of the next rows. */
-static void plan_prefetch(block *b, walk *w) {
+static void plan_prefetch(block *b, gradient_work *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
   w->ahead_at = &w->tiles->in;
@@ -351,7 +353,7 @@ static void begin_prefetch(block *b, int64_t at) {
   b->ahead_row_end = n_rows * (share + 1) / shares;
 }
 
-static void add_item(block *b, int64_t item_at, walk *w) {
+static void add_item(block *b, int64_t item_at, gradient_work *w) {
   const laci_sparse_gradient_item *item = &b->g->items[item_at];
   const laci_sparse_run_row *row = b->g->rows + item->run_row_first;
   const float *columns[WINDOW];
@@ -377,7 +379,7 @@ static void add_item(block *b, int64_t item_at, walk *w) {
 }
 
 /* Packs the rows of item `at`, which items after it may share. after: the next block of tiles. */
-static void begin_rows(block *b, const int64_t items[3], const walk *w,
+static void begin_rows(block *b, const int64_t items[3], const gradient_work *w,
                        const laci_sparse_tile *after) {
   const int64_t first = items[0], at = items[1], last = items[2];
   const laci_sparse_gradient_item *all = b->g->items;
@@ -391,7 +393,7 @@ static void begin_rows(block *b, const int64_t items[3], const walk *w,
 void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g,
                                         const laci_sparse_gradient_operands *s, int64_t first,
                                         int64_t last) {
-  walk w = {.pitch = (laci_ceil_div(g->block, STEP) | 1) * WIDTH, .gradient = s->gradient};
+  gradient_work w = {.pitch = (laci_ceil_div(g->block, STEP) | 1) * WIDTH, .gradient = s->gradient};
   float *x = s->scratch + (LANES - (uintptr_t)s->scratch / sizeof *x % LANES) % LANES;
   block b = {.g = g, .s = s, .x = x, .y = x + (PAIRS ? WINDOW * w.pitch : 0)};
   int64_t done = 0;

@@ -59,7 +59,7 @@ static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) 
         if (!is_result(tile, lane)) continue;
         slope |= bf16_half(o->dy + tile->out + lane, o->upper_dy) << 16 * at;
       }
-      sum[lane] = laci_sparse_dot(sum[lane], x, slope);
+      sum[lane] = laci_sparse_add_dot(sum[lane], x, slope);
     }
   }
   return add_lanes(sum);

@@ -56,15 +56,15 @@ INLINE place load_place(const float *from, const int each) {
 }
 
 /** Rounds to the nearest bf16, ties to even, in the upper half; a NaN stays a NaN. */
-INLINE words rounded(vector v) {
+INLINE words round_to_bf16(vector v) {
   const words bits = (words)v, nan = (words)(v != v);
   return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
 }
 
 INLINE void store_place(float *to, place p, const int each) {
   if (each > 1) {
-    const words low = rounded(p.channel[0]) >> 16;
-    p.channel[0] = (vector)(low | (rounded(p.channel[1]) & 0xFFFF0000U));
+    const words low = round_to_bf16(p.channel[0]) >> 16;
+    p.channel[0] = (vector)(low | (round_to_bf16(p.channel[1]) & 0xFFFF0000U));
   }
   store(to, p.channel[0]);
 }
@@ -113,8 +113,8 @@ INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *
   }
 }
 
-INLINE void add_up(const laci_norm_tile *t, laci_norm_source x, const float *near, float *both,
-                   const int each) {
+INLINE void add_rows_of_pixels(const laci_norm_tile *t, laci_norm_source x, const float *near,
+                               float *both, const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     int64_t left = t->n_pixels;
@@ -147,7 +147,7 @@ INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mea
   find_pixel_means(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride, near,
                    each);
   memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
-  add_up(t, x, near, both, each);
+  add_rows_of_pixels(t, x, near, both, each);
   for (int64_t c = 0; c < t->n_places * each; c++) {
     float *lanes = both + c * 2 * LANES;
     const float level = sum_lanes(lanes), slope = sum_lanes(lanes + LANES);
@@ -324,7 +324,7 @@ INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backwar
 
 /* ---- Sums ---- */
 
-INLINE void add_all(const float *a, const float *b, float *to, int64_t n, const shape is) {
+INLINE void add_with_relu_if(const float *a, const float *b, float *to, int64_t n, const shape is) {
   for (int64_t i = 0; i < n; i += WIDTH) {
     place v = load_place(a + i, is.each);
     const place w = load_place(b + i, is.each);
@@ -338,8 +338,8 @@ INLINE void add_all(const float *a, const float *b, float *to, int64_t n, const 
 
 INLINE void add_relu(const float *a, const float *b, float *to, int64_t n, bool relu,
                      const int each) {
-  if (relu) add_all(a, b, to, n, (shape){true, each, 1});
-  else add_all(a, b, to, n, (shape){false, each, 1});
+  if (relu) add_with_relu_if(a, b, to, n, (shape){true, each, 1});
+  else add_with_relu_if(a, b, to, n, (shape){false, each, 1});
 }
 
 /** Adds all elements; the last ones, less than a vector, go through a vector on the stack. */

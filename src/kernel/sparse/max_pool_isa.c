@@ -83,7 +83,7 @@ static void max_of_column(const part *r, const float *columns, int64_t tap, floa
 }
 
 /* Copies n floats, at most LANES. A call of memcpy for so few would take too long. */
-static void copy_few(float *to, const float *from, int64_t n) {
+static void copy_few_floats(float *to, const float *from, int64_t n) {
 #pragma GCC unroll 5
   for (int64_t some = LANES; some > 0; some /= 2) {
     if (!(n & some)) continue;
@@ -105,7 +105,7 @@ static void store_results(const part *r, const float *results, float *y) {
   for (int64_t at = 0, some; at < n; at += some, place += (uint64_t)some) {
     const int64_t lane = (int64_t)(place % LANES);
     some = smaller_of(LANES - lane, n - at);
-    copy_few(y + ((int64_t)place - lane) * out->pixel_stride + lane, results + at, some);
+    copy_few_floats(y + ((int64_t)place - lane) * out->pixel_stride + lane, results + at, some);
   }
 }
 

@@ -35,16 +35,16 @@ static void add_lanes(const float *low, const float *high, const int shift[2], u
   memcpy(high_pairs, high, sizeof high_pairs);
   for (int lane = 0; lane < LANES; lane++) {
     const uint32_t x = (low_pairs[lane] >> shift[0] & 0xFFFFU) | high_pairs[lane] >> shift[1] << 16;
-    sums[lane] = laci_sparse_dot(sums[lane], x, weight);
+    sums[lane] = laci_sparse_add_dot(sums[lane], x, weight);
   }
 }
 
 static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, const block *b,
                       float *sums) {
   uint32_t twos[LACI_SPARSE_N_DOTS];
-  laci_sparse_find_dots(b->kept, twos);
+  laci_sparse_find_row_dots(b->kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_DOTS; at++) {
-    const int low = laci_sparse_dots[at].low, high = laci_sparse_dots[at].high;
+    const int low = laci_sparse_all_dots[at].low, high = laci_sparse_all_dots[at].high;
     if (!twos[at]) continue;
     const int64_t low_at = p->column_at[b->first + low / 2 * 2];
     const int64_t high_at = p->column_at[b->first + high / 2 * 2];
@@ -82,5 +82,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 
 void laci_sparse_multiply_bf16_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                       const laci_sparse_part *part) {
-  laci_sparse_walk_strips(p, o, part, 2, multiply_rows);
+  laci_sparse_for_each_strip(p, o, part, 2, multiply_rows);
 }

@@ -48,5 +48,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 
 void laci_sparse_multiply_int8x4_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                         const laci_sparse_part *part) {
-  laci_sparse_walk_strips(p, o, part, INT8X4, multiply_rows);
+  laci_sparse_for_each_strip(p, o, part, INT8X4, multiply_rows);
 }

@@ -18,10 +18,10 @@ typedef struct laci_sparse_strip {
 typedef void laci_sparse_strip_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
                                     const laci_sparse_part *part, const laci_sparse_strip *s);
 
-static inline void laci_sparse_walk_strips(const laci_sparse_product *p,
-                                           const laci_sparse_operands *o,
-                                           const laci_sparse_part *part, int64_t together,
-                                           laci_sparse_strip_rows *rows) {
+static inline void laci_sparse_for_each_strip(const laci_sparse_product *p,
+                                              const laci_sparse_operands *o,
+                                              const laci_sparse_part *part, int64_t together,
+                                              laci_sparse_strip_rows *rows) {
   laci_sparse_part some = *part;
   for (; some.tile_first < part->tile_last; some.tile_first = some.tile_last) {
     const int64_t left = part->tile_last - some.tile_first;

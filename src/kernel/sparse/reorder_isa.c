@@ -433,8 +433,8 @@ enum { FEW = 8 };
 
 /* Copies n runs, at most FEW. n is a constant where this is inlined, so that masks and indices stay
  * in registers. */
-static inline __attribute__((always_inline)) void copy_few(const strip *s, const run *runs,
-                                                           const int n) {
+static inline __attribute__((always_inline)) void copy_few_runs(const strip *s, const run *runs,
+                                                                const int n) {
   const float *from[FEW];
   mask used[FEW];
   order index[FEW];
@@ -454,7 +454,7 @@ static inline __attribute__((always_inline)) void copy_few(const strip *s, const
 }
 
 /* Copies any number of runs. */
-static void copy_any(const strip *s, const run *runs, int n) {
+static void copy_any_runs(const strip *s, const run *runs, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
     float lanes[WIDTH];
@@ -470,16 +470,16 @@ static void copy_any(const strip *s, const run *runs, int n) {
 
 static void copy_strip(const strip *s, const run *runs, int n) {
   switch (s->n_places == WIDTH ? n : FEW + 1) {
-    case 0: copy_few(s, runs, 0); break;
-    case 1: copy_few(s, runs, 1); break;
-    case 2: copy_few(s, runs, 2); break;
-    case 3: copy_few(s, runs, 3); break;
-    case 4: copy_few(s, runs, 4); break;
-    case 5: copy_few(s, runs, 5); break;
-    case 6: copy_few(s, runs, 6); break;
-    case 7: copy_few(s, runs, 7); break;
-    case FEW: copy_few(s, runs, FEW); break;
-    default: copy_any(s, runs, n);
+    case 0: copy_few_runs(s, runs, 0); break;
+    case 1: copy_few_runs(s, runs, 1); break;
+    case 2: copy_few_runs(s, runs, 2); break;
+    case 3: copy_few_runs(s, runs, 3); break;
+    case 4: copy_few_runs(s, runs, 4); break;
+    case 5: copy_few_runs(s, runs, 5); break;
+    case 6: copy_few_runs(s, runs, 6); break;
+    case 7: copy_few_runs(s, runs, 7); break;
+    case FEW: copy_few_runs(s, runs, FEW); break;
+    default: copy_any_runs(s, runs, n);
   }
 }
 

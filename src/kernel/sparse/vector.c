@@ -54,7 +54,7 @@ static unsigned find_kept(const float *from, int64_t n, int64_t stride) {
   return bits;
 }
 
-void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
+void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
   for (int64_t row = 0; row < part->n_rows; row++) {
     const float *from = part->weight + row * part->row_stride;
     uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_of_row(w);
@@ -125,7 +125,7 @@ static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t
   }
 }
 
-void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
+void laci_sparse_rows_fill_chunks(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
   for (int64_t row = 0; row < part->n_rows; row++) {
     const float *from = part->weight + row * part->row_stride;
     for (int64_t at = 0, n; at < part->n_columns; at += n) {

@@ -103,7 +103,7 @@ typedef struct laci_sparse_rows_part {
 /** Returns the number of chunks of all rows. */
 int64_t laci_sparse_rows_n_chunks(const laci_sparse_rows *w);
 /** Adds what a part keeps to chunk_at, which must be zeros before the first part. */
-void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part);
+void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 /** After all parts are counted, converts chunk_at to the chunks' beginnings. Returns the size of
  * `bytes`, which the caller allocates and fills with zeros; large pages (base/memory.h) make it
  * faster. */
@@ -111,6 +111,6 @@ size_t laci_sparse_rows_place_chunks(laci_sparse_rows *w);
 /** Packs a part. The parts of a row must come in ascending order of columns; the result does not
  * depend on how rows are divided into parts. Parts of different rows may be filled at the same
  * time. */
-void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part);
+void laci_sparse_rows_fill_chunks(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 
 #endif

@@ -82,7 +82,7 @@ typedef __m256i lanes;
 static const uint64_t places[256] = {ENTRIES_64(0U), ENTRIES_64(64U), ENTRIES_64(128U),
                                      ENTRIES_64(192U)};
 
-INLINE lanes spread(uint32_t bits, lanes from) {
+INLINE lanes spread_to_places(uint32_t bits, lanes from) {
   const lanes to =
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
   return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
@@ -132,14 +132,15 @@ INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
 }
 INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return spread(bits, _mm256_loadu_si256((const __m256i *)(const void *)at));
+  return spread_to_places(bits, _mm256_loadu_si256((const __m256i *)(const void *)at));
 }
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-  return spread(bits, _mm256_slli_epi32(wide, 16));
+  return spread_to_places(bits, _mm256_slli_epi32(wide, 16));
 }
 INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
-  return spread(bits, _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+  return spread_to_places(bits,
+                          _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at));
@@ -161,7 +162,7 @@ typedef int32x4_t lanes;
 #define ENTRIES_4(bits) ENTRY(bits), ENTRY((bits) + 1U), ENTRY((bits) + 2U), ENTRY((bits) + 3U)
 static const uint32_t places[16][4] = {ENTRIES_4(0U), ENTRIES_4(4U), ENTRIES_4(8U), ENTRIES_4(12U)};
 
-INLINE lanes spread(uint32_t bits, lanes from) {
+INLINE lanes spread_to_places(uint32_t bits, lanes from) {
   const uint8x16_t to = vreinterpretq_u8_u32(vld1q_u32(places[bits]));
   return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(from), to));
 }
@@ -171,14 +172,14 @@ INLINE lanes add_product(lanes w, lanes x, lanes sum) {
 }
 INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) { return vmlaq_s32(sum, w, x); }
 INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return spread(bits, vreinterpretq_s32_u8(vld1q_u8(at)));
+  return spread_to_places(bits, vreinterpretq_s32_u8(vld1q_u8(at)));
 }
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const uint32x4_t wide = vshll_n_u16(vreinterpret_u16_u8(vld1_u8(at)), 16);
-  return spread(bits, vreinterpretq_s32_u32(wide));
+  return spread_to_places(bits, vreinterpretq_s32_u32(wide));
 }
 INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
-  return spread(bits, vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(at))))));
+  return spread_to_places(bits, vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(at))))));
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   uint32_t four;
@@ -373,7 +374,7 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
 
 /* Computes the sums of some streams; rows: one row of each. Numbers are constants where this is
  * inlined, so that sums stay in registers. */
-INLINE void add_up(const job *j, batch b, const int64_t *rows, lanes *result) {
+INLINE void sum_rows_of_batch(const job *j, batch b, const int64_t *rows, lanes *result) {
   const int64_t each = (j->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const uint8_t *at[LACI_SPARSE_STREAMS];
   lanes sum[MOST_SUMS];
@@ -404,7 +405,7 @@ static int32_t sum_lanes_s8(const lanes *sum) {
   return total;
 }
 
-static void finish(const job *j, int64_t row, const lanes *sum) {
+static void store_row_results(const job *j, int64_t row, const lanes *sum) {
   const laci_sparse_vectors *v = j->v;
   for (int i = 0; i < v->n_x; i++, sum += VECTORS) {
     const float bias = v->bias ? v->bias[row] : 0;
@@ -418,7 +419,7 @@ static void finish(const job *j, int64_t row, const lanes *sum) {
 
 /* Multiplies some streams of every place at a time. Where a stream has no row, the first row of the
  * place is read again. */
-INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
+INLINE void multiply_rows(const job *j, batch b, int64_t first, int64_t last) {
   const int64_t step = laci_sparse_rows_n_places(j->w);
   for (int64_t place = first; place < last; place++) {
     for (int stream = 0; stream < LACI_SPARSE_STREAMS; stream += b.n) {
@@ -428,33 +429,33 @@ INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
         rows[s] = place + (stream + s) * step;
         if (rows[s] >= j->w->n_rows) rows[s] = place;
       }
-      add_up(j, b, rows, sum);
+      sum_rows_of_batch(j, b, rows, sum);
       for (int s = 0; s < b.n; s++) {
         if (place + (stream + s) * step < j->w->n_rows) {
-          finish(j, rows[s], &sum[s * b.n_x * VECTORS]);
+          store_row_results(j, rows[s], &sum[s * b.n_x * VECTORS]);
         }
       }
     }
   }
 }
 
-INLINE void multiply_by_count(job *j, laci_sparse_values values, bool pairs, int64_t first,
-                              int64_t last) {
+INLINE void multiply_by_n_vectors(job *j, laci_sparse_values values, bool pairs, int64_t first,
+                                  int64_t last) {
   enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
   begin_edge(j, values);
   switch (j->v->n_x) {
-    case 1: multiply(j, (batch){values, pairs, ONE, 1}, first, last); break;
-    case 2: multiply(j, (batch){values, pairs, TWO, 2}, first, last); break;
-    case 3: multiply(j, (batch){values, pairs, FOUR, 3}, first, last); break;
-    default: multiply(j, (batch){values, pairs, FOUR, 4}, first, last); break;
+    case 1: multiply_rows(j, (batch){values, pairs, ONE, 1}, first, last); break;
+    case 2: multiply_rows(j, (batch){values, pairs, TWO, 2}, first, last); break;
+    case 3: multiply_rows(j, (batch){values, pairs, FOUR, 3}, first, last); break;
+    default: multiply_rows(j, (batch){values, pairs, FOUR, 4}, first, last); break;
   }
 }
 
 INLINE void multiply_by_type(job *j, bool pairs, int64_t first, int64_t last) {
   switch (j->w->values) {
-    case LACI_SPARSE_F32: multiply_by_count(j, LACI_SPARSE_F32, pairs, first, last); break;
-    case LACI_SPARSE_BF16: multiply_by_count(j, LACI_SPARSE_BF16, pairs, first, last); break;
-    case LACI_SPARSE_S8: multiply_by_count(j, LACI_SPARSE_S8, pairs, first, last); break;
+    case LACI_SPARSE_F32: multiply_by_n_vectors(j, LACI_SPARSE_F32, pairs, first, last); break;
+    case LACI_SPARSE_BF16: multiply_by_n_vectors(j, LACI_SPARSE_BF16, pairs, first, last); break;
+    case LACI_SPARSE_S8: multiply_by_n_vectors(j, LACI_SPARSE_S8, pairs, first, last); break;
   }
 }
 

@@ -481,7 +481,7 @@ void laci_sparse_form_clear(laci_sparse_form *form) {
   *form = (laci_sparse_form){.n_tiles = 0};
 }
 
-void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
+void laci_sparse_form_set_weights(laci_sparse_form *form, const float *dense) {
   const laci_sparse_product *p = &form->product;
   for (int64_t row = 0; row < p->n_rows; row++, dense += form->dense_length) {
     const int64_t first_column = row / p->rows_together * form->row_length;

@@ -187,6 +187,6 @@ laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
  * callers that have generated code of the product and filled in its weights. */
 void laci_sparse_form_free_weights(laci_sparse_form *form);
 /** Copies the kept weights from a dense weight, which has the shape of the mask. */
-void laci_sparse_form_fill(laci_sparse_form *form, const float *dense);
+void laci_sparse_form_set_weights(laci_sparse_form *form, const float *dense);
 
 #endif

@@ -466,8 +466,8 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
 
 /* ---- Points for both kinds of lanes ---- */
 
-INLINE void transform(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
-                      const int64_t first_last[2], const int read, float *points) {
+INLINE void transform_input(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
+                            const int64_t first_last[2], const int read, float *points) {
   if (w->in.format == LACI_FORMAT_HWC16N) transform_images(w, b, x, first_last, read, points);
   else transform_pixels(w, b, x, first_last, read, points);
 }
@@ -475,8 +475,8 @@ INLINE void transform(const laci_winograd4 *w, const laci_winograd4_block *b, co
 void LACI_VARIANT(laci_winograd4_transform)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                             const float *x, const int64_t first_last[2],
                                             float *points) {
-  if (w->points == POINTS) transform(w, b, x, first_last, READ, points);
-  else transform(w, b, x, first_last, READ - 1, points);
+  if (w->points == POINTS) transform_input(w, b, x, first_last, READ, points);
+  else transform_input(w, b, x, first_last, READ - 1, points);
 }
 
 /* ---- Sums ---- */
@@ -841,8 +841,9 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
   }
 }
 
-INLINE void finish(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
-                   const int64_t first_last[2], const laci_sparse_operands *o, const int read) {
+INLINE void finish_results(const laci_winograd4 *w, const laci_winograd4_block *b,
+                           const float *sums, const int64_t first_last[2],
+                           const laci_sparse_operands *o, const int read) {
   if (w->out.format == LACI_FORMAT_HWC16N) finish_images(w, b, sums, first_last, o, read);
   else finish_pixels(w, b, sums, first_last, o, read);
 }
@@ -850,6 +851,6 @@ INLINE void finish(const laci_winograd4 *w, const laci_winograd4_block *b, const
 void LACI_VARIANT(laci_winograd4_finish)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                          const float *sums, const int64_t first_last[2],
                                          const laci_sparse_operands *o) {
-  if (w->points == POINTS) finish(w, b, sums, first_last, o, READ);
-  else finish(w, b, sums, first_last, o, READ - 1);
+  if (w->points == POINTS) finish_results(w, b, sums, first_last, o, READ);
+  else finish_results(w, b, sums, first_last, o, READ - 1);
 }

@@ -55,7 +55,7 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
   if (st) return st;
   if (layer->mask) st = order_places(net, layer, kernel, err);
-  else laci_sparse_code_fill(kernel->code, form->kept.weight);
+  else laci_sparse_code_set_weights(kernel->code, form->kept.weight);
   if (st) return st;
   laci_sparse_form_free_weights(&kernel->form);
   net->plan.weight_bytes += cache_bytes(native) - before;

@@ -90,8 +90,8 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
     part.n_rows = part.column_stride = r->columns;
     part.row_stride = 1;
   }
-  if (p->counted) laci_sparse_rows_fill(&p->rows, &part);
-  else laci_sparse_rows_count(&p->rows, &part);
+  if (p->counted) laci_sparse_rows_fill_chunks(&p->rows, &part);
+  else laci_sparse_rows_count_kept(&p->rows, &part);
   return true;
 }
 
