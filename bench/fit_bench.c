@@ -108,15 +108,15 @@ static lac_status run_layer(const form *f, const laci_score *score, laci_pool *p
   double *weight = need(count, sizeof *weight), *solved = need(count, sizeof *solved);
   double all, before, after;
   const double start = laci_clock_seconds(), cpu = seconds_of_processors();
-  lac_status st = laci_fit_choose(&l.fit, score, pool, mask, weight, err);
+  lac_status st = laci_fit_choose_mask(&l.fit, score, pool, mask, weight, err);
   const double chosen = laci_clock_seconds() - start, cpu_chosen = seconds_of_processors() - cpu;
-  if (!st) st = laci_fit_solve(&l.fit, mask, pool, solved, err);
+  if (!st) st = laci_fit_solve_weights(&l.fit, mask, pool, solved, err);
   const double both = laci_clock_seconds() - start, cpu_both = seconds_of_processors() - cpu;
   l.fit.k = NULL; /* symmetric errors need no energy */
   double *none = need(count, sizeof *none);
-  if (!st) st = laci_fit_error(&l.fit, none, 0, pool, &all, err);
-  if (!st) st = laci_fit_error(&l.fit, weight, 0, pool, &before, err);
-  if (!st) st = laci_fit_error(&l.fit, solved, 0, pool, &after, err);
+  if (!st) st = laci_fit_compute_error(&l.fit, none, 0, pool, &all, err);
+  if (!st) st = laci_fit_compute_error(&l.fit, weight, 0, pool, &before, err);
+  if (!st) st = laci_fit_compute_error(&l.fit, solved, 0, pool, &after, err);
   if (!st) {
     printf(
         "%4d x %4d  %-9s  mask %.3f / %.3f s  solution %.3f / %.3f s  error %.5f, solved %.5f  "

@@ -100,7 +100,7 @@ const char *option_argument(const option_row *option, verb_id verb) {
   return words < 0 ? option->argument : words_table[words].argument;
 }
 
-const char *text_dashed(const char *name) {
+const char *text_with_dashes(const char *name) {
   static _Thread_local char texts[4][LONGEST_NAME];
   static _Thread_local unsigned round;
   char *text = texts[round++ % 4];
@@ -167,11 +167,11 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
   if (!is_whole && most == UINT64_MAX) { /* the code that uses the value checks its limits */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
-                     text_dashed(option->name), value);
+                     text_with_dashes(option->name), value);
   }
   if (!is_whole || errno || *number > most) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer from 0 to %llu",
-                     text_dashed(option->name), value, (unsigned long long)most);
+                     text_with_dashes(option->name), value, (unsigned long long)most);
   }
   return LAC_OK;
 }
@@ -183,7 +183,7 @@ static lac_status parse_seconds(const option_row *option, const char *value, dou
   if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || *end ||
       !(*seconds <= MOST_SECONDS)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted seconds, 0 to %d, such as 2.5",
-                     text_dashed(option->name), value, MOST_SECONDS);
+                     text_with_dashes(option->name), value, MOST_SECONDS);
   }
   return LAC_OK;
 }
@@ -195,7 +195,7 @@ static lac_status parse_real_number(const option_row *option, const char *value,
   if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || end == value || *end ||
       !isfinite(*number)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a number from 0 on, such as 0.1",
-                     text_dashed(option->name), value);
+                     text_with_dashes(option->name), value);
   }
   return LAC_OK;
 }
@@ -224,8 +224,8 @@ static lac_status store_value(arguments *args, const option_row *option, const c
     case OPTION_FILE: break;
     case OPTION_CHOICE:
       if (!is_choice(option->argument, value)) {
-        return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted %s", text_dashed(option->name),
-                         value, option->argument);
+        return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted %s",
+                         text_with_dashes(option->name), value, option->argument);
       }
       break;
     case OPTION_LIST: return list_add(field, value, err);
@@ -241,11 +241,11 @@ static lac_status store_value(arguments *args, const option_row *option, const c
       if (laci_size_parse(value, field)) return LAC_OK;
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        "--%s %s: wanted a size in bytes, such as 800M or 16G",
-                       text_dashed(option->name), value);
+                       text_with_dashes(option->name), value);
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
-                     text_dashed(option->name), option_argument(option, args->verb));
+                     text_with_dashes(option->name), option_argument(option, args->verb));
   }
   *(const char **)field = value;
   return LAC_OK;
@@ -302,12 +302,12 @@ static const char *nearest_option(verb_id verb, const char *name) {
     if (!option_is_shown(option, verb) || strcmp(option->name, "force") == 0) continue;
     const char *const forms[] = {"--", "--no-"};
     for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
-      snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_dashed(option->name));
+      snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_with_dashes(option->name));
       candidates[n] = names[n];
       n++;
     }
   }
-  const char *dashed = text_dashed(name);
+  const char *dashed = text_with_dashes(name);
   return laci_nearest_text(dashed, option_prefix_length(dashed), candidates, n);
 }
 
@@ -321,7 +321,7 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
                                  : NULL;
   if (valued) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s takes a value, %s, and has no --no- form",
-                     name, text_dashed(valued->name), option_argument(valued, verb));
+                     name, text_with_dashes(valued->name), option_argument(valued, verb));
   }
   const char *nearest = nearest_option(verb, name);
   if (others[0]) {
@@ -352,7 +352,7 @@ static lac_status take_value(cursor *at, const option_row *option, verb_id verb,
                    option_by_name(verb, word + 2, strcspn(word + 2, "="));
   if (!word || is_option) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is missing%s%s%s",
-                     text_dashed(option->name), option_argument(option, verb),
+                     text_with_dashes(option->name), option_argument(option, verb),
                      word ? " before " : "", word ? word : "",
                      word ? " (--NAME=VALUE takes any)" : "");
   }
@@ -386,7 +386,7 @@ static lac_status check_forgotten_dash(const char *word, const arguments *args, 
   const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
   if (!option || !word[2]) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s, did you mean --%s?", word,
-                   verb_table[args->verb].name, text_dashed(option->name));
+                   verb_table[args->verb].name, text_with_dashes(option->name));
 }
 
 /* Parses short options: -q, -vv, -qv, -o FILE, -oFILE or -o=FILE. */

@@ -84,7 +84,7 @@ typedef struct example_row {
 
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _ for -, see text_dashed; for OPTION_HEAD the title */
+  const char *name; /* with _ for -, see text_with_dashes; for OPTION_HEAD the title */
   char letter;      /* 0: none */
   const char *argument, *initial;
   unsigned verbs; /* the verbs that take the option, a set of ON(id); OPTION_HEAD has none */
@@ -127,7 +127,7 @@ const char *option_argument(const option_row *option, verb_id verb);
 
 /** Returns the name as typed on the command line, with - for _. Valid until the fourth next call in
  * the same thread. */
-const char *text_dashed(const char *name);
+const char *text_with_dashes(const char *name);
 /** Returns the length of the prefix of a typed word that is not part of the option's name: dashes,
  * and "no-". */
 size_t option_prefix_length(const char *word);

@@ -39,8 +39,8 @@ static void print_quoted(FILE *out, const char *text, const char *special) {
 /* Prints --name, and --no-name for a switch; each followed by a space. */
 static void print_forms(FILE *out, const option_row *option) {
   if (option->letter) fprintf(out, "-%c ", option->letter);
-  fprintf(out, "--%s ", text_dashed(option->name));
-  if (option->kind == OPTION_SWITCH) fprintf(out, "--no-%s ", text_dashed(option->name));
+  fprintf(out, "--%s ", text_with_dashes(option->name));
+  if (option->kind == OPTION_SWITCH) fprintf(out, "--no-%s ", text_with_dashes(option->name));
 }
 
 static void print_verb_names(FILE *out) {
@@ -63,7 +63,7 @@ static void print_bash(FILE *out) {
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
     if (!has_choices(option) || !option->help[0]) continue;
-    fprintf(out, "    --%s) COMPREPLY=($(compgen -W \"", text_dashed(option->name));
+    fprintf(out, "    --%s) COMPREPLY=($(compgen -W \"", text_with_dashes(option->name));
     print_choices(out, option);
     fprintf(out, "\" -- \"$now\")); return ;;\n");
   }
@@ -96,7 +96,7 @@ static void print_zsh_option(FILE *out, const option_row *option, verb_id verb) 
     fprintf(out, " \\\n        '%s",
             option->kind == OPTION_LIST || option->kind == OPTION_COUNT ? "*" : "");
     if (form == 0) fprintf(out, "-%c", option->letter);
-    else fprintf(out, "--%s%s", form == 2 ? "no-" : "", text_dashed(option->name));
+    else fprintf(out, "--%s%s", form == 2 ? "no-" : "", text_with_dashes(option->name));
     bool has_value = option->argument != NULL;
     fprintf(out, "%s[", has_value && form ? "=" : "");
     if (form == 2) fputs("not: ", out);
@@ -156,7 +156,7 @@ static void print_fish(FILE *out) {
       if (!option_is_shown(option, verb)) continue;
       for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
         fprintf(out, "complete -c lacuna -n '__fish_seen_subcommand_from %s' -l %s%s",
-                verb_table[verb].name, form ? "no-" : "", text_dashed(option->name));
+                verb_table[verb].name, form ? "no-" : "", text_with_dashes(option->name));
         if (option->letter && !form) fprintf(out, " -s %c", option->letter);
         if (option->kind == OPTION_FILE) fprintf(out, " -r -F");
         else if (has_choices(option))

@@ -59,7 +59,7 @@ lac_status group_agree(const arguments *args, lac_status st, lac_error *err) {
   return lac_process_group_agree(args->group, st, err);
 }
 
-lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err) {
+lac_status group_agree_without_timeout(const arguments *args, lac_status st, lac_error *err) {
   static const double VERY_LONG_S = 1e9;
   if (!args->group) return st;
   lac_status set = lac_process_group_set_timeout(args->group, VERY_LONG_S, st ? NULL : err);

@@ -28,7 +28,8 @@ LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_
 /** Does group_agree after work on files, which may take one process much longer than the others: it
  * waits as long as the others live. As the last step of a verb call it only if no library call
  * failed, since after such a failure other processes may not get here. */
-LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err);
+LAC_MUST_CHECK lac_status group_agree_without_timeout(const arguments *args, lac_status st,
+                                                      lac_error *err);
 
 /** Should this process print the failure `err`? Process 0 prints failures on which all agreed. A
  * process whose failure the others do not know prints it; "process N" is then put before the text.

@@ -41,7 +41,7 @@ static void print_names(FILE *out, const option_row *option, verb_id verb, int t
   char letter[] = {'-', option->letter, ',', ' ', 0};
   int columns = help_columns(out);
   int column = fprintf(out, "  %s--%s%s", option->letter ? letter : "    ", is_on ? "[no-]" : "",
-                       text_dashed(option->name));
+                       text_with_dashes(option->name));
   if (argument && column + 1 + (int)strlen(argument) > columns) {
     print_values(out, argument, columns);
     column = 0;

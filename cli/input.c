@@ -40,7 +40,7 @@ static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size
   *bytes = NULL;
   lac_status st = reads ? read_stdin(bytes, size_bytes, err) : LAC_OK;
   if (!args->group) return st;
-  st = group_agree_late(args, st, err);
+  st = group_agree_without_timeout(args, st, err);
   if (!st) st = lac_process_group_broadcast(args->group, size_bytes, sizeof *size_bytes, err);
   if (st) return st;
   if (!reads) *bytes = laci_alloc(*size_bytes, 1);

@@ -65,7 +65,7 @@ static const char *nearest_option(const like *l, const char *word) {
   for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
     bool destroys = strcmp(option_table[k].name, "force") == 0; /* it should not be suggested */
     if (!option_is_shown(&option_table[k], l->verb) || destroys) continue;
-    (void)snprintf(names[n++], LONGEST, "--%s", text_dashed(option_table[k].name));
+    (void)snprintf(names[n++], LONGEST, "--%s", text_with_dashes(option_table[k].name));
   }
   for (int k = 0; k < n; k++) candidates[k] = names[k];
   return laci_nearest_text(word, option_prefix_length(word), candidates, n);

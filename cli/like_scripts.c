@@ -72,7 +72,7 @@ static void drop_item(like *l, const char *name) {
 bool like_has_own_option(const like *l, const char *name) {
   for (int k = 0; k < l->n_others; k++) {
     const option_row *option = option_find(l->verb, l->others[k]);
-    if (option && strcmp(text_dashed(option->name), name) == 0) return true;
+    if (option && strcmp(text_with_dashes(option->name), name) == 0) return true;
   }
   return false;
 }

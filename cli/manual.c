@@ -31,7 +31,7 @@ static void print_option(FILE *out, const option_row *option, verb_id verb) {
   fprintf(out, "\\fB\\-\\-");
   if (option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0)
     fprintf(out, "\\fR[\\fBno\\-\\fR]\\fB");
-  print_roff(out, text_dashed(option->name));
+  print_roff(out, text_with_dashes(option->name));
   fprintf(out, "\\fR");
   if (argument) {
     fprintf(out, " \\fI");

@@ -29,13 +29,13 @@ exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *er
   lac_options options;
   outputs plan = {0};
   lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
-  st = group_agree_late(args, st, err);
+  st = group_agree_without_timeout(args, st, err);
   if (!st) st = step(args, &options, model, &report, err);
   bool together = !st;
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, report, err);
   st = outputs_finish(&plan, st, err);
-  if (together) st = group_agree_late(args, st, err);
+  if (together) st = group_agree_without_timeout(args, st, err);
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

@@ -371,9 +371,9 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = make_model(&r, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = guard_data_files(&r, err);
-  st = group_agree_late(args, st, err);
+  st = group_agree_without_timeout(args, st, err);
   if (!st) st = finetune(&r, err);
-  if (!st) st = group_agree_late(args, write_result(&r, &plan, err), err);
+  if (!st) st = group_agree_without_timeout(args, write_result(&r, &plan, err), err);
   lac_report_destroy(r.check);
   lac_report_destroy(r.drawn);
   lac_finetune_result_clear(&r.result);

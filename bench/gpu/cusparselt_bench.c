@@ -42,7 +42,7 @@ static bool target_takes(const laci_target_layer *layer, lac_dtype as, laci_targ
   lac_error err = {0};
   if (laci_target_find("cusparselt", &choice, &err)) die("the target", err.text);
   choice.as = as;
-  if (laci_target_judge(&choice, layer, answer, &err)) die("the target", err.text);
+  if (laci_target_judge_weight(&choice, layer, answer, &err)) die("the target", err.text);
   return answer->answer == LAC_TARGET_TAKEN;
 }
 
@@ -85,7 +85,7 @@ static json_t *ask_model(const cusparseLtHandle_t *lt, const char *path) {
     die(path, err.text);
   for (int l = 0; l < job.analysis->n_layers; l++) {
     laci_target_layer layer;
-    laci_analysis_target_layer(job.analysis, l, &layer);
+    laci_analysis_describe_target_layer(job.analysis, l, &layer);
     compare_layer(lt, &layer, job.analysis->graph->nodes[job.analysis->layers[l].node].name, &t);
   }
   laci_job_close(&job);

@@ -110,8 +110,8 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot) {
                      .position = class->position + (int64_t)slot * class->n_channels};
 }
 
-void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
-                            void *context) {
+void laci_track_visit_stored_axes(const laci_analysis *analysis, int track,
+                                  laci_stored_axis_visit *visit, void *context) {
   for (int at = analysis->stored_first[track]; at < analysis->stored_first[track + 1]; at++) {
     const laci_stored_axis *one = &analysis->stored_axes[at];
     visit(one->stored, one->axis, one->conv_groups, context);

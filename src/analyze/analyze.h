@@ -125,11 +125,12 @@ void laci_analysis_destroy(laci_analysis *analysis);
 
 /** Fills in the view of a computed weight, whose elements are `bytes` of that type, as if it were
  * stored. Returns false where its shape is not known. */
-bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
-                              lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
+bool laci_layer_fill_computed_view(const laci_analysis *analysis, const laci_layer *layer,
+                                   lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
 
 /** Describes a layer for targets; *out points into the analysis and its graph. */
-void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_target_layer *out);
+void laci_analysis_describe_target_layer(const laci_analysis *analysis, int layer,
+                                         laci_target_layer *out);
 
 /** Describes the path from the node to the first cause that keeps its input (or output) channels in
  * place, one line for each step; the caller frees *text by laci_free. Fails LAC_NOT_FOUND for an
@@ -181,7 +182,7 @@ bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *o
 /** Calls visit for every axis of a stored tensor that is on the track by itself. conv_groups > 0:
  * the weight of a grouped convolution. */
 typedef void laci_stored_axis_visit(int stored, int axis, int conv_groups, void *context);
-void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
-                            void *context);
+void laci_track_visit_stored_axes(const laci_analysis *analysis, int track,
+                                  laci_stored_axis_visit *visit, void *context);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct closure {
   const laci_graph *graph;
   const uint8_t *constants; /* [n_values] */
   bool *stored;             /* [n_values] the product is stored */
-  bool *goes;               /* [n_nodes] nothing reads the node's outputs then */
+  bool *is_removed;         /* [n_nodes] nothing reads the node's outputs then */
   int *stack;               /* [n_values] */
   int *seen, round;         /* [n_values] */
 } closure;
@@ -58,7 +58,7 @@ typedef struct closure {
 static bool is_read_by_kept_node(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   bool read = v->is_output || v->tied_by;
-  for (int r = 0; r < v->n_readers && !read; r++) read = !c->goes[v->readers[r]];
+  for (int r = 0; r < v->n_readers && !read; r++) read = !c->is_removed[v->readers[r]];
   return read;
 }
 
@@ -73,7 +73,7 @@ static void find_removed_nodes(closure *c) {
       replaced |= c->stored[value];
       read |= is_read_by_kept_node(c, value);
     }
-    c->goes[n] = constant && (replaced || !read);
+    c->is_removed[n] = constant && (replaced || !read);
   }
 }
 
@@ -83,7 +83,8 @@ static int find_other_reader(const closure *c, int value) {
   const laci_value *v = &c->graph->values[value];
   for (int r = 0; r < v->n_readers; r++) {
     const laci_node *reader = &c->graph->nodes[v->readers[r]];
-    if (!c->goes[v->readers[r]] && !(reader->op && reader->op->shape_only)) return v->readers[r];
+    if (!c->is_removed[v->readers[r]] && !(reader->op && reader->op->shape_only))
+      return v->readers[r];
   }
   return -1;
 }
@@ -180,15 +181,15 @@ static bool closure_init(closure *c, const laci_graph *graph, const uint8_t *con
   size_t n = (size_t)graph->n_values + 1;
   *c = (closure){.graph = graph, .constants = constants};
   c->stored = laci_alloc(n, sizeof *c->stored);
-  c->goes = laci_alloc((size_t)graph->n_nodes + 1, sizeof *c->goes);
+  c->is_removed = laci_alloc((size_t)graph->n_nodes + 1, sizeof *c->is_removed);
   c->stack = laci_alloc(n, sizeof *c->stack);
   c->seen = laci_alloc(n, sizeof *c->seen);
-  return c->stored && c->goes && c->stack && c->seen;
+  return c->stored && c->is_removed && c->stack && c->seen;
 }
 
 static void closure_clear(closure *c) {
   laci_free(c->stored);
-  laci_free(c->goes);
+  laci_free(c->is_removed);
   laci_free(c->stack);
   laci_free(c->seen);
 }
@@ -220,8 +221,8 @@ static bool keep_shared_parts(laci_analysis *a, closure *c) {
   return true;
 }
 
-lac_status laci_judge_computed(laci_analysis *a, const uint8_t *constants, const int *unknown,
-                               lac_error *err) {
+lac_status laci_judge_computed_weights(laci_analysis *a, const uint8_t *constants,
+                                       const int *unknown, lac_error *err) {
   closure c;
   bool any = false, ok = true;
   for (int l = 0; l < a->n_rows && ok; l++) {

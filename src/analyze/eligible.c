@@ -75,9 +75,9 @@ static const char *judge_targets(laci_analysis *analysis, const laci_layer *laye
                                  const laci_rules *rules) {
   laci_target_layer seen;
   laci_target_answer answer;
-  laci_analysis_target_layer(analysis, (int)(layer - analysis->layers), &seen);
+  laci_analysis_describe_target_layer(analysis, (int)(layer - analysis->layers), &seen);
   for (int t = 0; t < rules->n_targets; t++) {
-    laci_target_foresee(&rules->targets[t], &seen, rules->pattern, &answer);
+    laci_target_predict_answer(&rules->targets[t], &seen, rules->pattern, &answer);
     if (answer.answer == LAC_TARGET_TAKEN) continue;
     return laci_analysis_text(analysis, "%s: %s", rules->targets[t].name, answer.reason);
   }
@@ -208,7 +208,7 @@ lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, l
     layer->reason = judge_targets(analysis, layer, rules);
     layer->declined = layer->reason != NULL;
   }
-  lac_status st = laci_judge_by_names(analysis, rules, err);
+  lac_status st = laci_judge_layers_by_names(analysis, rules, err);
   if (st) return st;
   judge_sharing(analysis);
   for (int l = 0; l < analysis->n_layers; l++)

@@ -194,8 +194,8 @@ static laci_weight_view weight_view_of(const laci_layer *layer, const laci_shape
                             .row_run = layer->channels_out};
 }
 
-bool laci_layer_view_computed(const laci_analysis *analysis, const laci_layer *layer,
-                              lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
+bool laci_layer_fill_computed_view(const laci_analysis *analysis, const laci_layer *layer,
+                                   lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view) {
   const laci_value *value = &analysis->graph->values[layer->weight];
   if (layer->stored >= 0 || !laci_shape_is_known(&value->type.shape)) return false;
   *view = weight_view_of(layer, &value->type.shape);
@@ -380,7 +380,7 @@ lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, la
     list_layers(analysis, &facts, false);
     analysis->n_layers = analysis->n_rows;
     list_layers(analysis, &facts, true);
-    st = laci_judge_computed(analysis, facts.constants, facts.unknown, err);
+    st = laci_judge_computed_weights(analysis, facts.constants, facts.unknown, err);
   }
   laci_free(facts.constants);
   laci_free(facts.unknown);

@@ -20,8 +20,9 @@ LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_
 /** For layers whose weight is computed: finds the reason why they are not pruned, and whether the
  * product may be stored (computed.c). constants: laci_graph_find_constants; unknown:
  * laci_graph_find_unknown_nodes. */
-LAC_MUST_CHECK lac_status laci_judge_computed(laci_analysis *analysis, const uint8_t *constants,
-                                              const int *unknown, lac_error *err);
+LAC_MUST_CHECK lac_status laci_judge_computed_weights(laci_analysis *analysis,
+                                                      const uint8_t *constants, const int *unknown,
+                                                      lac_error *err);
 /** Returns the value to be stored in place of a computed weight `value`: the one before the
  * trailing Identity, Cast, Transpose and quantize-dequantize nodes, which change no element. If
  * there are only such nodes after a stored tensor, or if `whole` is set (as for grouped weights),
@@ -30,8 +31,8 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
 /** Sets the reason of layers that `include` and `exclude` leave out (names.c). Fails
  * LAC_BAD_ARGUMENT for an expression that is invalid or matches no layer, and where no layer is
  * left. */
-LAC_MUST_CHECK lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_judge_layers_by_names(laci_analysis *analysis,
+                                                     const laci_rules *rules, lac_error *err);
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 

@@ -67,7 +67,8 @@ static int count_layers_left(const laci_analysis *analysis) {
   return n;
 }
 
-lac_status laci_judge_by_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+lac_status laci_judge_layers_by_names(laci_analysis *analysis, const laci_rules *rules,
+                                      lac_error *err) {
   const int before = count_layers_left(analysis);
   lac_status st =
       judge_by_match(analysis, "include", rules->include, false, "left out by include", err);

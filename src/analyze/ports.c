@@ -27,7 +27,7 @@ bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {
   return false;
 }
 
-int laci_resolve_node_cause(laci_resolve *r) {
+int laci_resolve_cause_of_node(laci_resolve *r) {
   if (r->cause >= 0) return r->cause;
   char text[512];
   if (r->node->fault) {
@@ -46,7 +46,7 @@ int laci_resolve_node_cause(laci_resolve *r) {
   return r->cause;
 }
 
-int laci_resolve_part_cause(laci_resolve *r) {
+int laci_resolve_cause_of_parts(laci_resolve *r) {
   if (r->part_cause >= 0) return r->part_cause;
   char text[512];
   (void)snprintf(

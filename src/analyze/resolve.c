@@ -22,7 +22,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   if (!layout || layout->set[g->axis] < 0) {
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
-      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_node_cause(r));
+      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause_of_node(r));
     return;
   }
   laci_axis_set *along = &layout->axis_sets[layout->set[g->axis]];
@@ -30,8 +30,8 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
   if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
       laci_track_at(t, data->track)->n != size * g->n_groups) {
-    laci_track_freeze(t, along->track, laci_resolve_node_cause(r));
-    if (data) laci_track_freeze(t, data->track, laci_resolve_node_cause(r));
+    laci_track_freeze(t, along->track, laci_resolve_cause_of_node(r));
+    if (data) laci_track_freeze(t, data->track, laci_resolve_cause_of_node(r));
     return;
   }
   const laci_value *value = &t->graph->values[weight];
@@ -68,7 +68,7 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
       bool same = label > 0 && laci_port_labels_of(r, LACI_OUT(i))->label[a] == label;
       if (out->set[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
       out->set[a] = LACI_AXIS_FIXED;
-      out->cause[a] = laci_resolve_node_cause(r);
+      out->cause[a] = laci_resolve_cause_of_node(r);
     }
   }
 }
@@ -101,11 +101,11 @@ static void resolve_axis_hold(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
   if (axis_set->n_axes > 1 || axis_set->n_groups) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
     return;
   }
   for (int64_t at = 0; at < hold->n; at++)
-    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_node_cause(r));
+    laci_track_freeze_at(r->t, axis_set->track, hold->start + at, laci_resolve_cause_of_node(r));
 }
 
 /* Returns the cause for an unknown shape of an input: the node that computed it; -1: all shapes are
@@ -135,9 +135,9 @@ static void freeze_undescribed(laci_resolve *r) {
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
         fixed = true; /* this operator has no separate order for each group */
       if (axis_set->n_groups && fixed)
-        laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
+        laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
       else if (fixed)
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_node_cause(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause_of_node(r));
     }
   }
 }
@@ -148,12 +148,12 @@ static void finish_outputs(laci_resolve *r) {
     laci_layout *layout = &r->t->layouts[r->node->outputs[i]];
     if (layout->rank < 0) {
       int blamed = blame_unknown_shape(r);
-      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_node_cause(r);
+      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_cause_of_node(r);
     }
     for (int a = 0; a < layout->rank; a++) {
       if (layout->set[a] != LACI_AXIS_PENDING) continue;
       layout->set[a] = LACI_AXIS_FIXED;
-      layout->cause[a] = laci_resolve_node_cause(r);
+      layout->cause[a] = laci_resolve_cause_of_node(r);
     }
   }
 }
@@ -161,7 +161,7 @@ static void finish_outputs(laci_resolve *r) {
 static void freeze_inputs(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     if (r->node->inputs[i] >= 0 && laci_reads_content(r->node, i))
-      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_node_cause(r));
+      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_cause_of_node(r));
   }
 }
 
@@ -188,14 +188,14 @@ static void freeze_sizes(laci_resolve *r) {
   for (int i = 0; i < r->node->n_inputs; i++) {
     int value = r->node->inputs[i];
     if (value >= 0 && laci_node_reads_content(r->t->graph, r->t->matters, r->node_id, value))
-      laci_layout_freeze(r->t, value, laci_resolve_node_cause(r));
+      laci_layout_freeze(r->t, value, laci_resolve_cause_of_node(r));
   }
 }
 
 /* Resolves the operator's coupling, for a node whose outputs matter. */
 static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   const laci_node *node = r->node;
-  lac_status st = laci_couple(coupling, r->t->graph, node);
+  lac_status st = laci_couple_node(coupling, r->t->graph, node);
   if (st) return st;
   if (node->op && node->op->couple) {
     /* inputs whose content is not read are not joined */
@@ -215,7 +215,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
     freeze_inputs(r);
   }
   for (int i = 0; i < node->n_captures; i++)
-    laci_layout_freeze(r->t, node->captures[i], laci_resolve_node_cause(r));
+    laci_layout_freeze(r->t, node->captures[i], laci_resolve_cause_of_node(r));
   return LAC_OK;
 }
 
@@ -227,7 +227,7 @@ static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
     int value = r->node->inputs[i];
     if (value < 0 || !laci_reads_content(r->node, i)) continue;
     if (!laci_dtype_is_float(r->t->graph->values[value].type.dtype))
-      laci_layout_freeze(r->t, value, laci_resolve_node_cause(r));
+      laci_layout_freeze(r->t, value, laci_resolve_cause_of_node(r));
   }
   return st;
 }
@@ -238,10 +238,11 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   laci_resolve r = {
       .t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1, .part_cause = -1};
   lac_status st = LAC_OK;
-  if (laci_node_matters(t->graph, t->matters, node_id)) st = resolve_coupling(&r, &coupling);
+  if (laci_node_affects_outputs(t->graph, t->matters, node_id))
+    st = resolve_coupling(&r, &coupling);
   else st = resolve_shape_only(&r, &coupling);
   if (st) goto out;
-  if (!laci_node_matters(t->graph, t->matters, node_id)) freeze_sizes(&r);
+  if (!laci_node_affects_outputs(t->graph, t->matters, node_id)) freeze_sizes(&r);
   finish_outputs(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
@@ -300,7 +301,7 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
-  lac_status st = laci_content_find_what_matters(graph, &t->matters, err);
+  lac_status st = laci_find_values_that_matter(graph, &t->matters, err);
   for (int v = 0; v < graph->n_values && !st; v++) init_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);

@@ -21,10 +21,10 @@ typedef struct laci_resolve {
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */
-int laci_resolve_node_cause(laci_resolve *r);
+int laci_resolve_cause_of_node(laci_resolve *r);
 /** Returns the cause of this node for a composite whose outer part (heads) is frozen, because the
  * operator treats that part separately. It is created on first use. */
-int laci_resolve_part_cause(laci_resolve *r);
+int laci_resolve_cause_of_parts(laci_resolve *r);
 
 static inline int laci_port_value(const laci_resolve *r, int port) {
   return port >= 0 ? r->node->inputs[port] : r->node->outputs[~port];

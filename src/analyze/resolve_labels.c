@@ -170,7 +170,7 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
       /* An axis of a composite that was mapped and frozen, or whose output has a layout already:
        * never uniform. */
       else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
-        set->fixed_cause = laci_resolve_node_cause(r);
+        set->fixed_cause = laci_resolve_cause_of_node(r);
       }
     }
     for (int b = 0; b < layout->n_axis_sets; b++) {
@@ -297,7 +297,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
   }
   if (!part.n) return;
   int cause = 0;
-  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_node_cause(r);
+  if (!part.sound || part.n != axis_set.n_axes) cause = laci_resolve_cause_of_node(r);
   if (!part.sound || (part.n != axis_set.n_axes && axis_set.track != set->track)) {
     laci_track_freeze(r->t, set->track, cause);
     laci_track_freeze(r->t, axis_set.track, cause);
@@ -311,7 +311,7 @@ static void join_axis_set(laci_resolve *r, const label_set *set, int port, laci_
   }
   if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
     tag_by_labels(r, set, part.label, part.n, (uint64_t)r->node_id);
-    laci_track_freeze(r->t, axis_set.track, laci_resolve_part_cause(r));
+    laci_track_freeze(r->t, axis_set.track, laci_resolve_cause_of_parts(r));
     return;
   }
   int32_t *to, *copy;
@@ -339,10 +339,10 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   bool whole = part.sound && are_all_labels(set, ordered, axis_set.n_axes);
   if (!whole && (!part.sound || !has_innermost(set, ordered, axis_set.n_axes))) {
     if (part.sound) tag_by_labels(r, set, ordered, axis_set.n_axes, (uint64_t)r->node_id);
-    else laci_track_freeze(r->t, set->track, laci_resolve_node_cause(r));
+    else laci_track_freeze(r->t, set->track, laci_resolve_cause_of_node(r));
     for (int j = 0; j < part.n; j++) {
       layout->set[part.axis[j]] = LACI_AXIS_FIXED;
-      layout->cause[part.axis[j]] = laci_resolve_part_cause(r);
+      layout->cause[part.axis[j]] = laci_resolve_cause_of_parts(r);
     }
     return;
   }
@@ -358,7 +358,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
 
 /* Freezes all axes that have a label of the set, where they cannot be joined. */
 static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
-  int cause = laci_resolve_node_cause(r);
+  int cause = laci_resolve_cause_of_node(r);
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     const label_place *place = &sets->places[at];
     const laci_axis_set *axis_set =
@@ -398,7 +398,7 @@ static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
   part_of fixed = part_of_axes(r, set, port, LACI_AXIS_FIXED);
   if (!fixed.n && fixed.sound) return;
   const laci_layout *layout = laci_port_layout(r, port);
-  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_node_cause(r);
+  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_cause_of_node(r);
   if (!fixed.sound || fixed.n == set->n) laci_track_freeze(r->t, set->track, cause);
   else tag_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
@@ -427,7 +427,7 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
   if (set.broken) {
     freeze_set(r, sets, root);
-    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_node_cause(r));
+    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_cause_of_node(r));
     return;
   }
   for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
@@ -467,7 +467,7 @@ void laci_resolve_labels(laci_resolve *r) {
       resolve_set(r, &sets, l);
     } else {
       freeze_set(r, &sets, l);
-      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_node_cause(r));
+      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_cause_of_node(r));
     }
   }
   label_sets_clear(&sets);

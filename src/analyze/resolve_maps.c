@@ -124,7 +124,7 @@ static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, in
                         tagging *tags) {
   int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
   if (!in_range(map, n_in)) {
-    freeze_positions(r, track, map, laci_resolve_node_cause(r));
+    freeze_positions(r, track, map, laci_resolve_cause_of_node(r));
     return;
   }
   if (tags->index && has_repeated_position(map, tags->index)) flush_tags(r, track, tags);
@@ -156,14 +156,14 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
   }
   if (state < 0) {
     freeze_positions(r, track, map,
-                     layout ? layout->cause[map->in_axis] : laci_resolve_node_cause(r));
+                     layout ? layout->cause[map->in_axis] : laci_resolve_cause_of_node(r));
     return;
   }
   const laci_axis_set *axis_set = &layout->axis_sets[state];
   int64_t n_in = laci_track_at(r->t, axis_set->track)->n;
   if (axis_set->n_axes != 1 || axis_set->n_groups || !in_range(map, n_in)) {
-    laci_track_freeze(r->t, axis_set->track, laci_resolve_node_cause(r));
-    freeze_positions(r, track, map, laci_resolve_node_cause(r));
+    laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
+    freeze_positions(r, track, map, laci_resolve_cause_of_node(r));
     return;
   }
   laci_link_add_runs(r->t, (laci_link){.node = r->node_id,
@@ -218,7 +218,7 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
     const laci_layout *other = laci_port_layout(r, first->in_port);
     layout->set[first->out_axis] = LACI_AXIS_FIXED;
     layout->cause[first->out_axis] =
-        other ? other->cause[first->in_axis] : laci_resolve_node_cause(r);
+        other ? other->cause[first->in_axis] : laci_resolve_cause_of_node(r);
     return;
   }
   int track = laci_track_new(r->t, first->n_out, false);
@@ -389,7 +389,7 @@ typedef struct map_walk {
 
 /* Freezes all axes of maps that are neither simple nor can be lifted. */
 static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
-  int cause = laci_resolve_node_cause(r);
+  int cause = laci_resolve_cause_of_node(r);
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
@@ -423,7 +423,7 @@ static void freeze_unread(laci_resolve *r) {
     for (int a = 0; layout && a < layout->rank; a++) {
       bool mapped = r->c->in[port].described && r->c->in[port].label[a] == LACI_MAPPED;
       if (mapped && !(read[port] >> a & 1))
-        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_node_cause(r));
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause_of_node(r));
     }
   }
   laci_free(read);
@@ -497,11 +497,11 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
     /* The output axis is frozen, so the positions that it reads are frozen too; and it is not
      * uniform. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
-    if (out) laci_track_freeze(r->t, out->track, laci_resolve_node_cause(r));
-    if (in) laci_track_freeze(r->t, in->track, laci_resolve_node_cause(r));
+    if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause_of_node(r));
+    if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause_of_node(r));
     if (layout && layout->set[map->out_axis] == LACI_AXIS_UNIFORM) {
       layout->set[map->out_axis] = LACI_AXIS_FIXED;
-      layout->cause[map->out_axis] = laci_resolve_node_cause(r);
+      layout->cause[map->out_axis] = laci_resolve_cause_of_node(r);
     }
   }
 }

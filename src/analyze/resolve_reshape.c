@@ -212,7 +212,7 @@ static int choose_carrier(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
     if (state >= 0 && state != best) {
-      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_node_cause(c->r));
+      laci_track_freeze(c->r->t, c->in->axis_sets[state].track, laci_resolve_cause_of_node(c->r));
     }
   }
   return best;
@@ -237,12 +237,12 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     for (int k = 0; k < all->n_in; k++) {
       int state = c->in->set[all->in[k]];
       if (state >= 0)
-        laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_node_cause(c->r));
+        laci_track_freeze(t, c->in->axis_sets[state].track, laci_resolve_cause_of_node(c->r));
     }
     if (all_uniform && !all->unknown && all->n_in) {
       for (int k = 0; k < all->n_out; k++) c->out->set[all->out[k]] = LACI_AXIS_UNIFORM;
     } else {
-      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_node_cause(c->r));
+      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_cause_of_node(c->r));
     }
     return;
   }
@@ -274,7 +274,7 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
 void laci_resolve_reshape(laci_resolve *r) {
   laci_layout *in = laci_port_layout(r, 0), *out = laci_port_layout(r, LACI_OUT(0));
   if (!in || !out) {
-    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_node_cause(r));
+    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_cause_of_node(r));
     return;
   }
   reshape c = {.r = r,

@@ -5,7 +5,7 @@
 #include "analyze/analyze.h"
 #include "graph/graph.h"
 
-void laci_analysis_target_layer(const laci_analysis *a, int l, laci_target_layer *out) {
+void laci_analysis_describe_target_layer(const laci_analysis *a, int l, laci_target_layer *out) {
   const laci_layer *layer = &a->layers[l];
   const bool computed = layer->stored < 0; /* the caller sets the view of the product */
   const laci_stored *stored = computed ? NULL : &a->graph->stored[layer->stored];

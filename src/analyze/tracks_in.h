@@ -85,7 +85,7 @@ typedef struct laci_layout {
 typedef struct laci_tracks {
   const laci_graph *graph;
   laci_arena arena;
-  uint8_t *matters;     /* [n_values] from laci_content_find_what_matters (graph/content.h) */
+  uint8_t *matters;     /* [n_values] from laci_find_values_that_matter (graph/content.h) */
   laci_layout *layouts; /* [n_values] */
   laci_track *tracks;
   size_t n_tracks, track_capacity;

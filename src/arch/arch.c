@@ -104,15 +104,15 @@ static int add_conv_norm(plan *p, const block *k, int number, int value, laci_ar
                          float gamma) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "conv%d", number);
-  value = laci_arch_conv(&p->b, join_names(name, k->name, of), value, spec);
+  value = laci_arch_add_conv(&p->b, join_names(name, k->name, of), value, spec);
   (void)snprintf(of, sizeof of, "bn%d", number);
-  return laci_arch_norm(&p->b, join_names(name, k->name, of), value, spec.out, gamma);
+  return laci_arch_add_norm(&p->b, join_names(name, k->name, of), value, spec.out, gamma);
 }
 
 static int add_relu(plan *p, const block *k, int number, int value) {
   char name[LACI_ARCH_NAME], of[16];
   (void)snprintf(of, sizeof of, "relu%d", number);
-  return laci_arch_relu(&p->b, join_names(name, k->name, of), value);
+  return laci_arch_add_relu(&p->b, join_names(name, k->name, of), value);
 }
 
 /** Adds the shortcut of a block: its input in the shape of its output. */
@@ -120,12 +120,12 @@ static int add_shortcut(plan *p, const block *k, int value, int out) {
   char name[LACI_ARCH_NAME];
   if (p->channels == out && k->stride == 1) return value;
   if (p->design->family == CIFAR && !p->conv_shortcut) {
-    return laci_arch_pad_shortcut(&p->b, join_names(name, k->name, "shortcut"), value,
-                                  (out - p->channels) / 2);
+    return laci_arch_add_pad_shortcut(&p->b, join_names(name, k->name, "shortcut"), value,
+                                      (out - p->channels) / 2);
   }
   laci_arch_conv_spec spec = {p->channels, out, 1, k->stride, 1};
-  value = laci_arch_conv(&p->b, join_names(name, k->name, "downsample.0"), value, spec);
-  return laci_arch_norm(&p->b, join_names(name, k->name, "downsample.1"), value, out, 1);
+  value = laci_arch_add_conv(&p->b, join_names(name, k->name, "downsample.0"), value, spec);
+  return laci_arch_add_norm(&p->b, join_names(name, k->name, "downsample.1"), value, out, 1);
 }
 
 static int add_basic_block(plan *p, const block *k, int value) {
@@ -151,10 +151,10 @@ static int add_block(plan *p, const block *k, int value) {
   bool deep = p->design->bottleneck;
   int out = deep ? 4 * k->width : k->width;
   int inner = deep ? add_bottleneck_block(p, k, value) : add_basic_block(p, k, value);
-  int sum =
-      laci_arch_add(&p->b, join_names(name, k->name, "add"), inner, add_shortcut(p, k, value, out));
+  int sum = laci_arch_add_sum(&p->b, join_names(name, k->name, "add"), inner,
+                              add_shortcut(p, k, value, out));
   p->channels = out;
-  return laci_arch_relu(&p->b, join_names(name, k->name, "relu"), sum);
+  return laci_arch_add_relu(&p->b, join_names(name, k->name, "relu"), sum);
 }
 
 /* ---- Networks ---- */
@@ -162,11 +162,11 @@ static int add_block(plan *p, const block *k, int value) {
 static int add_stem(plan *p, int value) {
   bool large = p->design->family == IMAGENET;
   laci_arch_conv_spec spec = {p->facts.channels, p->facts.width, large ? 7 : 3, large ? 2 : 1, 1};
-  value = laci_arch_conv(&p->b, "conv1", value, spec);
-  value = laci_arch_norm(&p->b, "bn1", value, spec.out, 1);
-  value = laci_arch_relu(&p->b, "relu", value);
+  value = laci_arch_add_conv(&p->b, "conv1", value, spec);
+  value = laci_arch_add_norm(&p->b, "bn1", value, spec.out, 1);
+  value = laci_arch_add_relu(&p->b, "relu", value);
   p->channels = spec.out;
-  return large ? laci_arch_max_pool(&p->b, "maxpool", value) : value;
+  return large ? laci_arch_add_max_pool(&p->b, "maxpool", value) : value;
 }
 
 /** Digits: 32, 32 and 64 channels; else every stage is twice as wide as the one before. */
@@ -185,8 +185,8 @@ static void add_network(plan *p, int value, int n_classes) {
       value = add_block(p, &k, value);
     }
   }
-  value = laci_arch_pool_flat(&p->b, "avgpool", value);
-  laci_arch_linear(&p->b, "fc", value, p->channels, n_classes, "scores");
+  value = laci_arch_add_global_pool(&p->b, "avgpool", value);
+  laci_arch_add_linear(&p->b, "fc", value, p->channels, n_classes, "scores");
 }
 
 static const design *find_design(const char *name) {

@@ -79,7 +79,7 @@ static laci_attr ints_attr(const char *name, const int64_t *values, size_t n) {
 
 /* ---- Layers ---- */
 
-int laci_arch_conv(laci_arch_builder *b, const char *name, int value, laci_arch_conv_spec s) {
+int laci_arch_add_conv(laci_arch_builder *b, const char *name, int value, laci_arch_conv_spec s) {
   const int64_t dims[4] = {s.out, s.in / s.groups, s.kernel, s.kernel};
   int weight;
   laci_shape shape = laci_shape_of(4, dims);
@@ -107,7 +107,8 @@ int laci_arch_conv(laci_arch_builder *b, const char *name, int value, laci_arch_
                   NULL);
 }
 
-int laci_arch_norm(laci_arch_builder *b, const char *name, int value, int channels, float gamma) {
+int laci_arch_add_norm(laci_arch_builder *b, const char *name, int value, int channels,
+                       float gamma) {
   const int inputs[5] = {value, add_vector(b, name, "weight", channels, gamma),
                          add_vector(b, name, "bias", channels, 0),
                          add_vector(b, name, "running_mean", channels, 0),
@@ -124,8 +125,8 @@ int laci_arch_norm(laci_arch_builder *b, const char *name, int value, int channe
                   NULL);
 }
 
-int laci_arch_linear(laci_arch_builder *b, const char *name, int value, int in, int out,
-                     const char *output) {
+int laci_arch_add_linear(laci_arch_builder *b, const char *name, int value, int in, int out,
+                         const char *output) {
   const laci_shape shape = laci_shape_of(2, (int64_t[]){out, in});
   double bound = 1 / sqrt((double)in);
   int weight, bias;
@@ -145,18 +146,18 @@ int laci_arch_linear(laci_arch_builder *b, const char *name, int value, int in, 
                   output);
 }
 
-int laci_arch_relu(laci_arch_builder *b, const char *name, int value) {
+int laci_arch_add_relu(laci_arch_builder *b, const char *name, int value) {
   return add_node(b, (laci_node){.name = name, .type = "Relu", .n_inputs = 1, .inputs = &value},
                   NULL);
 }
 
-int laci_arch_add(laci_arch_builder *b, const char *name, int first, int second) {
+int laci_arch_add_sum(laci_arch_builder *b, const char *name, int first, int second) {
   const int inputs[2] = {first, second};
   return add_node(b, (laci_node){.name = name, .type = "Add", .n_inputs = 2, .inputs = inputs},
                   NULL);
 }
 
-int laci_arch_max_pool(laci_arch_builder *b, const char *name, int value) {
+int laci_arch_add_max_pool(laci_arch_builder *b, const char *name, int value) {
   const int64_t kernel[2] = {3, 3}, strides[2] = {2, 2}, pads[4] = {1, 1, 1, 1};
   const laci_attr attrs[] = {ints_attr("kernel_shape", kernel, 2), ints_attr("pads", pads, 4),
                              ints_attr("strides", strides, 2)};
@@ -170,7 +171,7 @@ int laci_arch_max_pool(laci_arch_builder *b, const char *name, int value) {
                   NULL);
 }
 
-int laci_arch_pool_flat(laci_arch_builder *b, const char *name, int value) {
+int laci_arch_add_global_pool(laci_arch_builder *b, const char *name, int value) {
   const laci_attr axis = {.name = "axis", .kind = LACI_ATTR_INT, .i = 1};
   int mean = add_node(
       b, (laci_node){.name = name, .type = "GlobalAveragePool", .n_inputs = 1, .inputs = &value},
@@ -185,7 +186,7 @@ int laci_arch_pool_flat(laci_arch_builder *b, const char *name, int value) {
                   NULL);
 }
 
-int laci_arch_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros) {
+int laci_arch_add_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros) {
   static const int64_t starts[2] = {0, 0}, ends[2] = {INT64_MAX, INT64_MAX}, axes[2] = {2, 3},
                        steps[2] = {2, 2};
   const int64_t pads[8] = {0, zeros, 0, 0, 0, zeros, 0, 0};

@@ -28,22 +28,23 @@ typedef struct laci_arch_conv_spec {
 } laci_arch_conv_spec;
 
 /** Adds a convolution: NAME.weight [out, in / groups, k, k], no bias, padding k / 2. */
-int laci_arch_conv(laci_arch_builder *b, const char *name, int value, laci_arch_conv_spec spec);
+int laci_arch_add_conv(laci_arch_builder *b, const char *name, int value, laci_arch_conv_spec spec);
 /** Adds a batch normalization: NAME.weight .bias .running_mean .running_var [channels]; all scales
  * are `gamma`. */
-int laci_arch_norm(laci_arch_builder *b, const char *name, int value, int channels, float gamma);
+int laci_arch_add_norm(laci_arch_builder *b, const char *name, int value, int channels,
+                       float gamma);
 /** Adds a linear layer: NAME.weight [out, in], NAME.bias [out]; its result is called `output`. */
-int laci_arch_linear(laci_arch_builder *b, const char *name, int value, int in, int out,
-                     const char *output);
-int laci_arch_relu(laci_arch_builder *b, const char *name, int value);
-int laci_arch_add(laci_arch_builder *b, const char *name, int first, int second);
+int laci_arch_add_linear(laci_arch_builder *b, const char *name, int value, int in, int out,
+                         const char *output);
+int laci_arch_add_relu(laci_arch_builder *b, const char *name, int value);
+int laci_arch_add_sum(laci_arch_builder *b, const char *name, int first, int second);
 /** Adds a max pooling: 3 x 3, stride 2, padding 1. */
-int laci_arch_max_pool(laci_arch_builder *b, const char *name, int value);
+int laci_arch_add_max_pool(laci_arch_builder *b, const char *name, int value);
 /** Adds a mean over height and width, reshaped to [N, channels]. */
-int laci_arch_pool_flat(laci_arch_builder *b, const char *name, int value);
+int laci_arch_add_global_pool(laci_arch_builder *b, const char *name, int value);
 /** Adds a shortcut: every other pixel, with `zeros` channels of zeros before and after the
  * channels. */
-int laci_arch_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros);
+int laci_arch_add_pad_shortcut(laci_arch_builder *b, const char *name, int value, int zeros);
 
 /* weights.c */
 

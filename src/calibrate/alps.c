@@ -219,7 +219,7 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
     st = laci_fail_memory(err, "the steps that choose a layer's mask");
     goto out;
   }
-  laci_fit_target(sums, weight);
+  laci_fit_compute_target(sums, weight);
   scale_sums(&a, sums->damping);
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
@@ -243,7 +243,7 @@ const laci_score laci_score_alps = {
         "Meng, Behdin, Wang, Mazumder, \"ALPS: improved optimization for highly sparse "
         "one-shot pruning for large language models\", NeurIPS 2024",
     .needs_gram = true,
-    .saliency = laci_fit_inverse_saliency,
+    .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
     .memory = memory_needed,
 };

@@ -9,7 +9,7 @@ static int blocks_of_a_tap(const laci_fit *fit) {
   return (int)laci_ceil_div(fit->channels, fit->pattern.m);
 }
 
-int laci_fit_blocks(const laci_fit *fit) {
+int laci_fit_count_blocks(const laci_fit *fit) {
   return fit->columns / fit->channels * blocks_of_a_tap(fit);
 }
 
@@ -29,7 +29,7 @@ void laci_fit_keep_block(const double *score, int n_columns, int n, uint8_t *mas
 }
 
 void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask) {
-  const int n_blocks = laci_fit_blocks(fit);
+  const int n_blocks = laci_fit_count_blocks(fit);
   for (int at = 0; at < n_blocks; at++) {
     const laci_fit_block block = laci_fit_block_at(fit, at);
     laci_fit_keep_block(score + block.first, block.n_columns, fit->pattern.n, mask + block.first);
@@ -37,7 +37,7 @@ void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *ma
 }
 
 void laci_fit_keep_largest_f32(const laci_fit *fit, const float *score, uint8_t *mask) {
-  const int n_blocks = laci_fit_blocks(fit);
+  const int n_blocks = laci_fit_count_blocks(fit);
   for (int at = 0; at < n_blocks; at++) {
     const laci_fit_block block = laci_fit_block_at(fit, at);
     float s[LACI_MOST_PATTERN_M] = {0};

@@ -17,7 +17,7 @@ static lac_status check_finite(const laci_fit *fit, const char *what, const doub
                    isnan(values[at]) ? "NaN" : "an infinity");
 }
 
-lac_status laci_fit_check(const laci_fit *fit, bool needs_gram, lac_error *err) {
+lac_status laci_fit_check_input(const laci_fit *fit, bool needs_gram, lac_error *err) {
   lac_status st = laci_pattern_check(fit->pattern, err);
   if (st) return st;
   if (fit->rows < 1 || fit->columns < 1 || fit->channels < 1 || fit->columns % fit->channels) {

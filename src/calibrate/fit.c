@@ -41,9 +41,9 @@ static laci_sums sums_of(const laci_fit *fit, const laci_score *score, laci_pool
 
 /* ---- saliencies and masks ---- */
 
-lac_status laci_fit_saliency(const laci_fit *fit, const laci_score *score, laci_pool *pool,
-                             double *saliency, lac_error *err) {
-  lac_status st = laci_fit_check(fit, score->needs_gram, err);
+lac_status laci_fit_compute_saliency(const laci_fit *fit, const laci_score *score, laci_pool *pool,
+                                     double *saliency, lac_error *err) {
+  lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
   const laci_sums sums = sums_of(fit, score, pool);
   return score->saliency(&sums, saliency, err);
@@ -86,9 +86,9 @@ static lac_status choose_blocks(const laci_fit *fit, const double *saliency, lac
   return laci_mask_choose_by_rule(&view, &rule, pool, mask, err);
 }
 
-lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score, laci_pool *pool,
-                           uint8_t *mask, double *weight, lac_error *err) {
-  lac_status st = laci_fit_check(fit, score->needs_gram, err);
+lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_score *score, laci_pool *pool,
+                                uint8_t *mask, double *weight, lac_error *err) {
+  lac_status st = laci_fit_check_input(fit, score->needs_gram, err);
   if (st) return st;
   const laci_sums sums = sums_of(fit, score, pool);
   if (score->choose && fit->form != LACI_MASK_1D) {

@@ -6,7 +6,7 @@
  *
  * x_d are the layer's inputs in the dense network, x_p those in the network whose layers before
  * this one are pruned; H = sum x_p x_p', K = sum x_d x_p'. A score (score.def) chooses the mask;
- * laci_fit_solve then minimises E over the weights that stay, exactly. Both see H and K with
+ * laci_fit_solve_weights then minimises E over the weights that stay, exactly. Both see H and K with
  *
  *     d = max(1 %, 25 % * columns / positions) * mean(diag H)
  *
@@ -66,28 +66,30 @@ bool laci_score_is_saliency(const laci_score *score);
  *  LAC_UNSUPPORTED (a form that the score does not choose), LAC_NO_MEMORY, LAC_INTERRUPTED; mask
  *  and weight are then undefined. Called from a task of a pool, it works serially. The result has
  *  the same bytes for any pool. */
-LAC_MUST_CHECK lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score,
-                                          laci_pool *pool, uint8_t *mask, double *weight,
-                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_score *score,
+                                               laci_pool *pool, uint8_t *mask, double *weight,
+                                               lac_error *err);
 
 /** Computes the weights under `mask` (any mask) with the least damped E, for every row w[s] = G[s]
  *  (H + d I)[s, s]^-1. Rows with the same support s share one factorisation. Large supports are
  *  factorised in float and refined in double until |G[s] - w H[s, s]| is 1e-8 |G[s]|. mask, weight,
- *  failures: as laci_fit_choose. */
-LAC_MUST_CHECK lac_status laci_fit_solve(const laci_fit *fit, const uint8_t *mask, laci_pool *pool,
-                                         double *weight, lac_error *err);
+ *  failures: as laci_fit_choose_mask. */
+LAC_MUST_CHECK lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask,
+                                                 laci_pool *pool, double *weight, lac_error *err);
 
 /** Computes E of these weights without damping; negative results of rounding become 0. energy: sum
  * |W_d x_d|^2; it is not read where k is NULL: E is then <(W - W_d) H, W - W_d>. */
-LAC_MUST_CHECK lac_status laci_fit_error(const laci_fit *fit, const double *weight, double energy,
-                                         laci_pool *pool, double *error, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight,
+                                                 double energy, laci_pool *pool, double *error,
+                                                 lac_error *err);
 
 /** Computes how much each weight matters by itself, for a search over orders of channels, in the
  * unit of |w|: |w| for magnitude, the score itself for wanda and ria, |w| / sqrt((H + d I)^-1_jj)
  * for the others.
- *  saliency  out  [rows, columns]. Fails as laci_fit_choose. */
-LAC_MUST_CHECK lac_status laci_fit_saliency(const laci_fit *fit, const laci_score *score,
-                                            laci_pool *pool, double *saliency, lac_error *err);
+ *  saliency  out  [rows, columns]. Fails as laci_fit_choose_mask. */
+LAC_MUST_CHECK lac_status laci_fit_compute_saliency(const laci_fit *fit, const laci_score *score,
+                                                    laci_pool *pool, double *saliency,
+                                                    lac_error *err);
 
 /** Returns the peak bytes of choosing and then solving, without the fit and the outputs; score
  * NULL: of solving alone. */

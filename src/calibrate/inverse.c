@@ -11,7 +11,7 @@
 
 enum { MOST_TRIES = 40 };
 
-lac_status laci_fit_inverse(const laci_sums *sums, double *inverse, lac_error *err) {
+lac_status laci_fit_invert_gram(const laci_sums *sums, double *inverse, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const size_t n = (size_t)fit->columns;
   double damping = sums->damping, *factor = laci_alloc(n * n, sizeof *factor);
@@ -31,8 +31,8 @@ lac_status laci_fit_inverse(const laci_sums *sums, double *inverse, lac_error *e
   return st;
 }
 
-lac_status laci_fit_start_weights(const laci_sums *sums, const double *inverse, double *start,
-                                  lac_error *err) {
+lac_status laci_fit_compute_start_weights(const laci_sums *sums, const double *inverse,
+                                          double *start, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const size_t count = (size_t)fit->rows * (size_t)fit->columns;
   if (!fit->k) {
@@ -41,19 +41,19 @@ lac_status laci_fit_start_weights(const laci_sums *sums, const double *inverse, 
   }
   double *target = laci_alloc(count, sizeof *target);
   if (!target) return laci_fail_memory(err, "a layer's target");
-  laci_fit_target(sums, target);
-  laci_fit_multiply(sums, target, inverse, start);
+  laci_fit_compute_target(sums, target);
+  laci_fit_multiply_matrix(sums, target, inverse, start);
   laci_free(target);
   return LAC_OK;
 }
 
-lac_status laci_fit_inverse_saliency(const laci_sums *sums, double *out, lac_error *err) {
+lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out, lac_error *err) {
   const laci_fit *fit = sums->fit;
   const int n = fit->columns;
   double *inverse = laci_alloc((size_t)n * (size_t)n, sizeof *inverse);
   if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_inverse(sums, inverse, err);
-  if (!st) st = laci_fit_start_weights(sums, inverse, out, err);
+  lac_status st = laci_fit_invert_gram(sums, inverse, err);
+  if (!st) st = laci_fit_compute_start_weights(sums, inverse, out, err);
   for (int row = 0; row < fit->rows && !st; row++) {
     double *weight = out + (int64_t)row * n;
     for (int c = 0; c < n; c++) weight[c] = fabs(weight[c]) / sqrt(inverse[(int64_t)c * n + c]);

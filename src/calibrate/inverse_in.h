@@ -6,17 +6,19 @@
 #include "calibrate/score_in.h"
 
 /** Computes inverse [columns, columns], both triangles. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_fit_inverse(const laci_sums *sums, double *inverse, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_invert_gram(const laci_sums *sums, double *inverse,
+                                               lac_error *err);
 
 /** Computes the dense weights that pruning begins with, those with the least damped error without a
  *  mask: start [rows, columns] = G (H + d I)^-1, which is W_d in the symmetric form. */
-LAC_MUST_CHECK lac_status laci_fit_start_weights(const laci_sums *sums, const double *inverse,
-                                                 double *start, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_sums *sums,
+                                                         const double *inverse, double *start,
+                                                         lac_error *err);
 
 /** |start| / sqrt((H + d I)^-1_jj): the root of the error that removing this weight alone adds,
  * where the other weights are updated for it. A saliency of laci_score. */
-LAC_MUST_CHECK lac_status laci_fit_inverse_saliency(const laci_sums *sums, double *out,
-                                                    lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out,
+                                                        lac_error *err);
 
 /** Bytes that the three functions above allocate. */
 uint64_t laci_fit_inverse_memory(const laci_fit *fit);

@@ -59,7 +59,7 @@ static bool lane_init(lane *l, const laci_fit *fit) {
   l->column = laci_alloc(n, sizeof *l->column);
   l->block = laci_alloc(n, sizeof *l->block);
   l->alive = laci_alloc(n, sizeof *l->alive);
-  l->excess = laci_alloc((size_t)laci_fit_blocks(fit), sizeof *l->excess);
+  l->excess = laci_alloc((size_t)laci_fit_count_blocks(fit), sizeof *l->excess);
   return l->p && l->u && l->w && l->diagonal && l->column && l->block && l->alive && l->excess;
 }
 
@@ -77,7 +77,7 @@ static void lane_clear(lane *l) {
 /** Initialises the lane for a row; returns how many weights are to be removed. */
 static int begin_row(const pruning *job, lane *l, const double *weight) {
   const laci_fit *fit = job->fit;
-  const int n_blocks = laci_fit_blocks(fit);
+  const int n_blocks = laci_fit_count_blocks(fit);
   int to_go = 0;
   l->n = fit->columns;
   l->n_pending = 0;
@@ -211,8 +211,8 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
   const size_t n = (size_t)fit->columns;
   double *inverse = laci_alloc(n * n, sizeof *inverse);
   if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_inverse(sums, inverse, err);
-  if (!st) st = laci_fit_start_weights(sums, inverse, weight, err);
+  lac_status st = laci_fit_invert_gram(sums, inverse, err);
+  if (!st) st = laci_fit_compute_start_weights(sums, inverse, weight, err);
   if (!st) {
     pruning job = {.fit = fit, .inverse = inverse, .mask = mask, .weight = weight};
     double trace = 0;
@@ -239,7 +239,7 @@ const laci_score laci_score_obs = {
         "Frantar, Alistarh, \"Optimal brain compression: a framework for accurate "
         "post-training quantization and pruning\", NeurIPS 2022",
     .needs_gram = true,
-    .saliency = laci_fit_inverse_saliency,
+    .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
     .memory = memory_needed,
 };

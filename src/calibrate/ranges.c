@@ -17,7 +17,7 @@
 
 enum { MOST_LANES = 16 };
 
-typedef struct watcher {
+typedef struct range_lane {
   const laci_network *network;
   const int *place;   /* [graph->n_values] index of the value's range; -1: not wanted */
   laci_range *ranges; /* [n_values] of this lane */
@@ -26,15 +26,15 @@ typedef struct watcher {
   void **in, **out;
   lac_status status;
   lac_error err;
-} watcher;
+} range_lane;
 
-typedef struct looker {
+typedef struct range_job {
   const laci_ranges_options *how;
   laci_network *network;
   int *place;
-  watcher *lanes;
+  range_lane *lanes;
   int n_lanes, n_values;
-} looker;
+} range_job;
 
 /* ---- Observing a value ---- */
 
@@ -65,7 +65,7 @@ static void count_bins(laci_range *r, const float *x, int64_t n) {
 
 static lac_status observe_value(void *context, int value, const laci_engine_port *port,
                                 const void *content, lac_error *err) {
-  watcher *w = context;
+  range_lane *w = context;
   if (value < 0 || w->place[value] < 0) return LAC_OK;
   laci_range *r = &w->ranges[w->place[value]];
   int64_t n = laci_shape_count(&port->type.shape);
@@ -85,7 +85,7 @@ static void *alloc_port_buffer(const laci_engine_port *port) {
   return laci_alloc(port->size_bytes + 1, 1);
 }
 
-static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_error *err) {
+static lac_status open_lane(range_job *l, range_lane *w, laci_budget *budget, lac_error *err) {
   const laci_engine_observer observer = {
       .values = l->how->values, .n_values = l->n_values, .see = observe_value, .context = w};
   laci_engine_options options = {.threads = 1,
@@ -112,7 +112,7 @@ static lac_status open_lane(looker *l, watcher *w, laci_budget *budget, lac_erro
   return ok ? LAC_OK : laci_fail_memory(err, "ranges of values");
 }
 
-static void close_lane(watcher *w) {
+static void close_lane(range_lane *w) {
   const laci_engine_port *ports;
   int n_in = w->engine ? laci_engine_inputs(w->engine, &ports) : 0;
   int n_out = w->engine ? laci_engine_outputs(w->engine, &ports) : 0;
@@ -125,7 +125,7 @@ static void close_lane(watcher *w) {
 }
 
 /* Opens the lanes. The first must fit in memory; others are added while memory allows. */
-static lac_status open_lanes(looker *l, lac_error *err) {
+static lac_status open_lanes(range_job *l, lac_error *err) {
   laci_budget budget = l->how->budget ? *l->how->budget : laci_budget_with_limit(UINT64_MAX);
   int most = laci_pool_threads(l->how->pool);
   if (most > MOST_LANES) most = MOST_LANES;
@@ -138,7 +138,7 @@ static lac_status open_lanes(looker *l, lac_error *err) {
     lac_status st = open_lane(l, &l->lanes[l->n_lanes], &budget, &why);
     if (!st) continue;
     close_lane(&l->lanes[l->n_lanes]);
-    l->lanes[l->n_lanes] = (watcher){0};
+    l->lanes[l->n_lanes] = (range_lane){0};
     bool enough = l->n_lanes > 0 && (st == LAC_MEMORY_LIMIT || st == LAC_NO_MEMORY);
     if (!enough && err) *err = why;
     return enough ? LAC_OK : st;
@@ -147,14 +147,14 @@ static lac_status open_lanes(looker *l, lac_error *err) {
 }
 
 static void run_lanes(int64_t begin, int64_t end, void *context) {
-  const looker *l = context;
+  const range_job *l = context;
   for (int64_t lane = begin; lane < end; lane++) {
-    watcher *w = &l->lanes[lane];
+    range_lane *w = &l->lanes[lane];
     w->status = laci_engine_run(w->engine, (const void *const *)w->in, w->out, &w->err);
   }
 }
 
-static lac_status run_all(looker *l, lac_error *err) {
+static lac_status run_all(range_job *l, lac_error *err) {
   const laci_ranges_options *how = l->how;
   for (int64_t first = 0; first < how->n_batches; first += l->n_lanes) {
     if (laci_interrupted())
@@ -176,7 +176,7 @@ static lac_status run_all(looker *l, lac_error *err) {
 
 /* ---- Two passes ---- */
 
-static void join_ranges(looker *l, laci_range *ranges) {
+static void join_ranges(range_job *l, laci_range *ranges) {
   for (int v = 0; v < l->n_values; v++) {
     for (int lane = 0; lane < l->n_lanes; lane++) {
       const laci_range *r = &l->lanes[lane].ranges[v];
@@ -188,7 +188,7 @@ static void join_ranges(looker *l, laci_range *ranges) {
   for (int lane = 0; lane < l->n_lanes; lane++) l->lanes[lane].counts = true;
 }
 
-static void join_counts(const looker *l, laci_range *ranges) {
+static void join_counts(const range_job *l, laci_range *ranges) {
   for (int v = 0; v < l->n_values; v++) {
     for (int lane = 0; lane < l->n_lanes; lane++) {
       const laci_range *r = &l->lanes[lane].ranges[v];
@@ -201,7 +201,7 @@ static void join_counts(const looker *l, laci_range *ranges) {
 
 lac_status laci_ranges_measure(const laci_weighted_graph *from, const laci_ranges_options *options,
                                laci_range *ranges, lac_error *err) {
-  looker l = {.how = options, .n_values = options->n_values};
+  range_job l = {.how = options, .n_values = options->n_values};
   memset(ranges, 0, (size_t)options->n_values * sizeof *ranges);
   lac_status st =
       laci_network_create(from, options->samples->shapes, options->batch, &l.network, err);

@@ -22,7 +22,7 @@ struct laci_score {
   bool needs_gram;
   /** Computes out [rows, columns], >= 0: the larger, the more the weight matters. */
   lac_status (*saliency)(const laci_sums *sums, double *out, lac_error *err);
-  /** Computes mask and weight as laci_fit_choose says. NULL: the weights of largest saliency are
+  /** Computes mask and weight as laci_fit_choose_mask says. NULL: the weights of largest saliency are
    * kept, unchanged. */
   lac_status (*choose)(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err);
   /** Returns the peak number of bytes that `choose` allocates (or `saliency`, if choose is NULL).
@@ -39,11 +39,11 @@ struct laci_score {
 double laci_fit_damping(const laci_fit *fit);
 
 /** Computes target [rows, columns] = W_d (K + d I). */
-void laci_fit_target(const laci_sums *sums, double *target);
+void laci_fit_compute_target(const laci_sums *sums, double *target);
 
 /** Computes out [rows, columns] = weight [rows, columns] times matrix [columns, columns]. */
-void laci_fit_multiply(const laci_sums *sums, const double *weight, const double *matrix,
-                       double *out);
+void laci_fit_multiply_matrix(const laci_sums *sums, const double *weight, const double *matrix,
+                              double *out);
 
 /** An N:M block of a row: columns [first, first + n_columns). */
 typedef struct laci_fit_block {
@@ -52,7 +52,7 @@ typedef struct laci_fit_block {
 
 /** The number of blocks of a row, ceil(channels / m) for every tap, and block number `at`, in the
  * order of columns. */
-int laci_fit_blocks(const laci_fit *fit);
+int laci_fit_count_blocks(const laci_fit *fit);
 laci_fit_block laci_fit_block_at(const laci_fit *fit, int at);
 
 /** Sets mask[c] to 1 for the n largest of n_columns scores, else to 0; of equal scores the lower

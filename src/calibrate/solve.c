@@ -235,16 +235,16 @@ static void run_lane(int64_t begin, int64_t end, void *context) {
   lane_clear(&l);
 }
 
-lac_status laci_fit_solve(const laci_fit *fit, const uint8_t *mask, laci_pool *pool, double *weight,
-                          lac_error *err) {
-  lac_status st = laci_fit_check(fit, true, err);
+lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci_pool *pool,
+                                  double *weight, lac_error *err) {
+  lac_status st = laci_fit_check_input(fit, true, err);
   if (st) return st;
   const laci_sums sums = {.fit = fit, .pool = pool, .damping = laci_fit_damping(fit)};
   solver s = {.sums = &sums, .mask = mask, .weight = weight};
   s.sorted = laci_alloc((size_t)fit->rows, sizeof *s.sorted);
   s.groups = laci_alloc((size_t)fit->rows, sizeof *s.groups);
   if (s.sorted && s.groups) {
-    laci_fit_target(&sums, weight);
+    laci_fit_compute_target(&sums, weight);
     find_groups(&s);
     laci_pool_for(pool, laci_pool_threads(pool), 1, run_lane, &s);
   } else {
@@ -259,7 +259,7 @@ lac_status laci_fit_solve(const laci_fit *fit, const uint8_t *mask, laci_pool *p
 
 uint64_t laci_solve_memory(const laci_fit *fit, int n_threads) {
   uint64_t n = 0;
-  const int n_blocks = laci_fit_blocks(fit);
+  const int n_blocks = laci_fit_count_blocks(fit);
   for (int at = 0; at < n_blocks; at++) {
     const int b = laci_fit_block_at(fit, at).n_columns;
     n += (uint64_t)(b < fit->pattern.n ? b : fit->pattern.n);

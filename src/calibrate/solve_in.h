@@ -7,9 +7,10 @@
 
 /** Checks shapes, pattern and that all values are finite; the sums H and K only where needs_gram.
  */
-LAC_MUST_CHECK lac_status laci_fit_check(const laci_fit *fit, bool needs_gram, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_check_input(const laci_fit *fit, bool needs_gram,
+                                               lac_error *err);
 
-/** Bytes that laci_fit_solve allocates for a mask of the fit's pattern. */
+/** Bytes that laci_fit_solve_weights allocates for a mask of the fit's pattern. */
 uint64_t laci_solve_memory(const laci_fit *fit, int n_threads);
 
 #endif

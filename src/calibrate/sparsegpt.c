@@ -51,7 +51,7 @@ typedef struct column_panel {
 
 static column_panel panel_at(const laci_fit *fit, int first_block) {
   column_panel p = {.first_block = first_block, .first = laci_fit_block_at(fit, first_block).first};
-  const int n_blocks = laci_fit_blocks(fit);
+  const int n_blocks = laci_fit_count_blocks(fit);
   for (p.end = p.first; first_block + p.n_blocks < n_blocks; p.n_blocks++) {
     const laci_fit_block block = laci_fit_block_at(fit, first_block + p.n_blocks);
     if (block.first + block.n_columns - p.first > PANEL_COLUMNS) break;
@@ -82,7 +82,7 @@ static void prune_panel(const pruning *p, const column_panel *panel, int64_t row
 
 static void prune_rows(int64_t begin, int64_t end, void *context) {
   const pruning *p = context;
-  const int columns = p->fit->columns, n_blocks = laci_fit_blocks(p->fit);
+  const int columns = p->fit->columns, n_blocks = laci_fit_count_blocks(p->fit);
   double lost[ROWS_AT_ONCE * PANEL_COLUMNS];
   for (int at = 0; at < n_blocks;) {
     const column_panel panel = panel_at(p->fit, at);
@@ -112,8 +112,8 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
   const int n = fit->columns;
   double *factor = laci_alloc((size_t)n * (size_t)n, sizeof *factor);
   if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
-  lac_status st = laci_fit_inverse(sums, factor, err);
-  if (!st) st = laci_fit_start_weights(sums, factor, weight, err);
+  lac_status st = laci_fit_invert_gram(sums, factor, err);
+  if (!st) st = laci_fit_compute_start_weights(sums, factor, weight, err);
   if (!st && laci_linear_cholesky(sums->pool, factor, n)) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
                    fit->name);
@@ -139,7 +139,7 @@ const laci_score laci_score_sparsegpt = {
         "Frantar, Alistarh, \"SparseGPT: massive language models can be accurately pruned in "
         "one-shot\", ICML 2023",
     .needs_gram = true,
-    .saliency = laci_fit_inverse_saliency,
+    .saliency = laci_fit_compute_obs_saliency,
     .choose = choose_mask,
     .memory = memory_needed,
 };

@@ -35,15 +35,15 @@ static void multiply_by_matrix(laci_pool *pool, const laci_fit *fit, const doubl
                                                     .c = out});
 }
 
-void laci_fit_multiply(const laci_sums *sums, const double *weight, const double *matrix,
-                       double *out) {
+void laci_fit_multiply_matrix(const laci_sums *sums, const double *weight, const double *matrix,
+                              double *out) {
   multiply_by_matrix(sums->pool, sums->fit, weight, matrix, out);
 }
 
-void laci_fit_target(const laci_sums *sums, double *target) {
+void laci_fit_compute_target(const laci_sums *sums, double *target) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
-  laci_fit_multiply(sums, fit->weight, fit->k ? fit->k : fit->h, target);
+  laci_fit_multiply_matrix(sums, fit->weight, fit->k ? fit->k : fit->h, target);
   for (int64_t at = 0; at < count; at++) target[at] += sums->damping * fit->weight[at];
 }
 
@@ -55,9 +55,9 @@ static double dot_product(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-lac_status laci_fit_error(const laci_fit *fit, const double *weight, double energy, laci_pool *pool,
-                          double *error, lac_error *err) {
-  lac_status st = laci_fit_check(fit, true, err);
+lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight, double energy,
+                                  laci_pool *pool, double *error, lac_error *err) {
+  lac_status st = laci_fit_check_input(fit, true, err);
   if (st) return st;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   double *rest = NULL, *product = laci_alloc((size_t)count, sizeof *product);

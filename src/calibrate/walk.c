@@ -185,7 +185,7 @@ static lac_status walk_to_stop(laci_walk_state *w, int s, lac_error *err) {
   for (int m = 0; m < n; m++) laci_grams_clear(&grams[m]);
   laci_free(grams);
   laci_free(which);
-  laci_walk_release(w, s);
+  laci_walk_free_unneeded(w, s);
   return st;
 }
 

@@ -60,8 +60,8 @@ static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
   const uint8_t *bytes = n->weights[l->stored];
   const laci_group_matrix dense = {group, f->dense, f->kept}, fitted = {group, f->fitted, f->kept};
   lac_status st = laci_matrix_layer_gather(l, n, bytes, &dense, err);
-  if (!st) st = laci_fit_choose(&fit, o->score, o->pool, f->kept, f->fitted, err);
-  if (!st && o->solve) st = laci_fit_solve(&fit, f->kept, o->pool, f->fitted, err);
+  if (!st) st = laci_fit_choose_mask(&fit, o->score, o->pool, f->kept, f->fitted, err);
+  if (!st && o->solve) st = laci_fit_solve_weights(&fit, f->kept, o->pool, f->fitted, err);
   if (st) return st;
   laci_matrix_layer_scatter(l, n, &dense, f->before, f->mask);
   laci_matrix_layer_scatter(l, n, &fitted, f->after, f->mask);

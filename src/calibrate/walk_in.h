@@ -41,7 +41,7 @@ static inline int64_t laci_walk_count_judging(const laci_walk_state *w) {
 }
 
 /** Counts n batches as done and logs the progress. Fails LAC_INTERRUPTED. */
-LAC_MUST_CHECK lac_status laci_walk_count_done(laci_walk_state *w, int64_t n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *err);
 
 /** Chooses the number of lanes, and how many bytes of the frontier stay in memory. Fails
  * LAC_MEMORY_LIMIT (walk_memory.c). */
@@ -56,7 +56,7 @@ LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *e
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
                                              int n_grams, lac_error *err);
 /** Frees the kept values that are not needed after stop s. */
-void laci_walk_release(laci_walk_state *w, int s);
+void laci_walk_free_unneeded(laci_walk_state *w, int s);
 
 /** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
  * (walk_fit.c). */

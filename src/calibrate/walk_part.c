@@ -20,14 +20,14 @@ typedef struct stream {
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream;
 
-typedef struct passage {
+typedef struct part_run {
   laci_walk_state *w;
   int value;
   stream streams[LACI_STREAMS];
   int64_t first; /* the batch that lane 0 runs */
   lac_status *status;
   lac_error *errors;
-} passage;
+} part_run;
 
 static int count_ports(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
 
@@ -36,7 +36,7 @@ static int port_value(const stream *s, int port) {
   return port < part->n_inputs ? part->inputs[port] : part->outputs[port - part->n_inputs];
 }
 
-lac_status laci_walk_count_done(laci_walk_state *w, int64_t n, lac_error *err) {
+lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
   w->done += n;
   laci_progress("calibrating", w->done, w->total);
@@ -55,7 +55,7 @@ static lac_status keep_output(laci_walk_state *w, int s, int which, int value, l
   return laci_stored_batches_create(&w->frontier, bytes, first, n, &w->kept[which][value], err);
 }
 
-static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
+static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
   laci_walk_state *w = p->w;
   stream *one = &p->streams[which];
   const laci_part *part = &w->plan.stops[s].part[which];
@@ -100,7 +100,8 @@ static bool has_batch(const laci_stored_batches *kept, int64_t batch) {
   return batch >= kept->first && batch < kept->first + kept->n;
 }
 
-static lac_status run_stream(const passage *p, int which, int lane, int64_t batch, lac_error *err) {
+static lac_status run_stream(const part_run *p, int which, int lane, int64_t batch,
+                             lac_error *err) {
   const stream *one = &p->streams[which];
   int n = count_ports(one), n_inputs = one->part->n_inputs;
   void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
@@ -124,7 +125,7 @@ static lac_status run_stream(const passage *p, int which, int lane, int64_t batc
 }
 
 static void run_lanes(int64_t begin, int64_t end, void *context) {
-  const passage *p = context;
+  const part_run *p = context;
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
     for (int which = 0; which < LACI_STREAMS && !st; which++)
@@ -134,7 +135,7 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 /* Returns the stop's value in a network, for the batch that the lane has just run. */
-static const float *stop_value(const passage *p, int which, int lane) {
+static const float *stop_value(const part_run *p, int which, int lane) {
   if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
   const stream *one = &p->streams[which];
   int n = count_ports(one);
@@ -144,7 +145,7 @@ static const float *stop_value(const passage *p, int which, int lane) {
   return NULL;
 }
 
-static lac_status run_batches(passage *p, int64_t n, laci_grams *grams, int n_grams,
+static lac_status run_batches(part_run *p, int64_t n, laci_grams *grams, int n_grams,
                               lac_error *err) {
   laci_walk_state *w = p->w;
   memset(p->errors, 0, (size_t)n * sizeof *p->errors);
@@ -163,7 +164,7 @@ static lac_status run_batches(passage *p, int64_t n, laci_grams *grams, int n_gr
 
 lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
                               lac_error *err) {
-  passage p = {.w = w, .value = w->plan.stops[s].value};
+  part_run p = {.w = w, .value = w->plan.stops[s].value};
   p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
   p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
   lac_status st = p.status && p.errors ? LAC_OK : laci_fail_memory(err, "a part of the network");
@@ -173,7 +174,7 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
   for (; p.first < w->cut.n_batches && !st; p.first += w->n_lanes) {
     int64_t left = w->cut.n_batches - p.first, n = left < w->n_lanes ? left : w->n_lanes;
     st = run_batches(&p, n, grams, n_grams, err);
-    if (!st) st = laci_walk_count_done(w, n, err);
+    if (!st) st = laci_walk_report_progress(w, n, err);
   }
   for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p.streams[which]);
   laci_free(p.status);
@@ -181,7 +182,7 @@ lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int 
   return st;
 }
 
-void laci_walk_release(laci_walk_state *w, int s) {
+void laci_walk_free_unneeded(laci_walk_state *w, int s) {
   for (int v = 0; v < w->network->graph.n_values; v++) {
     if (w->plan.last_stop[v] > s) continue;
     for (int which = 0; which < LACI_STREAMS; which++) {
@@ -246,7 +247,7 @@ lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err) {
   if (!st) st = open_inputs(w, &in, err);
   for (int64_t batch = 0; batch < w->cut.n_batches && !st; batch++) {
     st = fetch_batch(w, &in, batch, err);
-    if (!st) st = laci_walk_count_done(w, 1, err);
+    if (!st) st = laci_walk_report_progress(w, 1, err);
   }
   for (size_t i = 0; in.buffers && i < n; i++) laci_free(in.buffers[i]);
   laci_free(in.kept);

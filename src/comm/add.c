@@ -10,7 +10,7 @@ enum { BLOCK = 1024 }; /* floats that stay in the nearest cache while parts are 
 
 static int64_t block_at(int64_t at, int64_t n) { return n - at < BLOCK ? n - at : BLOCK; }
 
-void laci_comm_add(const float *parts, int n_parts, int64_t n, float *sum) {
+void laci_comm_add_f32(const float *parts, int n_parts, int64_t n, float *sum) {
   for (int64_t at = 0; at < n; at += BLOCK) {
     int64_t count = block_at(at, n);
     float *restrict to = sum + at;

@@ -59,7 +59,7 @@ lac_status laci_comm_open_transport(const lac_transport *transport,
 lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, lac_error *err) {
   const lac_transport *transport;
   *comm = NULL;
-  lac_status st = laci_comm_launched(&transport, err);
+  lac_status st = laci_comm_find_launched(&transport, err);
   return st || !transport ? st : laci_comm_open_transport(transport, options, comm, err);
 }
 

@@ -4,7 +4,7 @@
  *
  *     st = laci_comm_open(&options, &comm, err);            NULL: this process is alone
  *     st = laci_comm_broadcast(comm, masks, n, err);
- *     st = laci_comm_agree(comm, st, err);                  all fail where one does
+ *     st = laci_comm_agree_on_status(comm, st, err);                  all fail where one does
  *     laci_comm_sum_begin(sum, gradients, n);  ...  laci_comm_poll(comm);
  *     st = laci_comm_sum_end(sum, err);
  *
@@ -88,11 +88,13 @@ LAC_MUST_CHECK lac_status laci_comm_gather_parts(laci_comm *comm, void *all, con
                                                  lac_error *err);
 /** Agrees on a status: LAC_OK where all processes pass it, else the failure of the first process
  * that has one, with "process K: " before its text where that is not process 0. */
-LAC_MUST_CHECK lac_status laci_comm_agree(laci_comm *comm, lac_status mine, lac_error *err);
-/** Does the same as laci_comm_agree, but waits as long as the other processes live: after work that
+LAC_MUST_CHECK lac_status laci_comm_agree_on_status(laci_comm *comm, lac_status mine,
+                                                    lac_error *err);
+/** Does the same as laci_comm_agree_on_status, but waits as long as the other processes live: after work that
  * takes some of them much longer than others. */
-LAC_MUST_CHECK lac_status laci_comm_agree_late(laci_comm *comm, lac_status mine, lac_error *err);
-/** Do all processes know of the last failure, because laci_comm_agree reported it? */
+LAC_MUST_CHECK lac_status laci_comm_agree_without_timeout(laci_comm *comm, lac_status mine,
+                                                          lac_error *err);
+/** Do all processes know of the last failure, because laci_comm_agree_on_status reported it? */
 bool laci_comm_has_agreed(const laci_comm *comm);
 
 /* ---- Operations during which the caller can work ---- */

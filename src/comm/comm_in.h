@@ -96,20 +96,20 @@ void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);
 /** Returns the bytes in which a float is sent. */
 size_t laci_wire_element_bytes(laci_wire wire);
 /** Returns the floats of the largest chunk when n floats are divided among the processes. */
-int64_t laci_comm_chunk(int64_t n, int size);
+int64_t laci_comm_chunk_size(int64_t n, int size);
 
 /* ---- launch.c ---- */
 
 /** Finds the transport to the processes with which a launcher started this one; *transport is NULL
  * if it was started alone. Fails LAC_UNSUPPORTED. */
-LAC_MUST_CHECK lac_status laci_comm_launched(const lac_transport **transport, lac_error *err);
+LAC_MUST_CHECK lac_status laci_comm_find_launched(const lac_transport **transport, lac_error *err);
 
 /* ---- add.c ---- */
 
 /** Adds parts: sum [n] = numbers of part 0 + numbers of part 1 ..., in this order. parts: [n_parts,
  * n]. */
-void laci_comm_add(const float *parts, int n_parts, int64_t n, float *sum);
-/** Does the same as laci_comm_add for bf16 numbers, which are added in f32 and rounded once. */
+void laci_comm_add_f32(const float *parts, int n_parts, int64_t n, float *sum);
+/** Does the same as laci_comm_add_f32 for bf16 numbers, which are added in f32 and rounded once. */
 void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum);
 void laci_comm_to_bf16(const float *from, int64_t n, uint16_t *to);
 void laci_comm_from_bf16(const uint16_t *from, int64_t n, float *to);

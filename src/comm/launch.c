@@ -74,7 +74,7 @@ static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac
   return LAC_OK;
 }
 
-lac_status laci_comm_launched(const lac_transport **transport, lac_error *err) {
+lac_status laci_comm_find_launched(const lac_transport **transport, lac_error *err) {
   const launcher *by = find_launcher();
   const lac_plugin *plugin;
   const char *why = NULL;

@@ -75,7 +75,7 @@ static lac_status fail_together(laci_comm *c, lac_status mine, int from, lac_err
   return st;
 }
 
-lac_status laci_comm_agree(laci_comm *c, lac_status mine, lac_error *err) {
+lac_status laci_comm_agree_on_status(laci_comm *c, lac_status mine, lac_error *err) {
   if (!c || mine == LAC_PEER) return mine; /* there is nobody to agree with any more */
   uint32_t own = (uint32_t)mine;
   lac_status st = laci_comm_gather(c, &own, sizeof own, c->votes, err);
@@ -85,11 +85,11 @@ lac_status laci_comm_agree(laci_comm *c, lac_status mine, lac_error *err) {
   return st;
 }
 
-lac_status laci_comm_agree_late(laci_comm *c, lac_status mine, lac_error *err) {
+lac_status laci_comm_agree_without_timeout(laci_comm *c, lac_status mine, lac_error *err) {
   if (!c) return mine;
   const double timeout = c->timeout;
   c->timeout = INFINITY;
-  lac_status st = laci_comm_agree(c, mine, err);
+  lac_status st = laci_comm_agree_on_status(c, mine, err);
   c->timeout = timeout;
   return st;
 }

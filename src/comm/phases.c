@@ -11,7 +11,7 @@
 
 enum { CHUNK_ALIGNMENT = 16 }; /* floats; makes chunks begin at cache lines */
 
-int64_t laci_comm_chunk(int64_t n, int size) {
+int64_t laci_comm_chunk_size(int64_t n, int size) {
   int64_t each = (n + size - 1) / size;
   return (each + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
 }
@@ -24,7 +24,7 @@ size_t laci_wire_element_bytes(laci_wire wire) {
 
 static void lay_out_chunks(laci_comm_sum *s) {
   const int size = s->comm->size, rank = s->comm->rank;
-  const int64_t chunk = laci_comm_chunk(s->n, size);
+  const int64_t chunk = laci_comm_chunk_size(s->n, size);
   const size_t each = laci_wire_element_bytes(s->wire);
   for (int k = 0; k <= size; k++) {
     s->begin[k] = (size_t)(k * chunk < s->n ? k * chunk : s->n) * each;
@@ -51,7 +51,7 @@ static void add_chunks(laci_comm_sum *s) {
   if (s->wire == LACI_WIRE_BF16) {
     laci_comm_add_bf16(s->chunks, size, s->count, s->packed + s->first);
   } else {
-    laci_comm_add(s->chunks, size, s->count, s->x + s->first);
+    laci_comm_add_f32(s->chunks, size, s->count, s->x + s->first);
   }
 }
 

@@ -11,7 +11,7 @@
 static lac_status alloc_buffers(laci_comm_sum *s, lac_error *err) {
   const size_t size = (size_t)s->comm->size;
   s->begin = laci_alloc(size + 1, sizeof *s->begin);
-  s->chunks = laci_alloc((size_t)laci_comm_chunk(s->most, s->comm->size) * size,
+  s->chunks = laci_alloc((size_t)laci_comm_chunk_size(s->most, s->comm->size) * size,
                          laci_wire_element_bytes(s->wire));
   bool made = s->begin && s->chunks;
   if (s->wire == LACI_WIRE_BF16) {

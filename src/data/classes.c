@@ -35,7 +35,7 @@ int laci_imagenet_class(const char *name) {
   return low < IMAGENET_CLASSES && imagenet_ids[low] == id ? low : -1;
 }
 
-void laci_imagenet_synset(int class_number, char synset[16]) {
+void laci_imagenet_write_synset(int class_number, char synset[16]) {
   (void)snprintf(synset, 16, "n%08" PRIu32, imagenet_ids[class_number] % 100000000U);
 }
 
@@ -112,14 +112,14 @@ static lac_status number_by_list(laci_dataset *set, const char *const *folders, 
 
 /* ---- By WordNet id, or in order ---- */
 
-lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err) {
+lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err) {
   set->n_classes = IMAGENET_CLASSES;
   set->numbering = LACI_NUMBERED_BY_WORDNET;
   set->class_names = laci_alloc(IMAGENET_CLASSES, sizeof *set->class_names);
   if (!set->class_names) return laci_fail_memory(err, set->folder);
   for (int k = 0; k < IMAGENET_CLASSES; k++) {
     char name[16];
-    laci_imagenet_synset(k, name);
+    laci_imagenet_write_synset(k, name);
     set->class_names[k] = laci_arena_text(&set->arena, name);
     if (!set->class_names[k]) return laci_fail_memory(err, set->folder);
   }
@@ -129,7 +129,7 @@ lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err) {
 static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
                                int32_t *numbers, lac_error *err) {
   for (int at = 0; at < n; at++) numbers[at] = laci_imagenet_class(folders[at]);
-  return laci_imagenet_classes(set, err);
+  return laci_imagenet_set_classes(set, err);
 }
 
 static lac_status number_in_order(laci_dataset *set, const char *const *folders, int n,

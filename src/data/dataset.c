@@ -20,7 +20,7 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   else if (laci_cifar_exists_in(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_exist_in(folder)) st = laci_digits_open(made, options, err);
   else if (laci_records_exist_in(folder)) st = laci_records_open(made, options, err);
-  else if (laci_flat_exists_in(folder)) st = laci_flat_open(made, options, err);
+  else if (laci_flat_folder_exists_in(folder)) st = laci_flat_folder_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);
   else *set = made;
@@ -121,7 +121,7 @@ static lac_status resized_sample(const laci_dataset *set, const laci_sample_chan
                                  lac_error *err) {
   char name[512];
   laci_image_part part = {.choose = choose_region, .context = change};
-  laci_preparer_size(preparer, &part.least_width, &part.least_height);
+  laci_preparer_output_size(preparer, &part.least_width, &part.least_height);
   lac_status st = read_part(set, change->image, &part, image, err);
   if (st) return st;
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);

@@ -54,16 +54,17 @@ LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
                                            const uint8_t *bytes, size_t size_bytes,
                                            laci_dataset_part part, lac_error *err);
 /** Opens images in one folder, with a text file that gives the class of each. */
-LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_flat_folder_open(laci_dataset *set,
+                                                const laci_dataset_options *options,
+                                                lac_error *err);
 /** Opens TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
 LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *options,
                                             lac_error *err);
 bool laci_records_exist_in(const char *folder);
 bool laci_digits_exist_in(const char *folder);
 /** Does the folder itself contain images, and is there a file of labels for them? */
-bool laci_flat_exists_in(const char *folder);
-bool laci_flat_has_images(const char *folder);
+bool laci_flat_folder_exists_in(const char *folder);
+bool laci_flat_folder_has_images(const char *folder);
 /** Does the folder contain one of CIFAR's files? */
 bool laci_cifar_exists_in(const char *folder);
 
@@ -82,9 +83,9 @@ LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *class
 /** Returns the class number of a synset such as "n01440764" in ImageNet; -1: none. */
 int laci_imagenet_class(const char *name);
 /** Writes the synset of class 0..999, 9 letters. */
-void laci_imagenet_synset(int class_number, char synset[16]);
+void laci_imagenet_write_synset(int class_number, char synset[16]);
 /** Sets the classes to those of ImageNet. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err);
+LAC_MUST_CHECK lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err);
 
 /** Numbers the folders (sorted names) and sets the classes, as dataset.h describes.
  */

@@ -88,12 +88,12 @@ enum { WINDOW = 1024, KEY = 32, MAX_VARINT = 10 };
 typedef enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire;
 
 /** The state of reading: bytes [window_at, window_at + window_n) of the message are in memory. */
-typedef struct walk {
+typedef struct wire_reader {
   const laci_example_source *source;
   uint8_t window[WINDOW];
   size_t window_at, window_n;
   lac_error *err;
-} walk;
+} wire_reader;
 
 /** A field of a message; its payload is [at, end). */
 typedef struct field {
@@ -103,13 +103,13 @@ typedef struct field {
   uint64_t value; /* only for WIRE_VARINT */
 } field;
 
-static lac_status fail_wire(const walk *w, const char *what) {
+static lac_status fail_wire(const wire_reader *w, const char *what) {
   return laci_fail(w->err, LAC_BAD_FILE, "%s: byte %zu: %s", w->source->name, w->source->at, what);
 }
 
 /** Returns a view of bytes [at, at + n) of the message, valid until the next call. The range must
  * be inside the message, and n <= WINDOW. */
-static lac_status view_bytes(walk *w, size_t at, size_t n, const uint8_t **bytes) {
+static lac_status view_bytes(wire_reader *w, size_t at, size_t n, const uint8_t **bytes) {
   if (n == 0) return LAC_OK;
   if (w->source->bytes) {
     *bytes = w->source->bytes + at;
@@ -130,7 +130,7 @@ static lac_status view_bytes(walk *w, size_t at, size_t n, const uint8_t **bytes
   return LAC_OK;
 }
 
-static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number) {
+static lac_status take_varint(wire_reader *w, size_t *at, size_t end, uint64_t *number) {
   const uint8_t *bytes = NULL;
   size_t most = end - *at < MAX_VARINT ? end - *at : MAX_VARINT;
   lac_status st = view_bytes(w, *at, most, &bytes);
@@ -145,7 +145,7 @@ static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number)
 }
 
 /** Reads the field that begins at *at, and moves *at past it. */
-static lac_status take_field(walk *w, size_t *at, size_t end, field *f) {
+static lac_status take_field(wire_reader *w, size_t *at, size_t end, field *f) {
   uint64_t tag = 0, n = 0;
   lac_status st = take_varint(w, at, end, &tag);
   if (st) return st;
@@ -180,7 +180,7 @@ typedef struct feature {
 } feature;
 
 /** Reads the values of a BytesList or an Int64List into f; numbers may be packed. */
-static lac_status read_list(walk *w, const field *list, bool numbers, feature *f) {
+static lac_status read_list(wire_reader *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
   for (size_t at = list->at; at < list->end && !st;) {
@@ -205,7 +205,7 @@ static lac_status read_list(walk *w, const field *list, bool numbers, feature *f
   return st;
 }
 
-static lac_status read_feature(walk *w, const field *outer, feature *f) {
+static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
   lac_status st = LAC_OK;
   field list;
   for (size_t at = outer->at; at < outer->end && !st;) {
@@ -218,7 +218,7 @@ static lac_status read_feature(walk *w, const field *outer, feature *f) {
 
 /** Copies n bytes of the message as a text; "" if they do not fit into `room` bytes or contain a
  * zero byte. */
-static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *text) {
+static lac_status copy_text(wire_reader *w, size_t at, size_t n, size_t room, char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';
   if (n >= room) return LAC_OK;
@@ -229,7 +229,7 @@ static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *tex
   return LAC_OK;
 }
 
-static lac_status read_entry(walk *w, const field *entry, feature *f) {
+static lac_status read_entry(wire_reader *w, const field *entry, feature *f) {
   lac_status st = LAC_OK;
   field part;
   *f = (feature){0};
@@ -246,7 +246,7 @@ typedef struct found {
   int images, labels;
 } found;
 
-static lac_status record_feature(walk *w, const feature *f, found *so_far,
+static lac_status record_feature(wire_reader *w, const feature *f, found *so_far,
                                  laci_example_view *view) {
   if (f->n == 1 && !f->is_number && strcmp(f->key, "image/encoded") == 0) {
     view->encoded = f->at;
@@ -261,7 +261,7 @@ static lac_status record_feature(walk *w, const feature *f, found *so_far,
   return LAC_OK;
 }
 
-static lac_status read_features(walk *w, const field *outer, found *so_far,
+static lac_status read_features(wire_reader *w, const field *outer, found *so_far,
                                 laci_example_view *view) {
   lac_status st = LAC_OK;
   field entry;
@@ -275,9 +275,9 @@ static lac_status read_features(walk *w, const field *outer, found *so_far,
   return st;
 }
 
-lac_status laci_example_find(const laci_example_source *source, laci_example_view *view,
-                             lac_error *err) {
-  walk w = {.source = source, .err = err};
+lac_status laci_example_find_features(const laci_example_source *source, laci_example_view *view,
+                                      lac_error *err) {
+  wire_reader w = {.source = source, .err = err};
   found so_far = {0};
   field outer;
   lac_status st = LAC_OK;

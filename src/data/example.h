@@ -53,7 +53,7 @@ typedef struct laci_example_view {
 
 /** Finds the fields of an Example. Fails LAC_BAD_FILE if the bytes are no Example, or if it does
  * not have exactly one image and one label; LAC_IO. Any thread. */
-LAC_MUST_CHECK lac_status laci_example_find(const laci_example_source *source,
-                                            laci_example_view *view, lac_error *err);
+LAC_MUST_CHECK lac_status laci_example_find_features(const laci_example_source *source,
+                                                     laci_example_view *view, lac_error *err);
 
 #endif

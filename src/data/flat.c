@@ -45,7 +45,7 @@ static lac_status list_images_in(laci_arena *arena, const char *folder, size_t *
   return laci_list_images(arena, &here, "", images, err);
 }
 
-bool laci_flat_has_images(const char *folder) {
+bool laci_flat_folder_has_images(const char *folder) {
   laci_arena arena = {0};
   laci_name_list images = {0};
   size_t left_out = 0;
@@ -55,9 +55,9 @@ bool laci_flat_has_images(const char *folder) {
   return has;
 }
 
-bool laci_flat_exists_in(const char *folder) {
+bool laci_flat_folder_exists_in(const char *folder) {
   char path[PATH_MAX];
-  return find_labels(folder, path) && laci_flat_has_images(folder);
+  return find_labels(folder, path) && laci_flat_folder_has_images(folder);
 }
 
 /* ---- Lines ---- */
@@ -211,7 +211,8 @@ out:
   return st;
 }
 
-lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options, lac_error *err) {
+lac_status laci_flat_folder_open(laci_dataset *set, const laci_dataset_options *options,
+                                 lac_error *err) {
   char path[PATH_MAX];
   laci_name_list folders = {0};
   lac_status st = laci_image_files_begin(set, err);

@@ -48,7 +48,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   if (st) goto out;
   if (!options->quiet) laci_image_files_log_left_out(set);
   set->count = (int64_t)((laci_image_files *)set->own)->images.n;
-  if (set->count == 0 && laci_flat_has_images(set->folder)) {
+  if (set->count == 0 && laci_flat_folder_has_images(set->folder)) {
     st = laci_fail(err, LAC_BAD_FILE,
                    "%s: images, but no labels: wanted folders CLASS/NAME.jpg, or labels.txt or "
                    "synset_labels.txt in it",

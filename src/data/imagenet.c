@@ -107,7 +107,7 @@ static lac_status check_build(lac_error *err) {
 static lac_status list_parts(conversion *c, const char *raw, lac_error *err) {
   const int n_shards[N_PARTS] = {c->options->shards, c->options->val_shards};
   int64_t first = 0;
-  lac_status st = laci_raw_texts(raw, &c->arena, c->texts, err);
+  lac_status st = laci_raw_read_class_texts(raw, &c->arena, c->texts, err);
   for (int p = 0; p < N_PARTS && !st; p++) {
     source *part = &c->parts[p];
     st = check_shards(part_names[p], n_shards[p], err);

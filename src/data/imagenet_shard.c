@@ -53,7 +53,7 @@ static lac_status append_example(const laci_imagenet_shard *shard, const laci_ra
   char synset[SYNSET];
   uint8_t *bytes = NULL;
   size_t n = 0;
-  laci_imagenet_synset(image->label, synset);
+  laci_imagenet_write_synset(image->label, synset);
   laci_example example = {.encoded = encoded->bytes,
                           .encoded_bytes = encoded->size_bytes,
                           .height = decoded->height,
@@ -105,7 +105,8 @@ lac_status laci_imagenet_shard_write(laci_imagenet_shard *shard, laci_imagenet_c
   lac_status st =
       path ? laci_writer_open(path, &replace, &writer, err) : laci_fail_memory(err, shard->name);
   for (int64_t place = shard->first; place < shard->end && !st; place++) {
-    int64_t at = laci_shuffle(shard->seed, (uint64_t)shard->part, (int64_t)shard->raw->n, place);
+    int64_t at =
+        laci_shuffled_index(shard->seed, (uint64_t)shard->part, (int64_t)shard->raw->n, place);
     st = add_image(shard, &shard->raw->images[at], &decoded, writer, err);
     if (!st && !counter(context)) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }

@@ -23,7 +23,7 @@
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
-/** Memory that a thread needs to decode. The caller of laci_loader_take has such memory, too. */
+/** Memory that a thread needs to decode. The caller of laci_loader_take_batch has such memory, too. */
 typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];
@@ -52,7 +52,7 @@ struct laci_loader {
   size_t sample;                /* floats of a prepared image */
   lac_context *job;             /* context of the thread that created the loader; the workers enter
                                    it */
-  worker_scratch scratch;       /* scratch of laci_loader_take */
+  worker_scratch scratch;       /* scratch of laci_loader_take_batch */
   pthread_mutex_t lock;
   pthread_cond_t wanted; /* a slot was queued, or the loader is closing */
   pthread_cond_t filled; /* the last image of a slot is done */
@@ -82,8 +82,8 @@ static int64_t image_at(const laci_loader *loader, int64_t place) {
   }
   int64_t an_epoch = loader->steps_per_epoch * loader->options.batch;
   if (!loader->training.shuffle) return place % an_epoch;
-  return laci_shuffle(loader->training.seed, (uint64_t)(place / an_epoch),
-                      laci_dataset_count(loader->set), place % an_epoch);
+  return laci_shuffled_index(loader->training.seed, (uint64_t)(place / an_epoch),
+                             laci_dataset_count(loader->set), place % an_epoch);
 }
 
 static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, int at,
@@ -212,7 +212,7 @@ static lac_status count_threads(int threads, int *n, lac_error *err) {
 }
 
 /* Starts up to n threads. They block all signals, since the caller's threads handle these. If a
- * thread cannot be started, there are only fewer, since laci_loader_take decodes, too. */
+ * thread cannot be started, there are only fewer, since laci_loader_take_batch decodes, too. */
 static void start_workers(laci_loader *loader, int n) {
   sigset_t all, old;
   sigfillset(&all);
@@ -294,7 +294,8 @@ int64_t laci_loader_count(const laci_loader *loader) {
 
 /* ---- Putting and taking ---- */
 
-lac_status laci_loader_queue(laci_loader *loader, float *pixels, int32_t *labels, lac_error *err) {
+lac_status laci_loader_queue_batch(laci_loader *loader, float *pixels, int32_t *labels,
+                                   lac_error *err) {
   const laci_loader_options *o = &loader->options;
   if (loader->n_put - loader->n_taken == (uint64_t)o->depth) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers are out already", o->depth);
@@ -317,7 +318,7 @@ lac_status laci_loader_queue(laci_loader *loader, float *pixels, int32_t *labels
   return LAC_OK;
 }
 
-lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *err) {
+lac_status laci_loader_take_batch(laci_loader *loader, laci_batch *batch, lac_error *err) {
   lac_status st = LAC_OK;
   *batch = (laci_batch){0};
   if (loader->n_taken == loader->n_put) {

@@ -77,14 +77,15 @@ int64_t laci_loader_count(const laci_loader *loader);
 /** Queues buffers for the next batch: pixels [batch, channels, height, width], labels [batch]. They
  * belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are queued
  * already. */
-LAC_MUST_CHECK lac_status laci_loader_queue(laci_loader *loader, float *pixels, int32_t *labels,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_loader_queue_batch(laci_loader *loader, float *pixels,
+                                                  int32_t *labels, lac_error *err);
 
 /** Waits for the oldest queued buffer, and helps to fill it. If an image in it cannot be read,
  * fails with the error of the first such image in loading order; *batch is set all the same, the
  * buffer belongs to the caller again (with undefined content), and later batches can still be
  * taken. Fails LAC_BAD_ARGUMENT when no buffer is queued (*batch is then empty). put and take are
  * for one thread at a time. */
-LAC_MUST_CHECK lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *err);
+LAC_MUST_CHECK lac_status laci_loader_take_batch(laci_loader *loader, laci_batch *batch,
+                                                 lac_error *err);
 
 #endif

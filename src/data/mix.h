@@ -21,6 +21,6 @@ double laci_mixup_share(uint64_t seed, uint64_t step, double alpha);
 
 /** Blends item i with item n - 1 - i, in place: x[i] = share x[i] + (1 - share) x[n - 1 - i], of n
  * items of `size` floats. In a shuffled batch these are random pairs. For images and rows alike. */
-void laci_mixup(double share, float *items, int n, size_t size);
+void laci_mixup_items(double share, float *items, int n, size_t size);
 
 #endif

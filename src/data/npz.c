@@ -107,8 +107,8 @@ static lac_status read_whole(const laci_npz *npz, const laci_zip_member *m, cons
   return st;
 }
 
-lac_status laci_npz_rows(const laci_npz *npz, int at, laci_budget *budget, laci_rows **rows,
-                         lac_error *err) {
+lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget, laci_rows **rows,
+                              lac_error *err) {
   const laci_zip_member *m = &npz->members[at];
   char name[512];
   laci_rows *found = NULL;

@@ -24,7 +24,7 @@ const char *laci_npz_name(const laci_npz *npz, int at);
 /** Opens array `at`; the archive must outlive the rows. A deflated array is read as a whole and
  * counted in the budget (NULL: no limit); a stored one is read once to check its checksum. Fails as
  * laci_npy_parse, LAC_MEMORY_LIMIT, LAC_IO. */
-LAC_MUST_CHECK lac_status laci_npz_rows(const laci_npz *npz, int at, laci_budget *budget,
-                                        laci_rows **rows, lac_error *err);
+LAC_MUST_CHECK lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget,
+                                             laci_rows **rows, lac_error *err);
 
 #endif

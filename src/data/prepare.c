@@ -86,7 +86,7 @@ void laci_preparer_destroy(laci_preparer *preparer) {
   laci_free(preparer);
 }
 
-void laci_preparer_size(const laci_preparer *preparer, int *width, int *height) {
+void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *height) {
   *width = preparer->preprocessing.width;
   *height = preparer->preprocessing.height;
 }
@@ -139,11 +139,11 @@ static lac_status plan_resize(laci_preparer *p, const laci_image *image, lac_err
   int64_t width = image->width, height = image->height, side = r->resize;
   int64_t new_width = width <= height ? side : side * width / height;
   int64_t new_height = width <= height ? side * height / width : side;
-  lac_status st = laci_taps_set(&p->across, image->width, new_width,
-                                crop_offset(new_width, r->width), r->width, err);
+  lac_status st = laci_taps_compute(&p->across, image->width, new_width,
+                                    crop_offset(new_width, r->width), r->width, err);
   if (st) return st;
-  return laci_taps_set(&p->down, image->height, new_height, crop_offset(new_height, r->height),
-                       r->height, err);
+  return laci_taps_compute(&p->down, image->height, new_height, crop_offset(new_height, r->height),
+                           r->height, err);
 }
 
 /** Resizes the image by the weights of plan(), row by row, and scales each row into `out`. */
@@ -182,7 +182,7 @@ lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
                                    lac_error *err) {
   laci_preparer *p = preparer;
   const laci_preprocessing *r = &p->preprocessing;
-  lac_status st = laci_taps_set(&p->across, part->width, r->width, 0, r->width, err);
-  if (!st) st = laci_taps_set(&p->down, part->height, r->height, 0, r->height, err);
+  lac_status st = laci_taps_compute(&p->across, part->width, r->width, 0, r->width, err);
+  if (!st) st = laci_taps_compute(&p->down, part->height, r->height, 0, r->height, err);
   return st ? st : resize_and_crop(p, name, part, mirrored, out, err);
 }

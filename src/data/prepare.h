@@ -58,7 +58,7 @@ LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preproc
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
 /** Returns the size of the prepared image in pixels. */
-void laci_preparer_size(const laci_preparer *preparer, int *width, int *height);
+void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *height);
 
 /** Prepares an image into out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller
  * than the crop (without resizing), LAC_NO_MEMORY; `name` is used in the text. */

@@ -203,8 +203,8 @@ lac_status laci_raw_read(const laci_raw_part *part, const laci_raw_image *image,
   return st;
 }
 
-lac_status laci_raw_texts(const char *raw, laci_arena *arena,
-                          const char *texts[LACI_IMAGENET_CLASSES], lac_error *err) {
+lac_status laci_raw_read_class_texts(const char *raw, laci_arena *arena,
+                                     const char *texts[LACI_IMAGENET_CLASSES], lac_error *err) {
   const char **lines = NULL;
   struct stat info;
   int n = 0;

@@ -52,7 +52,8 @@ LAC_MUST_CHECK lac_status laci_raw_read(const laci_raw_part *part, const laci_ra
                                         uint8_t **bytes, size_t *n, lac_error *err);
 
 /** Reads the readable names of the classes, "" where not known; they live in the arena. */
-LAC_MUST_CHECK lac_status laci_raw_texts(const char *raw, laci_arena *arena,
-                                         const char *texts[LACI_IMAGENET_CLASSES], lac_error *err);
+LAC_MUST_CHECK lac_status laci_raw_read_class_texts(const char *raw, laci_arena *arena,
+                                                    const char *texts[LACI_IMAGENET_CLASSES],
+                                                    lac_error *err);
 
 #endif

@@ -70,7 +70,7 @@ static lac_status read_bytes(const laci_dataset *set, int64_t at, laci_encoded *
   if (st) return st;
   laci_example_source source = {
       .name = s->path, .at = r->place.at, .n = r->place.n, .bytes = encoded->memory};
-  st = laci_example_find(&source, &view, err);
+  st = laci_example_find_features(&source, &view, err);
   if (st) return st;
   if (view.label - 1 != r->label) {
     return laci_fail(err, LAC_IO, "%s: byte %zu: the label is another one than before", s->path,
@@ -121,7 +121,7 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
   if (!laci_grow((void **)&s->records, s->n, &s->capacity, sizeof *s->records)) {
     return laci_fail_memory(err, s->path);
   }
-  lac_status st = laci_example_find(&source, &view, err);
+  lac_status st = laci_example_find_features(&source, &view, err);
   if (!st) st = check_label(s, place, &view, err);
   if (!st) s->records[s->n++] = (record){*place, (int32_t)view.label - 1};
   return st;
@@ -187,7 +187,7 @@ static lac_status number_images(laci_dataset *set, lac_error *err) {
   }
   set->n_classes = IMAGENET_CLASSES;
   set->numbering = LACI_NUMBERED_BY_DATA;
-  return has_synsets ? laci_imagenet_classes(set, err) : LAC_OK;
+  return has_synsets ? laci_imagenet_set_classes(set, err) : LAC_OK;
 }
 
 /* ---- The shards ---- */

@@ -76,8 +76,8 @@ static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
   return pairs + n;
 }
 
-lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, int n,
-                         lac_error *err) {
+lac_status laci_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first, int n,
+                             lac_error *err) {
   double step = (double)in / (double)out;
   size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* taps of a pixel */
   if (!reserve_array((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||

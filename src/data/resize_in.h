@@ -10,7 +10,7 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** The weights of one axis. Zero-initialised, there are none; the next laci_taps_set reuses the
+/** The weights of one axis. Zero-initialised, there are none; the next laci_taps_compute reuses the
  * memory. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */
@@ -23,8 +23,8 @@ typedef struct laci_taps {
 
 /** Computes the weights for pixels [first, first + n) of an axis that is resized from `in` to `out`
  * pixels. */
-LAC_MUST_CHECK lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, int n,
-                                        lac_error *err);
+LAC_MUST_CHECK lac_status laci_taps_compute(laci_taps *taps, int in, int64_t out, int64_t first,
+                                            int n, lac_error *err);
 void laci_taps_clear(laci_taps *taps);
 
 #endif

@@ -97,8 +97,8 @@ const laci_dataset *laci_samples_dataset(const laci_samples *s, laci_preprocessi
   return laci_samples_image_set(s, preprocessing);
 }
 
-lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
-                              lac_error *err) {
+lac_status laci_samples_read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
+                                   lac_error *err) {
   return s->kind->read(s, first, n, to, err);
 }
 
@@ -110,5 +110,5 @@ int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
   bool held = place >= worked_on;
   *copy = held ? 0 : (int)(place / distinct);
   int64_t at = held ? distinct + (place - worked_on) : place % distinct;
-  return laci_shuffle(s->options.seed, 0, s->available, at);
+  return laci_shuffled_index(s->options.seed, 0, s->available, at);
 }

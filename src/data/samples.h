@@ -80,7 +80,7 @@ const char *laci_samples_description(const laci_samples *samples);
 
 /** Reads samples [first, first + n): to[input] is [n, ...] of the input's type. One call at a time.
  * Fails as laci_dataset_read_sample, laci_rows_read_f32. */
-LAC_MUST_CHECK lac_status laci_samples_batch(laci_samples *samples, int64_t first, int64_t n,
-                                             void *const *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_samples_read_batch(laci_samples *samples, int64_t first, int64_t n,
+                                                  void *const *to, lac_error *err);
 
 #endif

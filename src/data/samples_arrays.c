@@ -82,7 +82,7 @@ static lac_status open_npz(laci_samples *s, lac_error *err) {
   lac_status st = laci_npz_open(s->path, &own->npz, err);
   for (int k = 0; !st && k < laci_npz_count(own->npz); k++) {
     laci_rows **place = rows_of_array(s, laci_npz_name(own->npz, k));
-    st = place ? laci_npz_rows(own->npz, k, s->options.budget, place, err)
+    st = place ? laci_npz_open_rows(own->npz, k, s->options.budget, place, err)
                : fail_unknown(s, laci_npz_name(own->npz, k), err);
   }
   return st;

@@ -23,7 +23,7 @@ static uint64_t feistel_permute(uint64_t seed, uint64_t epoch, int half, uint64_
   return left << half | right;
 }
 
-int64_t laci_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t at) {
+int64_t laci_shuffled_index(uint64_t seed, uint64_t epoch, int64_t n, int64_t at) {
   int half = 1;
   while ((int64_t)1 << (2 * half) < n) half++;
   uint64_t x = (uint64_t)at;

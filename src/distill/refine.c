@@ -89,7 +89,7 @@ static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err)
   const float *images, *const *targets;
   float loss = 0;
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-  lac_status st = laci_distill_targets_next(j->batches, &images, &targets, err);
+  lac_status st = laci_distill_targets_next_batch(j->batches, &images, &targets, err);
   if (!st) {
     st =
         laci_reconstruct_step(j->reconstruct, images, targets, rate_of(j, step, steps), &loss, err);

@@ -173,8 +173,8 @@ static lac_status next_from_data(laci_distill_targets *t, lac_error *err) {
   return st ? st : laci_reconstruct_run_teacher(t->reconstruct, t->batch_images, t->targets, err);
 }
 
-lac_status laci_distill_targets_next(laci_distill_targets *t, const float **images,
-                                     const float *const **targets, lac_error *err) {
+lac_status laci_distill_targets_next_batch(laci_distill_targets *t, const float **images,
+                                           const float *const **targets, lac_error *err) {
   if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle_samples(t);
   *images = t->batch_images;
   *targets = (const float *const *)t->targets;

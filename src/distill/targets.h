@@ -29,8 +29,9 @@ void laci_distill_targets_destroy(laci_distill_targets *targets); /* NULL is fin
 
 /** Gives the next batch: images [batch, ...] and targets[k] [batch, ...], as views that are valid
  * until the next call. Fails as samples->fetch and laci_reconstruct_run_teacher. */
-LAC_MUST_CHECK lac_status laci_distill_targets_next(laci_distill_targets *from,
-                                                    const float **images,
-                                                    const float *const **targets, lac_error *err);
+LAC_MUST_CHECK lac_status laci_distill_targets_next_batch(laci_distill_targets *from,
+                                                          const float **images,
+                                                          const float *const **targets,
+                                                          lac_error *err);
 
 #endif

@@ -31,7 +31,7 @@ bool laci_reads_content(const laci_node *node, int port) {
   return !node->op->shape_only && (port > 31 || !(node->op->shape_inputs >> port & 1));
 }
 
-bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node) {
+bool laci_node_affects_outputs(const laci_graph *graph, const uint8_t *matters, int node) {
   const laci_node *one = &graph->nodes[node];
   if (one->body || one->frames) return true;
   for (int i = 0; i < one->n_outputs; i++) {
@@ -59,7 +59,7 @@ static bool is_integer(const laci_graph *graph, int value) {
  * matter. */
 static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   const laci_node *node = &graph->nodes[n];
-  bool live = laci_node_matters(graph, found, n), sized = false;
+  bool live = laci_node_affects_outputs(graph, found, n), sized = false;
   for (int i = 0; i < node->n_outputs; i++)
     sized |= node->outputs[i] >= 0 && (found[node->outputs[i]] & SIZED);
   if (!live && !sized) return;
@@ -78,8 +78,8 @@ static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   for (int i = 0; i < node->n_captures; i++) found[node->captures[i]] |= MATTERS | SIZED;
 }
 
-lac_status laci_content_find_what_matters(const laci_graph *graph, uint8_t **matters,
-                                          lac_error *err) {
+lac_status laci_find_values_that_matter(const laci_graph *graph, uint8_t **matters,
+                                        lac_error *err) {
   uint8_t *found = *matters = laci_alloc((size_t)graph->n_values, 1);
   if (!found) return laci_fail_memory(err, "the values that matter");
   for (int v = 0; v < graph->n_values; v++)
@@ -96,7 +96,7 @@ bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, in
     reads |= one->inputs[i] == value && laci_reads_content(one, i);
   for (int i = 0; i < one->n_captures; i++) reads |= one->captures[i] == value;
   bool sizes = matters[value] && is_integer(graph, value);
-  return reads && (sizes || laci_node_matters(graph, matters, node));
+  return reads && (sizes || laci_node_affects_outputs(graph, matters, node));
 }
 
 int laci_count_content_readers(const laci_graph *graph, const uint8_t *matters, int value) {

@@ -21,11 +21,11 @@ bool laci_reads_content(const laci_node *node, int port);
  * reads, or decide the shape of one; [n_values], to be freed with laci_free. The graph must be
  * inferred. A node in the body of a loop or an If, and one that ends it, always matters. Fails
  * LAC_NO_MEMORY. O(nodes). */
-LAC_MUST_CHECK lac_status laci_content_find_what_matters(const laci_graph *graph, uint8_t **matters,
-                                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_find_values_that_matter(const laci_graph *graph, uint8_t **matters,
+                                                       lac_error *err);
 
 /** Does any output of the node matter? */
-bool laci_node_matters(const laci_graph *graph, const uint8_t *matters, int node);
+bool laci_node_affects_outputs(const laci_graph *graph, const uint8_t *matters, int node);
 
 /** Does the node matter, and does it read the content of the value? */
 bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, int node, int value);

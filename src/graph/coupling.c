@@ -77,7 +77,7 @@ static bool all_described(const laci_coupling *c) {
   return !(any && missed) || c->reshape;
 }
 
-lac_status laci_couple(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
+lac_status laci_couple_node(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
   lac_status st = laci_coupling_init(c, graph, node);
   if (st || !node->op || !node->op->couple) return st;
   bool groups = laci_node_control(node) != LACI_CONTROL_NONE;
@@ -138,7 +138,7 @@ static int checked_axis(const laci_coupling *c, int port, int axis) {
   return axis >= 0 && axis < shape->rank ? axis : -1;
 }
 
-void laci_set_label(laci_coupling *c, int port, int axis, int label) {
+void laci_coupling_set_label(laci_coupling *c, int port, int axis, int label) {
   axis = checked_axis(c, port, axis);
   if (axis < 0) return;
   laci_port_labels *labels = labels_of(c, port);
@@ -146,15 +146,15 @@ void laci_set_label(laci_coupling *c, int port, int axis, int label) {
   labels->label[axis] = label;
 }
 
-int laci_get_label(const laci_coupling *c, int port, int axis) {
+int laci_coupling_get_label(const laci_coupling *c, int port, int axis) {
   axis = checked_axis(c, port, axis);
   return axis < 0 ? LACI_FIXED : labels_of(c, port)->label[axis];
 }
 
-void laci_set_fresh_labels(laci_coupling *c, int port, int from, int to) {
+void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from, int to) {
   laci_coupling_describe_port(c, port);
   for (int axis = from; axis < to; axis++)
-    laci_set_label(c, port, axis, laci_coupling_new_label(c));
+    laci_coupling_set_label(c, port, axis, laci_coupling_new_label(c));
 }
 
 void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
@@ -172,7 +172,7 @@ void laci_couple_ports(laci_coupling *c, const int *ports, int n) {
         equal &= laci_port_shape(c, ports[at])->dims[axis] == first->dims[axis];
     }
     int label = equal ? laci_coupling_new_label(c) : LACI_FIXED;
-    for (int at = 0; at < n; at++) laci_set_label(c, ports[at], axis, label);
+    for (int at = 0; at < n; at++) laci_coupling_set_label(c, ports[at], axis, label);
   }
 }
 
@@ -196,10 +196,10 @@ static int broadcast_label(laci_coupling *c, int64_t in_size, int64_t out_size, 
  * because the sizes may differ. */
 static void drop_label(laci_coupling *c, const int *ports, int n, int back, int label) {
   for (int at = 0; at < n; at++) {
-    if (laci_get_label(c, ports[at], -back) == label)
-      laci_set_label(c, ports[at], -back, LACI_FIXED);
+    if (laci_coupling_get_label(c, ports[at], -back) == label)
+      laci_coupling_set_label(c, ports[at], -back, LACI_FIXED);
   }
-  laci_set_label(c, LACI_OUT(0), -back, LACI_FIXED);
+  laci_coupling_set_label(c, LACI_OUT(0), -back, LACI_FIXED);
 }
 
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
@@ -215,29 +215,29 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
     int64_t out_size = out->dims[out->rank - back];
     int label = laci_coupling_new_label(c);
     bool sure = true;
-    laci_set_label(c, LACI_OUT(0), -back, label);
+    laci_coupling_set_label(c, LACI_OUT(0), -back, label);
     for (int at = 0; at < n; at++) {
       const laci_shape *in = laci_port_shape(c, ports[at]);
       if (!in || back > in->rank) continue;
       int met = broadcast_label(c, in->dims[in->rank - back], out_size, label);
-      laci_set_label(c, ports[at], -back, met);
+      laci_coupling_set_label(c, ports[at], -back, met);
       sure &= met != LACI_FIXED;
     }
     if (!sure) drop_label(c, ports, n, back, label);
   }
 }
 
-void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
+void laci_couple_equal_axes(laci_coupling *c, int in_port, int out_port) {
   const laci_shape *in = laci_port_shape(c, in_port), *out = laci_port_shape(c, out_port);
   if (!in || !out || in->rank != out->rank) return;
   laci_coupling_describe_port(c, in_port);
   laci_coupling_describe_port(c, out_port);
   for (int axis = 0; axis < in->rank; axis++) {
     if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
-    int label = laci_get_label(c, in_port, axis);
+    int label = laci_coupling_get_label(c, in_port, axis);
     if (label <= 0) label = laci_coupling_new_label(c);
-    laci_set_label(c, in_port, axis, label);
-    laci_set_label(c, out_port, axis, label);
+    laci_coupling_set_label(c, in_port, axis, label);
+    laci_coupling_set_label(c, out_port, axis, label);
   }
 }
 
@@ -250,8 +250,8 @@ laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map)
   }
   c->maps = array;
   for (int64_t at = 0; at < map.n; at++) map.from[at] = -1;
-  if (map.out_axis >= 0) laci_set_label(c, map.out_port, map.out_axis, LACI_MAPPED);
-  laci_set_label(c, map.in_port, map.in_axis, LACI_MAPPED);
+  if (map.out_axis >= 0) laci_coupling_set_label(c, map.out_port, map.out_axis, LACI_MAPPED);
+  laci_coupling_set_label(c, map.in_port, map.in_axis, LACI_MAPPED);
   c->maps[c->n_maps] = map;
   return &c->maps[c->n_maps++];
 }
@@ -266,7 +266,7 @@ laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axi
                                                          .n = n_out});
 }
 
-void laci_coupling_add_straight_map(laci_coupling *c, laci_axis_map map, int64_t from) {
+void laci_coupling_add_consecutive_map(laci_coupling *c, laci_axis_map map, int64_t from) {
   laci_axis_map *run = laci_coupling_add_map_of_run(c, map);
   for (int64_t at = 0; run && at < run->n; at++) run->from[at] = (int32_t)(from + at);
 }
@@ -282,7 +282,7 @@ bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_par
   return true;
 }
 
-bool laci_coupling_hold_axis(laci_coupling *c, laci_axis_hold hold) {
+bool laci_coupling_add_axis_hold(laci_coupling *c, laci_axis_hold hold) {
   void *array = c->holds;
   if (!laci_grow(&array, c->n_holds, &c->hold_capacity, sizeof *c->holds)) {
     c->no_memory = true;
@@ -290,7 +290,7 @@ bool laci_coupling_hold_axis(laci_coupling *c, laci_axis_hold hold) {
   }
   c->holds = array;
   c->holds[c->n_holds++] = hold;
-  laci_set_label(c, hold.port, hold.axis, LACI_MAPPED);
+  laci_coupling_set_label(c, hold.port, hold.axis, LACI_MAPPED);
   return true;
 }
 
@@ -321,7 +321,7 @@ lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci
   return laci_coupling_status(c);
 }
 
-lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
   return laci_coupling_status(c);

@@ -107,19 +107,19 @@ typedef struct laci_coupling {
 /* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
  * returns LAC_NO_MEMORY: the result of laci_coupling_status() at its end). */
 int laci_coupling_new_label(laci_coupling *c); /* returns a fresh label */
-void laci_set_label(laci_coupling *c, int port, int axis,
-                    int label); /* axis may be negative; marks port described */
-int laci_get_label(const laci_coupling *c, int port, int axis);
+void laci_coupling_set_label(laci_coupling *c, int port, int axis,
+                             int label); /* axis may be negative; marks port described */
+int laci_coupling_get_label(const laci_coupling *c, int port, int axis);
 const laci_shape *laci_port_shape(const laci_coupling *c,
                                   int port); /* NULL: port absent or rank unknown */
 void laci_coupling_describe_port(laci_coupling *c, int port); /* described, all axes FIXED so far */
-void laci_set_fresh_labels(laci_coupling *c, int port, int from,
-                           int to); /* fresh labels on axes [from, to) */
+void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
+                                    int to); /* fresh labels on axes [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets
  * labels for every axis. For unary operators: ports = {0}, n = 1. */
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the same axes as input `in_port`, in the same order: sets equal labels. */
-void laci_couple_same(laci_coupling *c, int in_port, int out_port);
+void laci_couple_equal_axes(laci_coupling *c, int in_port, int out_port);
 /** Gives n ports (inputs or outputs) the same labels, axis by axis. An axis whose sizes differ or
  * are not known is FIXED, and so are all axes where a shape is not known. */
 void laci_couple_ports(laci_coupling *c, const int *ports, int n);
@@ -134,9 +134,9 @@ laci_axis_map *laci_coupling_add_map(laci_coupling *c, int out_port, int out_axi
  * as in laci_coupling_add_map. */
 laci_axis_map *laci_coupling_add_map_of_run(laci_coupling *c, laci_axis_map map);
 /** Adds a map of a run of the out axis that reads the in positions from, from + 1, ... */
-void laci_coupling_add_straight_map(laci_coupling *c, laci_axis_map map, int64_t from);
+void laci_coupling_add_consecutive_map(laci_coupling *c, laci_axis_map map, int64_t from);
 bool laci_coupling_add_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
-bool laci_coupling_hold_axis(laci_coupling *c, laci_axis_hold hold);
+bool laci_coupling_add_axis_hold(laci_coupling *c, laci_axis_hold hold);
 bool laci_coupling_add_grouped_axis(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_status(laci_coupling *c);
 
@@ -144,8 +144,8 @@ lac_status laci_coupling_status(laci_coupling *c);
  * laci_coupling_clear. All ports are FIXED where a shape is unknown, or where couple does not
  * describe an input that is not one of inputs_without_channels (op.h), so no connected operand is
  * ignored. For nodes that begin or end bodies, each group of ports follows this rule by itself. */
-LAC_MUST_CHECK lac_status laci_couple(laci_coupling *c, const laci_graph *graph,
-                                      const laci_node *node);
+LAC_MUST_CHECK lac_status laci_couple_node(laci_coupling *c, const laci_graph *graph,
+                                           const laci_node *node);
 LAC_MUST_CHECK lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph,
                                              const laci_node *node);
 void laci_coupling_clear(laci_coupling *c);
@@ -155,7 +155,7 @@ lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node,
                              laci_coupling *c); /* labels of input 0 on output 0 */
 lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node,
                             laci_coupling *c); /* all inputs, elementwise, broadcast */
-lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node,
+lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node,
                                laci_coupling *c); /* all FIXED */
 
 #endif

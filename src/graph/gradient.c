@@ -49,7 +49,7 @@ static void add_unary_gradient(laci_gradient_builder *b, const laci_node *node) 
                              .n_attrs = node->n_attrs + 1,
                              .inputs = inputs,
                              .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   laci_free(attrs);
 }
 

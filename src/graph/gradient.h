@@ -51,7 +51,7 @@ void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, i
 void laci_gradient_contribute_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
                                         int gradient);
 /** The rule of operators whose derivative is zero wherever it exists: Round, Sign ... */
-lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node);
+lac_status laci_gradient_contribute_zero(laci_gradient_builder *b, const laci_node *node);
 /** Returns the status of the rule: LAC_OK, or its first failure. */
 LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
 /** Fails LAC_UNSUPPORTED with "NODE (Operator): text": this form of the operator has no gradient.
@@ -59,7 +59,7 @@ LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
 lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text);
 
 /** A new node of up to eight outputs; inputs and attrs are copied. inputs may hold LACI_ABSENT;
- * domain NULL is ai.onnx in its newest version. laci_gradient_add returns the first output, and
+ * domain NULL is ai.onnx in its newest version. laci_gradient_add_node returns the first output, and
  * writes all of them to outputs[n_outputs] where that is not NULL. */
 enum { LACI_ABSENT = -2, LACI_GRADIENT_OUTPUTS = 8 };
 typedef struct laci_gradient_node {
@@ -68,22 +68,23 @@ typedef struct laci_gradient_node {
   const int *inputs;
   const laci_attr *attrs;
 } laci_gradient_node;
-int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs);
+int laci_gradient_add_node(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs);
 
 /** Add the usual nodes of one output, and return it. */
-int laci_gradient_unary(laci_gradient_builder *b, const char *type, int x);
-int laci_gradient_binary(laci_gradient_builder *b, const char *type, int x, int y);
+int laci_gradient_add_unary(laci_gradient_builder *b, const char *type, int x);
+int laci_gradient_add_binary(laci_gradient_builder *b, const char *type, int x, int y);
 /* returns x itself where factor is 1 */
-int laci_gradient_scale(laci_gradient_builder *b, int x, double factor);
-int laci_gradient_where(laci_gradient_builder *b, int condition, int x, int y);
-int laci_gradient_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order);
+int laci_gradient_add_scale(laci_gradient_builder *b, int x, double factor);
+int laci_gradient_add_where(laci_gradient_builder *b, int condition, int x, int y);
+int laci_gradient_add_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order);
 /** x in that shape; returns x itself where it has the shape already. */
-int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *shape);
-int laci_gradient_expand(laci_gradient_builder *b, int x, const laci_shape *shape);
+int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape *shape);
+int laci_gradient_add_expand(laci_gradient_builder *b, int x, const laci_shape *shape);
 /** Sum over the flagged axes, which stay as size 1 where keep is set. */
-int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK], bool keep);
+int laci_gradient_add_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK],
+                          bool keep);
 /** Sum over all axes that `shape` lacks or has with size 1; the result has the shape `shape`. */
-int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape);
+int laci_gradient_add_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape);
 
 /** Return stored tensors, one for each distinct content: a float scalar of x's type, a list of
  * integers, and a float tensor of x's type filled with one number. */

@@ -62,7 +62,7 @@ static bool has_all_inputs(const laci_gradient_node *node) {
   return true;
 }
 
-int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs) {
+int laci_gradient_add_node(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs) {
   int made[LACI_GRADIENT_OUTPUTS];
   int n_outputs = node->n_outputs ? node->n_outputs : 1;
   for (int at = 0; outputs && at < n_outputs; at++) outputs[at] = -1;
@@ -87,58 +87,59 @@ int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, 
   return made[0];
 }
 
-int laci_gradient_unary(laci_gradient_builder *b, const char *type, int x) {
-  return laci_gradient_add(b, &(laci_gradient_node){.type = type, .n_inputs = 1, .inputs = &x},
-                           NULL);
+int laci_gradient_add_unary(laci_gradient_builder *b, const char *type, int x) {
+  return laci_gradient_add_node(b, &(laci_gradient_node){.type = type, .n_inputs = 1, .inputs = &x},
+                                NULL);
 }
 
-int laci_gradient_binary(laci_gradient_builder *b, const char *type, int x, int y) {
+int laci_gradient_add_binary(laci_gradient_builder *b, const char *type, int x, int y) {
   const int inputs[] = {x, y};
-  return laci_gradient_add(b, &(laci_gradient_node){.type = type, .n_inputs = 2, .inputs = inputs},
-                           NULL);
+  return laci_gradient_add_node(
+      b, &(laci_gradient_node){.type = type, .n_inputs = 2, .inputs = inputs}, NULL);
 }
 
-int laci_gradient_scale(laci_gradient_builder *b, int x, double factor) {
+int laci_gradient_add_scale(laci_gradient_builder *b, int x, double factor) {
   if (factor == 1) return x;
-  return laci_gradient_binary(b, "Mul", x, laci_gradient_store_scalar(b, x, factor));
+  return laci_gradient_add_binary(b, "Mul", x, laci_gradient_store_scalar(b, x, factor));
 }
 
-int laci_gradient_where(laci_gradient_builder *b, int condition, int x, int y) {
+int laci_gradient_add_where(laci_gradient_builder *b, int condition, int x, int y) {
   const int inputs[] = {condition, x, y};
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b, &(laci_gradient_node){.type = "Where", .n_inputs = 3, .inputs = inputs}, NULL);
 }
 
-int laci_gradient_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order) {
+int laci_gradient_add_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order) {
   laci_attr attr = laci_attr_ints("perm", rank, order);
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Transpose", .n_inputs = 1, .inputs = &x, .n_attrs = 1, .attrs = &attr},
       NULL);
 }
 
-int laci_gradient_reshape(laci_gradient_builder *b, int x, const laci_shape *shape) {
+int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
   /* a size of 0 is a size, not "keep the input's size" */
   laci_attr attr = laci_attr_int("allowzero", 1);
   const int inputs[] = {x, laci_gradient_store_ints(b, shape->rank, shape->dims)};
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Reshape", .n_inputs = 2, .inputs = inputs, .n_attrs = 1, .attrs = &attr},
       NULL);
 }
 
-int laci_gradient_expand(laci_gradient_builder *b, int x, const laci_shape *shape) {
+int laci_gradient_add_expand(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
-  return laci_gradient_binary(b, "Expand", x,
-                              laci_gradient_store_ints(b, shape->rank, shape->dims));
+  return laci_gradient_add_binary(b, "Expand", x,
+                                  laci_gradient_store_ints(b, shape->rank, shape->dims));
 }
 
-int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK], bool keep) {
+int laci_gradient_add_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK],
+                          bool keep) {
   int64_t axes[LACI_MAX_RANK];
   laci_shape shape = laci_gradient_shape(b, x);
   int n = 0;
@@ -148,14 +149,14 @@ int laci_gradient_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX
   if (x < 0 || n == 0) return x; /* ReduceSum with an empty list of axes would sum over all axes */
   laci_attr attr = laci_attr_int("keepdims", keep);
   const int inputs[] = {x, laci_gradient_store_ints(b, n, axes)};
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "ReduceSum", .n_inputs = 2, .inputs = inputs, .n_attrs = 1, .attrs = &attr},
       NULL);
 }
 
-int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape) {
+int laci_gradient_add_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   bool flags[LACI_MAX_RANK] = {false}, keep = have.rank == shape->rank;
   if (x < 0) return -1;
@@ -163,7 +164,7 @@ int laci_gradient_unbroadcast(laci_gradient_builder *b, int x, const laci_shape 
     int own = axis - (have.rank - shape->rank);
     flags[axis] = own < 0 || (shape->dims[own] == 1 && have.dims[axis] != 1);
   }
-  return laci_gradient_reshape(b, laci_gradient_sum(b, x, flags, keep), shape);
+  return laci_gradient_add_reshape(b, laci_gradient_add_sum(b, x, flags, keep), shape);
 }
 
 /* ---- Constants ---- */
@@ -225,7 +226,7 @@ int laci_gradient_store_filled(laci_gradient_builder *b, int x, const laci_shape
       find_or_add_constant(b, name, &type, wide ? (const void *)&number : (const void *)&single);
   int64_t count = laci_shape_count(shape);
   if (shape->rank == 0 || scalar < 0) return scalar;
-  if (count > 65536) return laci_gradient_expand(b, scalar, shape); /* no large constants */
+  if (count > 65536) return laci_gradient_add_expand(b, scalar, shape); /* no large constants */
   type.shape = *shape;
   uint8_t *bytes = laci_alloc((size_t)count + 1, sizeof number);
   if (!bytes) return fail_memory(b);

@@ -26,17 +26,17 @@ void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, i
     return;
   }
   int before = b->gradient[value];
-  b->gradient[value] = before < 0 ? gradient : laci_gradient_binary(b, "Add", before, gradient);
+  b->gradient[value] = before < 0 ? gradient : laci_gradient_add_binary(b, "Add", before, gradient);
 }
 
 void laci_gradient_contribute_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
                                         int gradient) {
   if (!laci_gradient_is_wanted(b, node, port)) return;
   laci_shape shape = laci_gradient_in_shape(b, node, port);
-  laci_gradient_contribute(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
+  laci_gradient_contribute(b, node, port, laci_gradient_add_unbroadcast(b, gradient, &shape));
 }
 
-lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
+lac_status laci_gradient_contribute_zero(laci_gradient_builder *b, const laci_node *node) {
   (void)node;
   return b->status;
 }

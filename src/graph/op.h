@@ -142,7 +142,7 @@ typedef struct laci_op {
 
   /* ---- What analysis and verification may assume ---- */
   /* bit k: input k does not follow the channels of the node: it is a list of axes, sizes, indices
-   * or numbers. couple has to describe all other inputs (laci_couple) */
+   * or numbers. couple has to describe all other inputs (laci_couple_node) */
   uint32_t inputs_without_channels;
   /* rounding of a float input may change an output by any amount: selection, ties, comparisons,
    * conversion to integers */

@@ -53,14 +53,14 @@ static lac_status check_defined(const laci_graph *graph, lac_error *err) {
 
 /** For each node, the nodes that must come before it: those of n are list[first[n]] .. list[first[n
  * + 1] - 1]. While list is NULL, they are only counted. */
-typedef struct needs {
+typedef struct dependencies {
   const laci_graph *graph;
   size_t *first; /* [n_nodes + 1] */
   size_t *at;    /* [n_nodes] while the list is filled: the next free index */
   int *list;
-} needs;
+} dependencies;
 
-static void add_dependency(needs *all, int node, int needed) {
+static void add_dependency(dependencies *all, int node, int needed) {
   if (needed < 0) return;
   if (all->list) all->list[all->at[node]++] = needed;
   else all->first[node + 1]++;
@@ -74,7 +74,7 @@ static bool is_within(const laci_graph *graph, int inner, int outer) {
 
 /** Makes node n depend on the producer of `value`, and likewise the nodes that begin the loops
  * around n that do not contain the producer. */
-static void add_read_dependency(needs *all, int n, int value) {
+static void add_read_dependency(dependencies *all, int n, int value) {
   const laci_graph *graph = all->graph;
   int producer = value >= 0 ? graph->values[value].producer : -1;
   add_dependency(all, n, producer);
@@ -86,7 +86,7 @@ static void add_read_dependency(needs *all, int n, int value) {
   }
 }
 
-static void add_body_dependencies(needs *all, int n) {
+static void add_body_dependencies(dependencies *all, int n) {
   const laci_graph *graph = all->graph;
   int b = graph->nodes[n].body;
   if (!b) return;
@@ -97,7 +97,7 @@ static void add_body_dependencies(needs *all, int n) {
   add_dependency(all, body->end, n);
 }
 
-static void add_dependencies(needs *all) {
+static void add_dependencies(dependencies *all) {
   for (int b = 0; b < all->graph->n_bodies; b++) {
     const laci_body *body = &all->graph->bodies[b];
     /* an end depends on its beginning */
@@ -111,15 +111,15 @@ static void add_dependencies(needs *all) {
   }
 }
 
-static void needs_clear(needs *all) {
+static void dependencies_clear(dependencies *all) {
   laci_free(all->first);
   laci_free(all->at);
   laci_free(all->list);
 }
 
-static lac_status needs_init(needs *all, const laci_graph *graph, lac_error *err) {
+static lac_status dependencies_init(dependencies *all, const laci_graph *graph, lac_error *err) {
   size_t n = (size_t)graph->n_nodes;
-  *all = (needs){.graph = graph};
+  *all = (dependencies){.graph = graph};
   all->first = laci_alloc(n + 1, sizeof *all->first);
   all->at = laci_alloc(n + 1, sizeof *all->at);
   if (!all->first || !all->at) return laci_fail_memory(err, "sorting the nodes");
@@ -138,7 +138,7 @@ static lac_status needs_init(needs *all, const laci_graph *graph, lac_error *err
 
 typedef struct sorter {
   const laci_graph *graph;
-  const needs *needs;
+  const dependencies *dependencies;
   uint8_t *state; /* [n_nodes] */
   size_t *next;   /* [n_nodes] for a node on the stack: the next of its needs to visit */
   int *stack;     /* [n_nodes] */
@@ -163,13 +163,13 @@ static lac_status visit_dependencies(sorter *s, int root, lac_error *err) {
   while (depth > 0) {
     int n = s->stack[depth - 1];
     const laci_node *node = &s->graph->nodes[n];
-    if (s->next[n] == s->needs->first[n + 1]) {
+    if (s->next[n] == s->dependencies->first[n + 1]) {
       s->state[n] = DONE;
       s->order[s->n_order++] = n;
       depth--;
       continue;
     }
-    int needed = s->needs->list[s->next[n]++];
+    int needed = s->dependencies->list[s->next[n]++];
     if (s->state[needed] == DONE) continue;
     if (s->state[needed] == OPEN) {
       return laci_fail(err, LAC_BAD_FILE, "a cycle: %s (%s) needs '%s', which needs that node",
@@ -204,9 +204,9 @@ static void renumber_bodies(laci_graph *graph, const int *order, int *place) {
 
 static lac_status sort_nodes(laci_graph *graph, lac_error *err) {
   size_t n = (size_t)graph->n_nodes;
-  needs all;
-  sorter s = {.graph = graph, .needs = &all};
-  lac_status st = needs_init(&all, graph, err);
+  dependencies all;
+  sorter s = {.graph = graph, .dependencies = &all};
+  lac_status st = dependencies_init(&all, graph, err);
   laci_node *scratch = laci_alloc(n, sizeof *scratch);
   s.state = laci_alloc(n, sizeof *s.state);
   s.next = laci_alloc(n, sizeof *s.next);
@@ -223,7 +223,7 @@ static lac_status sort_nodes(laci_graph *graph, lac_error *err) {
   renumber(graph, s.order, scratch);
   renumber_bodies(graph, s.order, s.stack);
 out:
-  needs_clear(&all);
+  dependencies_clear(&all);
   laci_free(scratch);
   laci_free(s.state);
   laci_free(s.next);

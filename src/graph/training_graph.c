@@ -22,7 +22,7 @@ typedef struct job {
   const laci_graph *model;
   const laci_training_options *options;
   laci_training_graph *to;
-  laci_training_sort *sorts; /* [model's stored] */
+  laci_training_role *roles; /* [model's stored] */
   bool *needed;              /* [model's nodes] */
   bool *from_image;          /* [model's values] computed from the image */
   /* [model's values] index of the value in the new graph; -1: not there */
@@ -210,12 +210,12 @@ static lac_status add_constant(job *j, int stored) {
 static lac_status add_stored_tensors(job *j) {
   lac_status st = LAC_OK;
   for (int at = 0; at < j->model->n_stored && !st; at++) {
-    const laci_training_sort sort = j->sorts[at];
+    const laci_training_role role = j->roles[at];
     j->stat_now[at] = -1;
-    if (sort == LACI_SORT_UNUSED) continue;
-    if (sort == LACI_SORT_STATISTIC) st = add_stat(j, at);
-    else if (sort == LACI_SORT_CONSTANT || !has_loss(j)) st = add_constant(j, at);
-    else st = add_param(j, at, (laci_param_kind)sort);
+    if (role == LACI_TRAINING_UNUSED) continue;
+    if (role == LACI_TRAINING_STATISTIC) st = add_stat(j, at);
+    else if (role == LACI_TRAINING_CONSTANT || !has_loss(j)) st = add_constant(j, at);
+    else st = add_param(j, at, (laci_param_kind)role);
   }
   return st;
 }
@@ -537,7 +537,7 @@ static lac_status build_graph(job *j) {
   if (st) return st;
   mark_image_values(j);
   st = find_needed_nodes(j);
-  if (!st) st = laci_training_sort_tensors(model, j->needed, j->options, j->sorts, j->err);
+  if (!st) st = laci_training_find_roles(model, j->needed, j->options, j->roles, j->err);
   if (!st) st = add_images(j);
   if (!st) st = add_stored_tensors(j);
   if (!st && j->to->n_params == 0 && has_loss(j))
@@ -587,7 +587,7 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
   if (options->batch < 1 || options->batch > INT32_MAX)
     return laci_fail(err, LAC_BAD_SHAPE, "a batch of %lld", (long long)options->batch);
   j.to = laci_alloc(1, sizeof *j.to);
-  j.sorts = laci_alloc(n_stored + 1, sizeof *j.sorts);
+  j.roles = laci_alloc(n_stored + 1, sizeof *j.roles);
   j.from_image = laci_alloc(n_values + 1, sizeof *j.from_image);
   j.needed = laci_alloc((size_t)model->n_nodes + 1, sizeof *j.needed);
   j.value_of = laci_alloc(n_values + 1, sizeof *j.value_of);
@@ -598,14 +598,14 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
     j.to->params = laci_alloc(n_stored + 1, sizeof *j.to->params);
     j.to->stats = laci_alloc(n_stored + 1, sizeof *j.to->stats);
   }
-  bool allocated = j.to && j.sorts && j.from_image && j.needed && j.value_of && j.stat_now &&
+  bool allocated = j.to && j.roles && j.from_image && j.needed && j.value_of && j.stat_now &&
                    j.to->params && j.to->stats;
   if (allocated) st = laci_graph_create(&j.to->graph, err);
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
   if (!st) st = build_graph(&j);
   if (st && allocated && model->n_inputs == 1) st = explain_batch(&j, st);
-  laci_free(j.sorts);
+  laci_free(j.roles);
   laci_free(j.needed);
   laci_free(j.from_image);
   laci_free(j.value_of);

@@ -8,14 +8,14 @@
 typedef struct laci_node laci_node;
 
 /** The role of a stored tensor in training; the first three are kinds of parameters. */
-typedef enum laci_training_sort {
-  LACI_SORT_WEIGHT = LACI_PARAM_WEIGHT,
-  LACI_SORT_BIAS = LACI_PARAM_BIAS,
-  LACI_SORT_NORM = LACI_PARAM_NORM,
-  LACI_SORT_STATISTIC,
-  LACI_SORT_CONSTANT,
-  LACI_SORT_UNUSED, /* no node that is needed reads it */
-} laci_training_sort;
+typedef enum laci_training_role {
+  LACI_TRAINING_WEIGHT = LACI_PARAM_WEIGHT,
+  LACI_TRAINING_BIAS = LACI_PARAM_BIAS,
+  LACI_TRAINING_NORM = LACI_PARAM_NORM,
+  LACI_TRAINING_STATISTIC,
+  LACI_TRAINING_CONSTANT,
+  LACI_TRAINING_UNUSED, /* no node that is needed reads it */
+} laci_training_role;
 
 /** Returns the stored tensor that a value holds, looking through any number of Identity nodes (by
  * which exporters share equal tensors); -1: none. */
@@ -29,10 +29,10 @@ bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
 bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
                                  const laci_training_options *options);
 
-/** Finds the role of every stored tensor: sorts[n_stored]. Only nodes with needed[node] count as
+/** Finds the role of every stored tensor: roles[n_stored]. Only nodes with needed[node] count as
  * readers. */
-LAC_MUST_CHECK lac_status laci_training_sort_tensors(const laci_graph *model, const bool *needed,
-                                                     const laci_training_options *options,
-                                                     laci_training_sort *sorts, lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_find_roles(const laci_graph *model, const bool *needed,
+                                                   const laci_training_options *options,
+                                                   laci_training_role *roles, lac_error *err);
 
 #endif

@@ -19,43 +19,43 @@
 typedef struct named_port {
   const char *type;
   int port;
-  laci_training_sort sort;
+  laci_training_role role;
 } named_port;
 
 static const named_port named_ports[] = {
-    {"Conv", 2, LACI_SORT_BIAS},
-    {"ConvTranspose", 2, LACI_SORT_BIAS},
-    {"Gemm", 2, LACI_SORT_BIAS},
-    {"PRelu", 1, LACI_SORT_BIAS},
-    {"Gather", 0, LACI_SORT_WEIGHT},
-    {"BatchNormalization", 1, LACI_SORT_NORM},
-    {"BatchNormalization", 2, LACI_SORT_NORM},
-    {"LayerNormalization", 1, LACI_SORT_NORM},
-    {"LayerNormalization", 2, LACI_SORT_NORM},
-    {"InstanceNormalization", 1, LACI_SORT_NORM},
-    {"InstanceNormalization", 2, LACI_SORT_NORM},
-    {"GroupNormalization", 1, LACI_SORT_NORM},
-    {"GroupNormalization", 2, LACI_SORT_NORM},
+    {"Conv", 2, LACI_TRAINING_BIAS},
+    {"ConvTranspose", 2, LACI_TRAINING_BIAS},
+    {"Gemm", 2, LACI_TRAINING_BIAS},
+    {"PRelu", 1, LACI_TRAINING_BIAS},
+    {"Gather", 0, LACI_TRAINING_WEIGHT},
+    {"BatchNormalization", 1, LACI_TRAINING_NORM},
+    {"BatchNormalization", 2, LACI_TRAINING_NORM},
+    {"LayerNormalization", 1, LACI_TRAINING_NORM},
+    {"LayerNormalization", 2, LACI_TRAINING_NORM},
+    {"InstanceNormalization", 1, LACI_TRAINING_NORM},
+    {"InstanceNormalization", 2, LACI_TRAINING_NORM},
+    {"GroupNormalization", 1, LACI_TRAINING_NORM},
+    {"GroupNormalization", 2, LACI_TRAINING_NORM},
 };
 
 /** Ports that hold settings: they are never trained, whatever their size. */
 static const named_port settings[] = {
-    {"BatchNormalization", 3, LACI_SORT_CONSTANT},
-    {"BatchNormalization", 4, LACI_SORT_CONSTANT},
-    {"Clip", 1, LACI_SORT_CONSTANT},
-    {"Clip", 2, LACI_SORT_CONSTANT},
-    {"Pad", 2, LACI_SORT_CONSTANT},
-    {"Resize", 1, LACI_SORT_CONSTANT},
-    {"Resize", 2, LACI_SORT_CONSTANT},
-    {"Upsample", 1, LACI_SORT_CONSTANT},
-    {"Dropout", 1, LACI_SORT_CONSTANT},
+    {"BatchNormalization", 3, LACI_TRAINING_CONSTANT},
+    {"BatchNormalization", 4, LACI_TRAINING_CONSTANT},
+    {"Clip", 1, LACI_TRAINING_CONSTANT},
+    {"Clip", 2, LACI_TRAINING_CONSTANT},
+    {"Pad", 2, LACI_TRAINING_CONSTANT},
+    {"Resize", 1, LACI_TRAINING_CONSTANT},
+    {"Resize", 2, LACI_TRAINING_CONSTANT},
+    {"Upsample", 1, LACI_TRAINING_CONSTANT},
+    {"Dropout", 1, LACI_TRAINING_CONSTANT},
 };
 
 static bool find_port(const named_port *ports, size_t n, const laci_node *node, int port,
-                      laci_training_sort *sort) {
+                      laci_training_role *role) {
   for (size_t at = 0; at < n; at++) {
     if (ports[at].port != port || strcmp(ports[at].type, node->type) != 0) continue;
-    *sort = ports[at].sort;
+    *role = ports[at].role;
     return true;
   }
   return false;
@@ -94,29 +94,29 @@ bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
          laci_node_int(node, "training_mode", 0) == 0 && is_norm_of_channels(model, node);
 }
 
-typedef struct walk {
+typedef struct role_walk {
   const laci_graph *model;
   const laci_training_options *options;
-  laci_training_sort *sorts;
+  laci_training_role *roles;
   int clash; /* a tensor that one node reads as a statistic and another as a parameter; -1: none */
   bool *from_image, *weighted; /* [values] computed from the image; from a trained tensor */
-} walk;
+} role_walk;
 
-/** Does the operator define input `port` as a parameter? Then *sort is its kind. */
-static bool is_declared_parameter(const walk *w, const laci_node *node, int port,
-                                  laci_training_sort *sort) {
+/** Does the operator define input `port` as a parameter? Then *role is its role. */
+static bool is_declared_parameter(const role_walk *w, const laci_node *node, int port,
+                                  laci_training_role *role) {
   laci_weight_axes axes[2];
   int n = node->op->weights ? node->op->weights(w->model, node, axes) : 0;
   for (int at = 0; at < n; at++) {
-    *sort = LACI_SORT_WEIGHT;
+    *role = LACI_TRAINING_WEIGHT;
     if (axes[at].port == port) return true;
   }
   size_t n_named = sizeof named_ports / sizeof *named_ports;
-  return !node->domain[0] && find_port(named_ports, n_named, node, port, sort);
+  return !node->domain[0] && find_port(named_ports, n_named, node, port, role);
 }
 
 /** Does the image reach the node before any trained tensor has acted on it? */
-static bool prepares_image(const walk *w, const laci_node *node) {
+static bool prepares_image(const role_walk *w, const laci_node *node) {
   bool image = false;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
@@ -128,37 +128,37 @@ static bool prepares_image(const walk *w, const laci_node *node) {
 }
 
 /** Returns the role that the stored tensor gets from being read at that port. */
-static laci_training_sort sort_of(const walk *w, const laci_node *node, int port,
-                                  const laci_stored *stored) {
-  laci_training_sort sort;
+static laci_training_role role_of_tensor(const role_walk *w, const laci_node *node, int port,
+                                         const laci_stored *stored) {
+  laci_training_role role;
   bool is_float = stored->dtype == LAC_DTYPE_F32 || stored->dtype == LAC_DTYPE_F64;
   if (laci_training_is_batch_norm(w->model, node, w->options) && port >= 3)
-    return LACI_SORT_STATISTIC;
-  if (!is_float || stored->shape.rank < 0) return LACI_SORT_CONSTANT;
-  if (is_declared_parameter(w, node, port, &sort)) return sort;
-  if (find_port(settings, sizeof settings / sizeof *settings, node, port, &sort)) return sort;
+    return LACI_TRAINING_STATISTIC;
+  if (!is_float || stored->shape.rank < 0) return LACI_TRAINING_CONSTANT;
+  if (is_declared_parameter(w, node, port, &role)) return role;
+  if (find_port(settings, sizeof settings / sizeof *settings, node, port, &role)) return role;
   bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
-  if (number || prepares_image(w, node)) return LACI_SORT_CONSTANT;
+  if (number || prepares_image(w, node)) return LACI_TRAINING_CONSTANT;
   /* the stored tensor goes through a Transpose, Cast, Reshape or similar */
   bool carried = node->n_inputs > 0 && laci_training_stored_of(w->model, node->inputs[0]) >= 0 &&
                  (node->n_inputs == 1 || node->op->moves_data);
-  return carried && stored->shape.rank == 2 ? LACI_SORT_WEIGHT : LACI_SORT_BIAS;
+  return carried && stored->shape.rank == 2 ? LACI_TRAINING_WEIGHT : LACI_TRAINING_BIAS;
 }
 
-static void visit_node(walk *w, const laci_node *node) {
+static void visit_node(role_walk *w, const laci_node *node) {
   bool image = false, weighted = false;
   for (int port = 0; port < node->n_inputs; port++) {
     int value = node->inputs[port];
     if (value < 0) continue;
     int stored = laci_training_stored_of(w->model, value);
     if (stored >= 0 && !is_identity(node)) { /* the reader decides its role */
-      laci_training_sort sort = sort_of(w, node, port, &w->model->stored[stored]);
-      laci_training_sort before = w->sorts[stored];
-      if ((sort == LACI_SORT_STATISTIC && before < sort) ||
-          (before == LACI_SORT_STATISTIC && sort < before))
+      laci_training_role role = role_of_tensor(w, node, port, &w->model->stored[stored]);
+      laci_training_role before = w->roles[stored];
+      if ((role == LACI_TRAINING_STATISTIC && before < role) ||
+          (before == LACI_TRAINING_STATISTIC && role < before))
         w->clash = stored;
-      if (sort < before) w->sorts[stored] = sort; /* a weight for one reader is a weight for all */
-      weighted |= sort <= LACI_SORT_NORM;
+      if (role < before) w->roles[stored] = role; /* a weight for one reader is a weight for all */
+      weighted |= role <= LACI_TRAINING_NORM;
     }
     image |= w->from_image[value];
     weighted |= w->weighted[value];
@@ -170,19 +170,19 @@ static void visit_node(walk *w, const laci_node *node) {
   }
 }
 
-lac_status laci_training_sort_tensors(const laci_graph *model, const bool *needed,
-                                      const laci_training_options *options,
-                                      laci_training_sort *sorts, lac_error *err) {
+lac_status laci_training_find_roles(const laci_graph *model, const bool *needed,
+                                    const laci_training_options *options, laci_training_role *roles,
+                                    lac_error *err) {
   size_t n_values = (size_t)model->n_values;
-  walk w = {.model = model,
-            .options = options,
-            .sorts = sorts,
-            .clash = -1,
-            .from_image = laci_alloc(n_values + 1, sizeof *w.from_image),
-            .weighted = laci_alloc(n_values + 1, sizeof *w.weighted)};
+  role_walk w = {.model = model,
+                 .options = options,
+                 .roles = roles,
+                 .clash = -1,
+                 .from_image = laci_alloc(n_values + 1, sizeof *w.from_image),
+                 .weighted = laci_alloc(n_values + 1, sizeof *w.weighted)};
   lac_status st = LAC_OK;
   if (!w.from_image || !w.weighted) st = laci_fail_memory(err, "the training graph");
-  for (int at = 0; at < model->n_stored; at++) sorts[at] = LACI_SORT_UNUSED;
+  for (int at = 0; at < model->n_stored; at++) roles[at] = LACI_TRAINING_UNUSED;
   for (int at = 0; at < model->n_inputs && !st; at++) w.from_image[model->inputs[at]] = true;
   for (int n = 0; n < model->n_nodes && !st; n++)
     if (needed[n]) visit_node(&w, &model->nodes[n]);

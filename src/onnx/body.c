@@ -34,7 +34,7 @@ static lac_status define_name(capture_list *list, body_scope *body, const char *
  * because a body whose nodes are out of order may define the name later. */
 static int find_outer_name(const capture_list *list, const char *name) {
   int value;
-  return laci_import_find(list->im, list->scope, name, &value) ? value : -1;
+  return laci_import_find_value(list->im, list->scope, name, &value) ? value : -1;
 }
 
 static lac_status read_name(capture_list *list, const body_scope *body, const char *name,

@@ -55,8 +55,8 @@ lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
 }
 
 /** Sets the declared type of a value that is not an input; inference refines it. */
-lac_status laci_import_declare(laci_importer *im, int value, const Onnx__ValueInfoProto *info,
-                               bool in_body, lac_error *err) {
+lac_status laci_import_declare_type(laci_importer *im, int value, const Onnx__ValueInfoProto *info,
+                                    bool in_body, lac_error *err) {
   laci_type type;
   lac_status st = laci_import_type(im, info, &type, err);
   for (int axis = 0; in_body && !st && axis < type.shape.rank; axis++) {

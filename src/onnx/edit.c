@@ -163,8 +163,8 @@ static lac_status add_change(laci_onnx_edit *edit, const laci_edit_change *chang
   return LAC_OK;
 }
 
-lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *from, const char *to,
-                              lac_error *err) {
+lac_status laci_edit_redirect_value(laci_onnx_edit *edit, const char *from, const char *to,
+                                    lac_error *err) {
   return add_change(edit, &(laci_edit_change){.from = from, .to = to}, err);
 }
 

@@ -65,8 +65,8 @@ LAC_MUST_CHECK lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_ed
                                              lac_error *err);
 /** Makes all nodes of the main graph that read `from` read `to`. Nodes added by this edit, bodies
  * and the graph's outputs are not changed. */
-LAC_MUST_CHECK lac_status laci_edit_redirect(laci_onnx_edit *edit, const char *from, const char *to,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_edit_redirect_value(laci_onnx_edit *edit, const char *from,
+                                                   const char *to, lac_error *err);
 /** Makes input `port` of the node that outputs `output` read `input`; port may be one past the
  * last. */
 LAC_MUST_CHECK lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *output, int port,

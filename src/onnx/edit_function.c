@@ -153,7 +153,7 @@ lac_status laci_edit_replace_call_value(laci_onnx_edit *edit, const laci_edit_ca
 typedef struct change {
   laci_edit_applier *a;
   Onnx__FunctionProto *f;
-  bool *goes;         /* [n_node] the node is removed */
+  bool *is_removed;   /* [n_node] the node is removed */
   bool *keeps;        /* [n_input] the input is kept */
   const char **fresh; /* [n_fresh] values that become inputs */
   size_t n_fresh, n_kept;
@@ -168,7 +168,7 @@ static bool is_fresh(const change *c, const char *name) {
 static bool is_read(const change *c, const char *name) {
   bool reads = is_output(c->f, name);
   for (size_t at = 0; at < c->f->n_node && !reads; at++)
-    reads = !c->goes[at] && node_reads(c->f->node[at], name);
+    reads = !c->is_removed[at] && node_reads(c->f->node[at], name);
   return reads;
 }
 
@@ -185,9 +185,9 @@ static void find_removed_nodes(change *c) {
       replaced |= is_fresh(c, name);
       needed |= !is_fresh(c, name) && is_read(c, name);
       for (size_t at = k + 1; at < c->f->n_node && !dropped_reads; at++)
-        dropped_reads = c->goes[at] && node_reads(c->f->node[at], name);
+        dropped_reads = c->is_removed[at] && node_reads(c->f->node[at], name);
     }
-    c->goes[k] = replaced || (dropped_reads && !needed);
+    c->is_removed[k] = replaced || (dropped_reads && !needed);
   }
 }
 
@@ -195,7 +195,7 @@ static void find_kept_inputs(change *c) {
   for (size_t i = 0; i < c->f->n_input; i++) {
     bool dropped_reads = false;
     for (size_t at = 0; at < c->f->n_node && !dropped_reads; at++)
-      dropped_reads = c->goes[at] && node_reads(c->f->node[at], c->f->input[i]);
+      dropped_reads = c->is_removed[at] && node_reads(c->f->node[at], c->f->input[i]);
     c->keeps[i] = !dropped_reads || is_read(c, c->f->input[i]);
     c->n_kept += c->keeps[i];
   }
@@ -207,7 +207,7 @@ static lac_status change_nodes(change *c, lac_error *err) {
   Onnx__NodeProto **list = laci_edit_fresh_block(edit, (c->f->n_node + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < c->f->n_node && ok; at++) {
-    if (!c->goes[at]) list[n++] = c->f->node[at];
+    if (!c->is_removed[at]) list[n++] = c->f->node[at];
     else ok = laci_edit_free_at_end(edit, NULL, &c->f->node[at]->base, false);
   }
   if (!ok) return laci_fail_memory(err, "a function's nodes");
@@ -267,10 +267,11 @@ static lac_status change_calls(const change *c, lac_error *err) {
 
 static lac_status change_function(change *c, lac_error *err) {
   const laci_onnx_edit *edit = c->a->edit;
-  c->goes = laci_alloc(c->f->n_node + 1, sizeof *c->goes);
+  c->is_removed = laci_alloc(c->f->n_node + 1, sizeof *c->is_removed);
   c->keeps = laci_alloc(c->f->n_input + 1, sizeof *c->keeps);
   c->fresh = laci_alloc(edit->n_inner, sizeof *c->fresh);
-  lac_status st = c->goes && c->keeps && c->fresh ? LAC_OK : laci_fail_memory(err, "a function");
+  lac_status st =
+      c->is_removed && c->keeps && c->fresh ? LAC_OK : laci_fail_memory(err, "a function");
   for (size_t k = 0; k < edit->n_inner && !st; k++) {
     const laci_edit_call_tensor *inner = &edit->inner[k];
     if (inner->function == c->f && !is_fresh(c, inner->value))
@@ -284,7 +285,7 @@ static lac_status change_function(change *c, lac_error *err) {
   /* lists of calls are built from the function's old inputs, so these change last */
   if (!st) st = change_nodes(c, err);
   if (!st) st = change_argument_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
-  laci_free(c->goes);
+  laci_free(c->is_removed);
   laci_free(c->keeps);
   laci_free((void *)c->fresh);
   return st;

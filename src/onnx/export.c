@@ -160,8 +160,8 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   return laci_file_set_end(&set, st, err);
 }
 
-lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_bytes *put,
-                            void *context, lac_error *err) {
+lac_status laci_onnx_save_stream(laci_onnx *file, const laci_graph *graph, lac_write_bytes *put,
+                                 void *context, lac_error *err) {
   laci_export x = {.file = file, .path = "the model"};
   if (file->n_externals) {
     return laci_fail(err, LAC_UNSUPPORTED,
@@ -172,7 +172,7 @@ lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_
   for (int at = 0; at < graph->n_stored && !st; at++) {
     st = patch_stored(&x, &graph->stored[at], err);
   }
-  if (!st) st = laci_onnx_pack(&message, put, context, err);
+  if (!st) st = laci_onnx_serialize(&message, put, context, err);
   laci_export_undo(&x);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);

@@ -83,9 +83,9 @@ static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error 
   for (size_t at = 0; at < f->n_input && !st; at++) {
     int value = -1;
     if (at < scope->call->n_input) {
-      st = laci_import_lookup(im, scope->caller, scope->call->input[at], &value, err);
+      st = laci_import_find_value_or_fail(im, scope->caller, scope->call->input[at], &value, err);
     }
-    if (!st) st = laci_import_define(scope, f->input[at], value, err);
+    if (!st) st = laci_import_define_value(scope, f->input[at], value, err);
   }
   return st;
 }
@@ -97,7 +97,7 @@ static lac_status actual_output(laci_importer *im, const laci_scope *scope, cons
   *value = -1;
   for (size_t at = 0; at < f->n_output && at < scope->call->n_output; at++) {
     if (strcmp(f->output[at], name) != 0) continue;
-    return laci_import_lookup(im, scope->caller, scope->call->output[at], value, err);
+    return laci_import_find_value_or_fail(im, scope->caller, scope->call->output[at], value, err);
   }
   return LAC_OK;
 }
@@ -111,7 +111,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   Onnx__AttributeProto *constant = laci_import_constant_attr(node);
   if (constant && !(constant->ref_attr_name && constant->ref_attr_name[0])) {
     int shared = laci_name_find(&scope->function->constants, node->output[0]);
-    return laci_import_define(scope, node->output[0], shared, err);
+    return laci_import_define_value(scope, node->output[0], shared, err);
   }
   for (size_t at = 0; at < node->n_output && !st; at++) {
     int value = -1;
@@ -122,7 +122,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
       if (!st) value = laci_graph_intern_value(im->graph, fresh);
       if (!st && value < 0) st = laci_fail_memory(err, fresh);
     }
-    if (!st) st = laci_import_define(scope, node->output[at], value, err);
+    if (!st) st = laci_import_define_value(scope, node->output[at], value, err);
   }
   return st;
 }
@@ -135,9 +135,9 @@ static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_e
   lac_status st = LAC_OK;
   for (size_t at = 0; at < f->n_output && at < scope->call->n_output && !st; at++) {
     int inner, outer, id;
-    st = laci_import_lookup(im, scope->caller, scope->call->output[at], &outer, err);
+    st = laci_import_find_value_or_fail(im, scope->caller, scope->call->output[at], &outer, err);
     if (st || outer < 0) continue;
-    st = laci_import_lookup(im, scope, f->output[at], &inner, err);
+    st = laci_import_find_value_or_fail(im, scope, f->output[at], &inner, err);
     if (st || inner == outer) continue;
     if (inner < 0) {
       st = laci_fail(err, LAC_BAD_FILE, "function '%s': output '%s' is an input that is left out",
@@ -147,7 +147,7 @@ static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_e
     laci_node node = {.type = "Identity", .domain = "", .n_inputs = 1, .n_outputs = 1};
     node.inputs = &inner;
     node.outputs = &outer;
-    node.version = laci_import_version(im, &model, "");
+    node.version = laci_import_domain_version(im, &model, "");
     st = laci_import_join_names(im, scope->prefix, f->output[at], &node.name, err);
     if (!st) st = laci_graph_add_node(im->graph, &node, &id, err);
   }

@@ -94,7 +94,7 @@ lac_status laci_import_hide_training(laci_importer *im, lac_error *err) {
   return st;
 }
 
-lac_status laci_import_hide(laci_importer *im, const Onnx__NodeProto *node, lac_error *err) {
+lac_status laci_import_hide_node(laci_importer *im, const Onnx__NodeProto *node, lac_error *err) {
   hidden_list list;
   if (im->n_functions == 0) return LAC_OK;
   lac_status st = hidden_list_init(&list, im, err);

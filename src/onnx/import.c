@@ -37,7 +37,7 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
 static lac_status declare_value(laci_importer *im, const Onnx__ValueInfoProto *info,
                                 lac_error *err) {
   int value = laci_graph_find_value(im->graph, laci_onnx_text_or_empty(info->name));
-  return value < 0 ? LAC_OK : laci_import_declare(im, value, info, false, err);
+  return value < 0 ? LAC_OK : laci_import_declare_type(im, value, info, false, err);
 }
 
 static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph, lac_error *err) {

@@ -71,9 +71,9 @@ LAC_MUST_CHECK lac_status laci_import_initializer(laci_importer *im, Onnx__Tenso
                                                   const laci_stored *about, lac_error *err);
 /** Gives a value the type that the file declares. in_body: the names of sizes are local to the
  * body. */
-LAC_MUST_CHECK lac_status laci_import_declare(laci_importer *im, int value,
-                                              const Onnx__ValueInfoProto *info, bool in_body,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_declare_type(laci_importer *im, int value,
+                                                   const Onnx__ValueInfoProto *info, bool in_body,
+                                                   lac_error *err);
 
 /* constant.c */
 
@@ -97,21 +97,25 @@ LAC_MUST_CHECK lac_status laci_import_operator_node(laci_importer *im, const lac
 /* scope.c */
 
 /** Finds the value of a name; -1 for the empty name and for an input that the call leaves out. */
-LAC_MUST_CHECK lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope,
-                                             const char *name, int *value, lac_error *err);
-/** Is the name defined in the scope? *value as in laci_import_lookup. */
-bool laci_import_find(const laci_importer *im, const laci_scope *scope, const char *name,
-                      int *value);
+LAC_MUST_CHECK lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *scope,
+                                                         const char *name, int *value,
+                                                         lac_error *err);
+/** Is the name defined in the scope? *value as in laci_import_find_value_or_fail. */
+bool laci_import_find_value(const laci_importer *im, const laci_scope *scope, const char *name,
+                            int *value);
 /** Gives a name a value in a scope that is not the main graph. Fails LAC_BAD_FILE where it has one.
  */
-LAC_MUST_CHECK lac_status laci_import_define(laci_scope *scope, const char *name, int value,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_define_value(laci_scope *scope, const char *name, int value,
+                                                   lac_error *err);
 /** Returns the version of a domain's operators that a scope imports; 0: none. */
-int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain);
+int laci_import_domain_version(const laci_importer *im, const laci_scope *scope,
+                               const char *domain);
 /** Resolves an attribute in a scope: *resolved is the attribute itself, or the argument of the call
  * that it refers to; NULL: there is none. */
-LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
-                                              Onnx__AttributeProto **resolved, lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_resolve_attribute(const laci_scope *scope,
+                                                        Onnx__AttributeProto *attr,
+                                                        Onnx__AttributeProto **resolved,
+                                                        lac_error *err);
 
 /** Concatenates first and second, in the importer's memory. */
 LAC_MUST_CHECK lac_status laci_import_join_names(laci_importer *im, const char *first,
@@ -133,8 +137,8 @@ laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx_
 LAC_MUST_CHECK lac_status laci_import_hide_training(laci_importer *im, lac_error *err);
 /** Freezes the tensors of functions that the node's bodies call, for these bodies are not
  * imported. */
-LAC_MUST_CHECK lac_status laci_import_hide(laci_importer *im, const Onnx__NodeProto *node,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_import_hide_node(laci_importer *im, const Onnx__NodeProto *node,
+                                                lac_error *err);
 
 /* function.c */
 

@@ -96,7 +96,7 @@ static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
   for (size_t at = 0; at < from->n_attribute && !st; at++) {
     Onnx__AttributeProto *attr = from->attribute[at], *resolved = NULL;
     const char *name = laci_onnx_text_or_empty(attr->name);
-    st = laci_import_resolve(scope, attr, &resolved, err);
+    st = laci_import_resolve_attribute(scope, attr, &resolved, err);
     if (st || !resolved) continue;
     if (scope->function) {
       size_t size_bytes = sizeof *resolved + protobuf_c_message_get_packed_size(&resolved->base);
@@ -118,7 +118,7 @@ static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *
   *values = ids;
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
-    st = laci_import_lookup(im, scope, names[at], &ids[at], err);
+    st = laci_import_find_value_or_fail(im, scope, names[at], &ids[at], err);
   }
   return st;
 }
@@ -131,7 +131,7 @@ static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
   lac_status st = look_up_all(im, scope, from->input, from->n_input, &node->inputs, err);
   if (!st) st = look_up_all(im, scope, from->output, from->n_output, &node->outputs, err);
   if (!st) st = laci_import_captures(im, scope, from, &node->captures, &node->n_captures, err);
-  if (!st) st = laci_import_hide(im, from, err);
+  if (!st) st = laci_import_hide_node(im, from, err);
   if (!st) st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_graph_add_node(im->graph, node, &id, err);
@@ -170,14 +170,14 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   if (!attr) return LAC_OK;
   bool is_shared = attr->ref_attr_name && attr->ref_attr_name[0];
   if ((scope->function || scope->outer) && !is_shared) return LAC_OK;
-  lac_status st = laci_import_resolve(scope, attr, &resolved, err);
+  lac_status st = laci_import_resolve_attribute(scope, attr, &resolved, err);
   if (st) return st;
   if (!resolved) {
     return laci_fail(err, LAC_BAD_FILE, "Constant '%s': the call gives no attribute '%s'",
                      from->output[0], attr->ref_attr_name);
   }
   int value;
-  st = laci_import_lookup(im, scope, from->output[0], &value, err);
+  st = laci_import_find_value_or_fail(im, scope, from->output[0], &value, err);
   if (st) return st;
   laci_stored about = {.name = im->graph->values[value].name,
                        .in_function = scope->function != NULL};
@@ -190,7 +190,7 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
 static lac_status check_meaning(laci_importer *im, const laci_scope *scope, const laci_node *node,
                                 lac_error *err) {
   const laci_scope model = {0};
-  const int other = laci_import_version(im, &model, node->domain);
+  const int other = laci_import_domain_version(im, &model, node->domain);
   if (node->domain[0] || !scope->function || !other || other == node->version) return LAC_OK;
   if (!laci_op_differs_between_versions(node->type, node->version, other)) return LAC_OK;
   const Onnx__FunctionProto *f = scope->function->proto;
@@ -215,7 +215,7 @@ lac_status laci_import_operator_node(laci_importer *im, const laci_scope *scope,
   }
   lac_status st = add_constant_node(im, scope, from, &is_done, err);
   if (st || is_done) return st;
-  node.version = laci_import_version(im, scope, node.domain);
+  node.version = laci_import_domain_version(im, scope, node.domain);
   if (!node.domain[0] && !node.version) {
     return laci_fail(err, LAC_BAD_FILE, "node '%s' (%s): the model imports no operators of ai.onnx",
                      own, type);

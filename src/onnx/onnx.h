@@ -71,8 +71,9 @@ LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *grap
 
 /** Passes the bytes of the saved model to a function, chunk by chunk, and stops with its failure.
  * Fails LAC_UNSUPPORTED where there is external data, and beyond 2 GiB. */
-LAC_MUST_CHECK lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph,
-                                           lac_write_bytes *put, void *context, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_save_stream(laci_onnx *file, const laci_graph *graph,
+                                                lac_write_bytes *put, void *context,
+                                                lac_error *err);
 
 /** Writes a graph that came from no file (src/arch): a new model with its nodes in order, stored
  * tensors as initializers, symbols of sizes as names. No file appears before all data is on disk.

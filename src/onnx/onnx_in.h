@@ -123,11 +123,11 @@ typedef struct laci_onnx_message {
 
 /** Passes a model's message to `put`, chunk by chunk; bytes that are not in memory are read one
  * chunk at a time. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put does. */
-LAC_MUST_CHECK lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put,
-                                         void *context, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_serialize(const laci_onnx_message *message,
+                                              lac_write_bytes *put, void *context, lac_error *err);
 /** Writes a model's message to a writer, and finishes the writer. */
-LAC_MUST_CHECK lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_serialize_to_writer(const laci_onnx_message *message,
+                                                        laci_writer *writer, lac_error *err);
 /* spans.c */
 
 typedef struct laci_byte_range {

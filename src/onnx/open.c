@@ -118,7 +118,7 @@ static const char *judge_hiding(const laci_importer *im, const laci_scope *scope
     const Onnx__NodeProto *node = body->node[at];
     for (size_t out = 0; out < node->n_output; out++) {
       int value;
-      if (laci_import_find(im, scope, node->output[out], &value))
+      if (laci_import_find_value(im, scope, node->output[out], &value))
         return "its body gives a name from outside another meaning";
     }
   }
@@ -161,7 +161,7 @@ static lac_status define_name(laci_importer *im, laci_scope *body, const char *n
   if (st) return st;
   *value = laci_graph_intern_value(im->graph, fresh);
   if (*value < 0) return laci_fail_memory(err, name);
-  return laci_import_define(body, name, *value, err);
+  return laci_import_define_value(body, name, *value, err);
 }
 
 /** Makes a key from the address of a tensor in the file: a tensor in a function is one stored
@@ -196,7 +196,7 @@ static lac_status add_initializer(laci_importer *im, laci_scope *body, Onnx__Ten
                                   lac_error *err) {
   int value;
   if (find_shared(im, body, tensor, &value))
-    return laci_import_define(body, tensor->name, value, err);
+    return laci_import_define_value(body, tensor->name, value, err);
   lac_status st = define_name(im, body, tensor->name, &value, err);
   if (!st) st = keep_shared(im, body, tensor, value, err);
   if (st) return st;
@@ -208,7 +208,7 @@ static lac_status add_constant(laci_importer *im, laci_scope *body, const Onnx__
                                Onnx__AttributeProto *attr, lac_error *err) {
   int value;
   if (find_shared(im, body, attr, &value))
-    return laci_import_define(body, node->output[0], value, err);
+    return laci_import_define_value(body, node->output[0], value, err);
   lac_status st = define_name(im, body, node->output[0], &value, err);
   if (!st) st = keep_shared(im, body, attr, value, err);
   if (st) return st;
@@ -235,7 +235,7 @@ static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx
 static lac_status declare_value(laci_importer *im, const laci_scope *body,
                                 const Onnx__ValueInfoProto *info, lac_error *err) {
   int value = laci_name_find(&body->values, laci_onnx_text_or_empty(info->name)) - 1;
-  return value < 0 ? LAC_OK : laci_import_declare(im, value, info, true, err);
+  return value < 0 ? LAC_OK : laci_import_declare_type(im, value, info, true, err);
 }
 
 /** Defines values for the body's inputs. */
@@ -267,7 +267,7 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
   for (size_t at = 0; at < proto->n_value_info && !st; at++)
     st = declare_value(im, body, proto->value_info[at], err);
   for (size_t at = 0; at < proto->n_output && !st; at++) {
-    st = laci_import_lookup(im, body, proto->output[at]->name, &outputs[at], err);
+    st = laci_import_find_value_or_fail(im, body, proto->output[at]->name, &outputs[at], err);
     if (!st) st = declare_value(im, body, proto->output[at], err);
   }
   im->body = outer;
@@ -313,7 +313,7 @@ static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, 
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n_outputs && !st; at++) {
     const char *name = at < o->from->n_output ? o->from->output[at] : "";
-    st = laci_import_lookup(o->im, o->scope, name, &outputs[at], err);
+    st = laci_import_find_value_or_fail(o->im, o->scope, name, &outputs[at], err);
   }
   node->inputs = inputs;
   node->n_inputs = (int)n_inputs;
@@ -334,7 +334,7 @@ static lac_status open_if(opening *o, lac_error *err) {
   int *inputs = laci_arena_alloc(&im->scratch, 1 + 2 * n, sizeof *inputs);
   if (!inputs) return laci_fail_memory(err, o->node->name);
   int ids[2] = {0, 0};
-  lac_status st = laci_import_lookup(im, o->scope, o->from->input[0], &inputs[0], err);
+  lac_status st = laci_import_find_value_or_fail(im, o->scope, o->from->input[0], &inputs[0], err);
   for (int at = 0; at < 2 && !st; at++) {
     laci_scope inner;
     st = begin_body(o, names[at], &inner, NULL, err);
@@ -359,7 +359,7 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
   if (!inputs) return laci_fail_memory(err, o->node->name);
   lac_status st = laci_import_join_names(o->im, inner->prefix, "begin", &begin.name, err);
   for (size_t at = 0; at < n && !st; at++)
-    st = laci_import_lookup(o->im, o->scope, o->from->input[at], &inputs[at], err);
+    st = laci_import_find_value_or_fail(o->im, o->scope, o->from->input[at], &inputs[at], err);
   begin.inputs = inputs;
   begin.outputs = values;
   begin.n_inputs = begin.n_outputs = (int)n;

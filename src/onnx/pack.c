@@ -42,8 +42,8 @@ static void append_to_sink(ProtobufCBuffer *base, size_t size_bytes, const uint8
   }
 }
 
-lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put, void *context,
-                          lac_error *err) {
+lac_status laci_onnx_serialize(const laci_onnx_message *message, lac_write_bytes *put,
+                               void *context, lac_error *err) {
   sink s = {.base.append = append_to_sink,
             .message = message,
             .put = put,
@@ -65,8 +65,8 @@ static lac_status append_to_writer(const void *bytes, size_t size_bytes, void *c
   return laci_writer_append(context, bytes, size_bytes, err);
 }
 
-lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
-                               lac_error *err) {
-  lac_status st = laci_onnx_pack(message, append_to_writer, writer, err);
+lac_status laci_onnx_serialize_to_writer(const laci_onnx_message *message, laci_writer *writer,
+                                         lac_error *err) {
+  lac_status st = laci_onnx_serialize(message, append_to_writer, writer, err);
   return st ? st : laci_writer_finish(writer, err);
 }

@@ -71,8 +71,8 @@ static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_
   return NULL;
 }
 
-lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
-                               Onnx__AttributeProto **resolved, lac_error *err) {
+lac_status laci_import_resolve_attribute(const laci_scope *scope, Onnx__AttributeProto *attr,
+                                         Onnx__AttributeProto **resolved, lac_error *err) {
   *resolved = attr;
   for (; attr && attr->ref_attr_name && attr->ref_attr_name[0]; scope = scope->caller) {
     const char *name = attr->ref_attr_name;
@@ -87,8 +87,8 @@ lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *at
   return LAC_OK;
 }
 
-bool laci_import_find(const laci_importer *im, const laci_scope *scope, const char *name,
-                      int *value) {
+bool laci_import_find_value(const laci_importer *im, const laci_scope *scope, const char *name,
+                            int *value) {
   *value = -1;
   if (!name[0]) return false;
   for (; scope->outer || scope->function; scope = scope->outer) {
@@ -101,7 +101,8 @@ bool laci_import_find(const laci_importer *im, const laci_scope *scope, const ch
   return *value >= 0;
 }
 
-lac_status laci_import_define(laci_scope *scope, const char *name, int value, lac_error *err) {
+lac_status laci_import_define_value(laci_scope *scope, const char *name, int value,
+                                    lac_error *err) {
   const char *function =
       scope->function ? laci_onnx_text_or_empty(scope->function->proto->name) : NULL;
   const char *where = scope->outer ? "body" : "function";
@@ -113,9 +114,9 @@ lac_status laci_import_define(laci_scope *scope, const char *name, int value, la
   return laci_fail_memory(err, name);
 }
 
-lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const char *name,
-                              int *value, lac_error *err) {
-  if (laci_import_find(im, scope, name, value)) return LAC_OK;
+lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *scope,
+                                          const char *name, int *value, lac_error *err) {
+  if (laci_import_find_value(im, scope, name, value)) return LAC_OK;
   *value = -1;
   if (!name[0]) return LAC_OK;
   if (scope->function) {
@@ -127,7 +128,8 @@ lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const 
 }
 
 /* A domain that a function does not import has the model's version. */
-int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain) {
+int laci_import_domain_version(const laci_importer *im, const laci_scope *scope,
+                               const char *domain) {
   const Onnx__ModelProto *model = im->file->model;
   const Onnx__FunctionProto *function = scope->function ? scope->function->proto : NULL;
   int64_t version = 0;

@@ -270,7 +270,8 @@ lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force
   lac_status st = make_model(&m, &model, &body);
   if (!st) st = laci_writer_open(path, &(laci_write_options){.force = force}, &writer, err);
   if (!st)
-    st = laci_onnx_pack_file(&(laci_onnx_message){.base = &model.base, .path = path}, writer, err);
+    st = laci_onnx_serialize_to_writer(&(laci_onnx_message){.base = &model.base, .path = path},
+                                       writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
   laci_arena_clear(&m.arena);
@@ -284,8 +285,8 @@ lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
   Onnx__GraphProto body;
   lac_status st = make_model(&m, &model, &body);
   if (!st)
-    st = laci_onnx_pack(&(laci_onnx_message){.base = &model.base, .path = m.path}, put, context,
-                        err);
+    st = laci_onnx_serialize(&(laci_onnx_message){.base = &model.base, .path = m.path}, put,
+                             context, err);
   laci_arena_clear(&m.arena);
   return st;
 }

@@ -23,8 +23,8 @@ lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size
   return laci_reader_fetch(pack->reader, offset, n, to, err);
 }
 
-lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor, int64_t first, int64_t n,
-                              const laci_packed *to, lac_error *err) {
+lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor, int64_t first,
+                                   int64_t n, const laci_packed *to, lac_error *err) {
   const laci_packfile_tensor *t = &pack->tensors[tensor];
   const size_t rows = (size_t)t->packing.n_rows, before = (size_t)first, some = (size_t)n;
   const size_t values = t->packing.values_bytes / rows, index = t->packing.index_bytes / rows;
@@ -115,7 +115,8 @@ lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t of
   return st;
 }
 
-lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to, lac_error *err) {
+lac_status laci_packfile_copy_unpacked(const laci_packfile *pack, size_t file, uint8_t *to,
+                                       lac_error *err) {
   const laci_packfile_entry *entry = &pack->files[file];
   size_t rest = entry->first_rest, tensor = entry->first_tensor;
   lac_status st = LAC_OK;

@@ -102,29 +102,30 @@ static lac_status read_directory(const laci_packfile *pack, const pack_tail *tai
 enum { STEP_BYTES = 1 << 20 }; /* bytes of a section that are read at a time */
 
 /** A walk through the directory; each section is checked when the walk reaches it. */
-typedef struct walk {
+typedef struct section_reader {
   laci_packfile *pack;
   const uint8_t *directory;
   uint64_t n_left;
   uint64_t at, end;  /* where the next section must begin; where the directory begins */
   uint8_t *capacity; /* [STEP_BYTES] */
   laci_hash_stream *hash;
-} walk;
+} section_reader;
 
-static pack_section peek_section(const walk *r) {
+static pack_section peek_section(const section_reader *r) {
   pack_section section = {0};
   if (r->n_left) memcpy(&section, r->directory, sizeof section);
   return section;
 }
 
-static bool next_section_is(const walk *r, const char *kind) {
+static bool next_section_is(const section_reader *r, const char *kind) {
   const pack_section section = peek_section(r);
   return r->n_left && is_word(&section.kind, kind);
 }
 
 /** Advances to the next section, *s, which must be of this kind and begin where the last one ended.
  */
-static lac_status pass_section(walk *r, const char *kind, pack_section *s, lac_error *err) {
+static lac_status pass_section(section_reader *r, const char *kind, pack_section *s,
+                               lac_error *err) {
   *s = peek_section(r);
   if (!next_section_is(r, kind)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s->kind.text,
@@ -144,8 +145,8 @@ static lac_status pass_section(walk *r, const char *kind, pack_section *s, lac_e
 }
 
 /** Checks that a section's hash is right, and that only zeros follow up to the next section. */
-static lac_status check_section(walk *r, const char *kind, const pack_section *s, uint64_t hash,
-                                lac_error *err) {
+static lac_status check_section(section_reader *r, const char *kind, const pack_section *s,
+                                uint64_t hash, lac_error *err) {
   uint8_t zeros[PACK_ALIGNMENT];
   uint64_t end = s->offset + s->size_bytes;
   size_t n = (size_t)(r->at - end);
@@ -157,7 +158,7 @@ static lac_status check_section(walk *r, const char *kind, const pack_section *s
 }
 
 /** Checks a section that stays in the file, and returns its address and size. */
-static lac_status take_section(walk *r, const char *kind, const uint8_t **bytes,
+static lac_status take_section(section_reader *r, const char *kind, const uint8_t **bytes,
                                uint64_t *size_bytes, lac_error *err) {
   pack_section s;
   lac_status st = pass_section(r, kind, &s, err);
@@ -175,8 +176,8 @@ static lac_status take_section(walk *r, const char *kind, const uint8_t **bytes,
 }
 
 /** Copies a section that is a table; the copy lives as long as the pack. */
-static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
-                             lac_error *err) {
+static lac_status take_table(section_reader *r, const char *kind, const uint8_t **bytes,
+                             uint64_t *size_bytes, lac_error *err) {
   pack_section s;
   lac_status st = pass_section(r, kind, &s, err);
   if (st) return st;
@@ -202,7 +203,7 @@ typedef struct tables {
 } tables;
 
 /* Checks the sections of all parts. The number of sections bounds those of rests and of weights. */
-static lac_status take_parts(walk *r, tables *t, lac_error *err) {
+static lac_status take_parts(section_reader *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
@@ -225,7 +226,7 @@ static lac_status take_parts(walk *r, tables *t, lac_error *err) {
   return st;
 }
 
-static lac_status take_all_tables(walk *r, tables *t, lac_error *err) {
+static lac_status take_all_tables(section_reader *r, tables *t, lac_error *err) {
   lac_status st = take_parts(r, t, err);
   if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
   if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
@@ -375,13 +376,13 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
     laci_free(directory);
     return st;
   }
-  walk r = {.pack = pack,
-            .directory = directory,
-            .n_left = tail.n_sections,
-            .at = sizeof(pack_head),
-            .end = tail.directory_at,
-            .capacity = laci_alloc(STEP_BYTES, 1),
-            .hash = laci_hash_stream_create()};
+  section_reader r = {.pack = pack,
+                      .directory = directory,
+                      .n_left = tail.n_sections,
+                      .at = sizeof(pack_head),
+                      .end = tail.directory_at,
+                      .capacity = laci_alloc(STEP_BYTES, 1),
+                      .hash = laci_hash_stream_create()};
   if (!r.capacity || !r.hash) st = laci_fail_memory(err, "the pack");
   if (!st) st = take_all_tables(&r, &t, err);
   if (!st) st = read_records(pack, &t, err);
@@ -392,7 +393,7 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
   return st;
 }
 
-bool laci_packfile_is(const char *path) {
+bool laci_packfile_is_pack(const char *path) {
   laci_reader *file;
   char magic[8];
   if (laci_reader_open(path, &file, NULL)) return false;

@@ -62,7 +62,7 @@ LAC_MUST_CHECK lac_status laci_packfile_open_whole(const char *path, laci_packfi
 LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
                                                     laci_packfile **pack, lac_error *err);
 /** Does the file begin like a pack? False where it cannot be read. */
-bool laci_packfile_is(const char *path);
+bool laci_packfile_is_pack(const char *path);
 /** NULL is fine. */
 void laci_packfile_close(laci_packfile *pack);
 
@@ -88,8 +88,8 @@ const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, s
 
 /** Copies the parts of the file that are not packed weights to their places in `to`, which has the
  * file's size. */
-LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_copy_unpacked(const laci_packfile *pack, size_t file,
+                                                      uint8_t *to, lac_error *err);
 
 /** Copies any range of the file. Of a packed weight, only rows that the range touches are unpacked;
  * all rows, where its columns are the slowest axis. Keeps no memory. Fails LAC_IO where the pack
@@ -99,9 +99,9 @@ LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t 
 
 /** Copies the values and index words of rows [first, first + n) of a packed weight to arrays of the
  * caller. Fails as laci_packfile_fetch. Any thread may call it. */
-LAC_MUST_CHECK lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor,
-                                             int64_t first, int64_t n, const laci_packed *to,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_packfile_read_rows(const laci_packfile *pack, size_t tensor,
+                                                  int64_t first, int64_t n, const laci_packed *to,
+                                                  lac_error *err);
 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);

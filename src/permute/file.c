@@ -100,7 +100,7 @@ static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
                              .inside = inside,
                              .n = n,
                              .copy = s};
-    laci_track_stored_axes(a, slot.track, add_place, &context);
+    laci_track_visit_stored_axes(a, slot.track, add_place, &context);
   }
   laci_free(inside);
   return places;

@@ -392,15 +392,15 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   }
   cost[0] /= (double)laci_pool_threads(pool) * laci_comm_size(comm);
   how.seconds = time_share(end, cost[0], cost[0] + cost[1]);
-  st = laci_comm_agree(comm, st, err);
+  st = laci_comm_agree_on_status(comm, st, err);
   if (!st) st = search_independent(&b, &how, pool, err);
-  if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
+  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_complete(plan, err), err);
   if (!st) {
     bool first = laci_comm_rank(comm) == 0;
     if (first) st = search_in_turn(&b, how, end, cost[1], pool, err);
     st = broadcast_mixed(&b, st, comm, err);
   }
-  if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
+  if (!st) st = laci_comm_agree_on_status(comm, laci_plan_complete(plan, err), err);
   laci_arena_clear(&b.arena);
   return st;
 }

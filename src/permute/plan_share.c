@@ -111,7 +111,7 @@ lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st, const laci
   layout l = {0};
   if (!comm) return st;
   if (!st) st = layout_init(&l, laci_comm_size(comm), d, err);
-  st = laci_comm_agree_late(comm, st, err);
+  st = laci_comm_agree_without_timeout(comm, st, err);
   for (int k = 0; k < d->n && !st; k++) {
     if (d->owner[k] == rank) pack_result(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);
   }

@@ -56,7 +56,7 @@ typedef struct budget {
   int n_busy;       /* number of threads of the running problems */
 } budget;
 
-typedef struct all {
+typedef struct search_set {
   const laci_problem *problems;
   const laci_search_options *options;
   laci_pool *inner; /* pool for problems that are searched one at a time */
@@ -67,11 +67,11 @@ typedef struct all {
   int64_t n, n_done;
   budget budget;
   pthread_mutex_t lock; /* guards n_done, so that progress never decreases, and the budget */
-} all;
+} search_set;
 
 /* Returns the end time for a problem that begins now on n_threads; 0: no limit. The time not
  * assigned to running problems is divided by cost. */
-static double take_time_share(all *a, double cost, int n_threads) {
+static double take_time_share(search_set *a, double cost, int n_threads) {
   budget *b = &a->budget;
   if (!(b->end > 0)) return 0;
   const double now = laci_clock_seconds(), most = b->end - now;
@@ -84,7 +84,7 @@ static double take_time_share(all *a, double cost, int n_threads) {
   return now + seconds;
 }
 
-static void search_one(all *a, const ranked *r) {
+static void search_one(search_set *a, const ranked *r) {
   const int n_threads = laci_pool_threads(a->inner);
   laci_search_options options = *a->options;
   pthread_mutex_lock(&a->lock);
@@ -106,7 +106,7 @@ static void search_one(all *a, const ranked *r) {
 }
 
 static void search_ranked(int64_t begin, int64_t end, void *context) {
-  all *a = context;
+  search_set *a = context;
   for (int64_t i = begin; i < end; i++) search_one(a, &a->ranked[i]);
 }
 
@@ -115,7 +115,7 @@ static bool is_large(const ranked *r, double cost, laci_pool *pool) {
 }
 
 /* Searches the problems without a time limit. order: the most expensive first. */
-static void search_in_order(all *a, const ranked *order, double cost, laci_pool *pool) {
+static void search_in_order(search_set *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_large = 0;
   for (double left = cost; n_large < a->n && is_large(&order[n_large], left, pool); n_large++) {
     left -= order[n_large].cost;
@@ -130,7 +130,7 @@ static void search_in_order(all *a, const ranked *order, double cost, laci_pool 
 /* Searches the problems within a time limit. If a problem takes too long, later ones lose that
  * time. One step of a large problem may take as long as a whole search of small ones, so the large
  * ones come last. order: the least expensive first. */
-static void search_within_time(all *a, const ranked *order, double cost, laci_pool *pool) {
+static void search_within_time(search_set *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_small = a->n;
   for (double left = cost; n_small > 0 && is_large(&order[n_small - 1], left, pool); n_small--) {
     left -= order[n_small - 1].cost;
@@ -145,7 +145,7 @@ static void search_within_time(all *a, const ranked *order, double cost, laci_po
 
 lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
                            laci_pool *pool, laci_found *found, lac_error *err) {
-  all a = {.problems = problems, .options = options, .found = found, .n = n};
+  search_set a = {.problems = problems, .options = options, .found = found, .n = n};
   lac_status st = LAC_OK;
   ranked *order = laci_alloc((size_t)n, sizeof *order);
   double cost = 0;

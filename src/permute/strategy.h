@@ -60,10 +60,11 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 
 /** Runs annealed assignment on one stacked cut of the task (strategy_assign.c); other strategies
  * use it, too. */
-LAC_MUST_CHECK lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err);
+LAC_MUST_CHECK lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut,
+                                                        lac_error *err);
 
 /** Swaps pairs of channels, judged by all cuts, until no swap helps or the budget is used up
  * (strategy_swap.c). */
-LAC_MUST_CHECK lac_status laci_swap_all(laci_task *task, lac_error *err);
+LAC_MUST_CHECK lac_status laci_search_by_swaps(laci_task *task, lac_error *err);
 
 #endif

@@ -173,7 +173,7 @@ static void run_iteration(search *s) {
   }
 }
 
-lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err) {
+lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut, lac_error *err) {
   search s = {.task = task, .best_order = task->order};
   const int n = task->cuts->n_channels;
   s.is_coarse = n > MOST_FINE;
@@ -223,7 +223,7 @@ static lac_status try_stripes(laci_task *task, lac_error *err) {
 
 static lac_status run_strategy(laci_task *task, lac_error *err) {
   task->proven = task->cuts->cuts[0].n_blocks < 2;
-  lac_status st = laci_assign_cut(task, &task->cuts->cuts[0], err);
+  lac_status st = laci_search_cut_by_assignment(task, &task->cuts->cuts[0], err);
   return st || task->effort == LACI_EFFORT_FAST ? st : try_stripes(task, err);
 }
 

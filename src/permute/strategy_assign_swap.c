@@ -31,12 +31,12 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   if (end > 0)
     task->deadline = now + (end - now) / 2; /* half of the time for the assignment, half
                                                           for swaps */
-  lac_status st = laci_assign_cut(task, largest_stacked_cut(task->cuts), err);
+  lac_status st = laci_search_cut_by_assignment(task, largest_stacked_cut(task->cuts), err);
   task->deadline = end;
   if (!st) st = laci_cuts_score(task->cuts, start, task->pool, &before, err);
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
-  if (!st) st = laci_swap_all(task, err);
+  if (!st) st = laci_search_by_swaps(task, err);
   task->final = false; /* swaps are final, but they started from an order that depends on the effort
                           */
   laci_free(start);

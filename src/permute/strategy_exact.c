@@ -373,7 +373,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
     task->deadline = 0;
     task->iterations_wanted = UNPROVEN_STEPS;
     task->found_by = "assign";
-    st = laci_assign_cut(task, cut, err);
+    st = laci_search_cut_by_assignment(task, cut, err);
   }
   task->final = true;
   laci_arena_clear(&t->arena);

@@ -215,7 +215,7 @@ static bool try_all_pairs(search *s) {
   return improved;
 }
 
-lac_status laci_swap_all(laci_task *task, lac_error *err) {
+lac_status laci_search_by_swaps(laci_task *task, lac_error *err) {
   static const int64_t budget[] = {[LACI_EFFORT_FAST] = 250000000,
                                    [LACI_EFFORT_NORMAL] = 1000000000,
                                    [LACI_EFFORT_BEST] = 10000000000};
@@ -243,4 +243,4 @@ static bool is_applicable(const laci_cuts *cuts, bool asked) {
   return true;
 }
 
-const laci_strategy laci_strategy_swap = {.fits = is_applicable, .run = laci_swap_all};
+const laci_strategy laci_strategy_swap = {.fits = is_applicable, .run = laci_search_by_swaps};

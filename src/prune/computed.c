@@ -27,7 +27,7 @@ lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const la
     if (!*bytes) st = laci_fail_memory(&why, a->graph->values[layer->weight].name);
     else laci_write_f(buf->dtype, buf->f, buf->count, *bytes);
   }
-  if (*bytes && !laci_layer_view_computed(a, layer, buf->dtype, *bytes, view)) {
+  if (*bytes && !laci_layer_fill_computed_view(a, layer, buf->dtype, *bytes, view)) {
     laci_free(*bytes);
     *bytes = NULL;
   }
@@ -42,7 +42,7 @@ lac_status laci_evaluate_computed_weight(const laci_analysis *a, int l, const la
   return LAC_OK;
 }
 
-lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_look_options *how,
+lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_computed_options *how,
                                    bool *pruned, lac_error *err) {
   laci_weight_view view;
   laci_weight_measurement look;

@@ -84,7 +84,7 @@ static lac_status hold_unmasked_layer(laci_pruning *p, int l, const laci_prune_o
   bool whole = true, pruned = l < a->n_layers && p->layers[l].was_pruned;
   if (!hold_track(p, tracks[0], -1, &whole) && !hold_track(p, tracks[1], -1, &whole)) return LAC_OK;
   lac_status st = LAC_OK;
-  const laci_look_options how = {&p->rule, options->budget, pool};
+  const laci_computed_options how = {&p->rule, options->budget, pool};
   if (layer->stored < 0) st = laci_computed_is_pruned(a, l, &how, &pruned, err);
   for (int i = 0; i < 2 && !st && pruned; i++) (void)hold_track(p, tracks[i], l, &whole);
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");

@@ -102,8 +102,8 @@ static lac_status search_orders(laci_pruning *p, const laci_prune_options *optio
     return laci_plan_search(p->plan, p->pattern, &how, pool, err);
   }
   laci_weight_view *views = laci_alloc((size_t)a->n_layers, sizeof *views);
-  lac_status st =
-      laci_comm_agree(how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
+  lac_status st = laci_comm_agree_on_status(
+      how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
   for (int l = 0; l < a->n_layers && !st; l++) { views[l] = view_for_search(p, l); }
   how.views = views;
   if (!st) st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
@@ -225,7 +225,7 @@ static bool prunes_any(const laci_pruning *p) {
 static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune_options *options,
                                          laci_pool *pool, bool *any, lac_error *err) {
   const laci_analysis *a = p->analysis;
-  const laci_look_options how = {&p->rule, options->budget, pool};
+  const laci_computed_options how = {&p->rule, options->budget, pool};
   lac_status st = LAC_OK;
   *any = false;
   for (int l = a->n_layers; l < a->n_rows && !st && !*any; l++)
@@ -270,7 +270,7 @@ static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_optio
   if (!st) st = laci_pruning_hold_groups(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
-  st = laci_comm_agree(options->comm, st, err);
+  st = laci_comm_agree_on_status(options->comm, st, err);
   return st ? st : laci_pruning_compare(*out, options, err);
 }
 
@@ -279,7 +279,7 @@ static lac_status verify_pruning(laci_pruning *p, const laci_prune_options *opti
                                  laci_pool *pool, lac_status st, lac_error *err) {
   bool first = laci_comm_rank(options->comm) == 0;
   if (!st && first) st = laci_pruning_verify(p, options, pool, err);
-  st = laci_comm_agree_late(options->comm, st, err);
+  st = laci_comm_agree_without_timeout(options->comm, st, err);
   return st ? st : laci_pruning_share_verification(p, options->comm, err);
 }
 
@@ -294,7 +294,7 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)
       st = laci_pruning_calibrate(p, options, pool, err);
-    st = laci_comm_agree_late(options->comm, st, err);
+    st = laci_comm_agree_without_timeout(options->comm, st, err);
   }
   if (st) laci_pruning_destroy(p);
   else *out = p;

@@ -298,16 +298,16 @@ LAC_MUST_CHECK lac_status laci_evaluate_computed_weight(const laci_analysis *ana
                                                         laci_weight_view *view, uint8_t **bytes,
                                                         lac_error *err);
 
-typedef struct laci_look_options {
+typedef struct laci_computed_options {
   const laci_mask_rule *rule;
   const laci_budget *budget; /* NULL: no limit */
   laci_pool *pool;
-} laci_look_options;
+} laci_computed_options;
 
 /** computed.c: sets *pruned to whether that computed weight holds the pattern; false where its
  * content is not known. */
 LAC_MUST_CHECK lac_status laci_computed_is_pruned(const laci_analysis *analysis, int layer,
-                                                  const laci_look_options *how, bool *pruned,
+                                                  const laci_computed_options *how, bool *pruned,
                                                   lac_error *err);
 
 #endif

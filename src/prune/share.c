@@ -48,7 +48,7 @@ lac_status laci_pruning_compare(const laci_pruning *p, const laci_prune_options 
                    "its network or options are not those of process 0: wanted the same file and "
                    "options everywhere");
   }
-  return laci_comm_agree(comm, st, err);
+  return laci_comm_agree_on_status(comm, st, err);
 }
 
 lac_status laci_pruning_share_verification(laci_pruning *p, laci_comm *comm, lac_error *err) {

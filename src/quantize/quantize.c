@@ -35,7 +35,7 @@ static lac_status check_graph(const laci_graph *graph, lac_error *err) {
   return LAC_OK;
 }
 
-static void close_work(laci_quantizing *q) {
+static void close_quantizing(laci_quantizing *q) {
   laci_free(q->layers);
   laci_free(q->wanted);
   laci_free(q->for_all);
@@ -44,7 +44,7 @@ static void close_work(laci_quantizing *q) {
   laci_free(q->quantizers);
 }
 
-static lac_status open_work(laci_quantizing *q, lac_error *err) {
+static lac_status open_quantizing(laci_quantizing *q, lac_error *err) {
   size_t n_values = (size_t)q->graph->n_values + 1, n_nodes = (size_t)q->graph->n_nodes + 1;
   q->layers = laci_alloc(n_nodes, sizeof *q->layers);
   q->wanted = laci_alloc(n_values, sizeof *q->wanted);
@@ -65,8 +65,8 @@ lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_err
   laci_quantizing q = {.graph = graph};
   lac_status st = check_graph(graph, err);
   if (!st) st = laci_onnx_edit_begin(file, &q.edit, err);
-  if (!st) st = open_work(&q, err);
-  close_work(&q);
+  if (!st) st = open_quantizing(&q, err);
+  close_quantizing(&q);
   laci_onnx_edit_undo(q.edit);
   return st;
 }
@@ -203,7 +203,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   lac_status st = check_graph(q->graph, err);
   if (!st) st = laci_onnx_edit_begin(file, &q->out->edit, err);
   q->edit = q->out->edit;
-  if (!st) st = open_work(q, err);
+  if (!st) st = open_quantizing(q, err);
   if (!st) {
     bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
     if (!scratch) st = laci_fail_memory(err, "the quantized network");
@@ -230,7 +230,7 @@ lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
   if (!out) return laci_fail_memory(err, "the quantized network");
   laci_quantizing q = {.graph = from->graph, .weights = from->weights, .how = options, .out = out};
   lac_status st = quantize(&q, from, file, err);
-  close_work(&q);
+  close_quantizing(&q);
   if (st) {
     laci_quantization_destroy(out);
     return st;

@@ -16,14 +16,14 @@
 static const double most_weight = 127, most_bias = 1 << 30;
 
 /** The conversion of one layer's numbers. */
-typedef struct work {
+typedef struct weight_quantizer {
   const laci_quantizing *q;
   const laci_quantize_layer *layer;
   const float *weight;
   int64_t n, inner, n_channels, n_bias;
   double *factor, *bias; /* [n_bias] for each output channel */
   double *largest;       /* [n_channels] largest magnitude of the channel */
-} work;
+} weight_quantizer;
 
 static const float *floats_of(const laci_quantizing *q, int value) {
   int stored = q->graph->values[value].stored;
@@ -37,15 +37,17 @@ static float read_float(const float *from, int64_t at) {
   return x;
 }
 
-static int64_t channel_of(const work *w, int64_t at) { return at / w->inner % w->n_channels; }
+static int64_t channel_of(const weight_quantizer *w, int64_t at) {
+  return at / w->inner % w->n_channels;
+}
 
-static double weight_at(const work *w, int64_t at) {
+static double weight_at(const weight_quantizer *w, int64_t at) {
   double x = (double)read_float(w->weight, at);
   return w->layer->norm >= 0 ? x * w->factor[channel_of(w, at)] : x;
 }
 
 /* Computes each channel's factor, bias and largest magnitude, before rounding. */
-static void read_channels(work *w) {
+static void read_channels(weight_quantizer *w) {
   const laci_quantizing *q = w->q;
   const laci_node *norm = w->layer->norm >= 0 ? &q->graph->nodes[w->layer->norm] : NULL;
   double epsilon = norm ? (double)laci_node_float(norm, "epsilon", 1e-5f) : 0;
@@ -62,7 +64,7 @@ static void read_channels(work *w) {
   }
 }
 
-static lac_status measure_largest_weights(work *w, lac_error *err) {
+static lac_status measure_largest_weights(weight_quantizer *w, lac_error *err) {
   const laci_node *node = &w->q->graph->nodes[w->layer->node];
   for (int64_t at = 0; at < w->n; at++) {
     double x = fabs(weight_at(w, at));
@@ -81,7 +83,7 @@ static lac_status measure_largest_weights(work *w, lac_error *err) {
 }
 
 /* A channel of zeros gets the largest scale of the others, which its bias can use. */
-static void choose_scales(const work *w, float data_scale, float *scales) {
+static void choose_scales(const weight_quantizer *w, float data_scale, float *scales) {
   double usual = 0;
   for (int64_t k = 0; k < w->n_channels; k++) usual = fmax(usual, w->largest[k] / most_weight);
   if (!(usual >= (double)FLT_MIN)) usual = 1;
@@ -99,7 +101,7 @@ static void choose_scales(const work *w, float data_scale, float *scales) {
   }
 }
 
-static double round_weights(const work *w, const float *scales, int8_t *to) {
+static double round_weights(const weight_quantizer *w, const float *scales, int8_t *to) {
   double wrong = 0, energy = 0;
   for (int64_t at = 0; at < w->n; at++) {
     double x = weight_at(w, at), scale = (double)scales[channel_of(w, at)];
@@ -112,7 +114,7 @@ static double round_weights(const work *w, const float *scales, int8_t *to) {
   return energy > 0 ? wrong / energy : 0;
 }
 
-static void round_bias(const work *w, float data_scale, laci_quantized_weight *out) {
+static void round_bias(const weight_quantizer *w, float data_scale, laci_quantized_weight *out) {
   for (int64_t k = 0; k < w->n_bias; k++) {
     out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
     double q = rint(w->bias[k] / (double)out->bias_scales[k]);
@@ -120,12 +122,13 @@ static void round_bias(const work *w, float data_scale, laci_quantized_weight *o
   }
 }
 
-static void open_work(const laci_quantizing *q, const laci_quantize_layer *layer, work *w) {
+static void open_weight_quantizer(const laci_quantizing *q, const laci_quantize_layer *layer,
+                                  weight_quantizer *w) {
   const laci_node *node = &q->graph->nodes[layer->node];
   int value = node->inputs[layer->port];
   const laci_shape *shape = &q->graph->values[value].type.shape;
   int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
-  *w = (work){.q = q, .layer = layer, .weight = floats_of(q, value)};
+  *w = (weight_quantizer){.q = q, .layer = layer, .weight = floats_of(q, value)};
   w->n = laci_shape_count(shape);
   w->inner = laci_shape_count_range(shape, layer->k_axis + 1, shape->rank);
   w->n_channels = shape->dims[layer->k_axis];
@@ -135,11 +138,11 @@ static void open_work(const laci_quantizing *q, const laci_quantize_layer *layer
 lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_layer *layer,
                                 laci_quantized_layer *report, laci_quantized_weight *out,
                                 lac_error *err) {
-  work w;
+  weight_quantizer w;
   const laci_node *node = &q->graph->nodes[layer->node];
   int data = laci_quantize_scale_owner(q, node->inputs[layer->other]);
   float data_scale = q->quantizers[data].scale;
-  open_work(q, layer, &w);
+  open_weight_quantizer(q, layer, &w);
   bool has_bias = layer->bias >= 0 || layer->norm >= 0;
   *out = (laci_quantized_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
   w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);

@@ -52,7 +52,7 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
 /* Makes the readers that are to read integers read the dequantized value instead. */
 static lac_status redirect_readers(laci_quantizing *q, int value, const names *n, lac_error *err) {
   const laci_value *v = &q->graph->values[value];
-  if (q->for_all[value]) return laci_edit_redirect(q->edit, v->name, n->floats, err);
+  if (q->for_all[value]) return laci_edit_redirect_value(q->edit, v->name, n->floats, err);
   lac_status st = LAC_OK;
   for (int r = 0; r < v->n_readers && !st; r++) {
     const laci_node *node = &q->graph->nodes[v->readers[r]];

@@ -58,26 +58,26 @@ static void shorten(const char *name, char *text, size_t size) {
 /* Writes a row with one cell over all columns. */
 static void write_line(laci_label *label, const char *text, int size, bool bold) {
   if (!text || !*text) return;
-  laci_label_line(label);
-  laci_label_font(label, size, bold);
-  laci_label_markup(label,
-                    "<TR><TD COLSPAN=\"%d\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">"
-                    "<FONT POINT-SIZE=\"%d\">%s",
-                    N_COLUMNS, size, bold ? "<B>" : "");
-  laci_label_text(label, text, LINE_WIDTH);
-  laci_label_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
+  laci_label_begin_line(label);
+  laci_label_set_font(label, size, bold);
+  laci_label_add_markup(label,
+                        "<TR><TD COLSPAN=\"%d\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">"
+                        "<FONT POINT-SIZE=\"%d\">%s",
+                        N_COLUMNS, size, bold ? "<B>" : "");
+  laci_label_add_text(label, text, LINE_WIDTH);
+  laci_label_add_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
 }
 
 static void write_gap(laci_label *label) {
-  laci_label_markup(label, "<TR><TD COLSPAN=\"%d\" HEIGHT=\"%d\"></TD></TR>", N_COLUMNS,
-                    BAR_HEIGHT);
+  laci_label_add_markup(label, "<TR><TD COLSPAN=\"%d\" HEIGHT=\"%d\"></TD></TR>", N_COLUMNS,
+                        BAR_HEIGHT);
 }
 
 static void write_cell(laci_label *label, int width, const char *colour) {
   if (width < 1) return;
-  laci_label_markup(label, "<TD FIXEDSIZE=\"TRUE\" WIDTH=\"%d\" HEIGHT=\"%d\"%s%s%s></TD>", width,
-                    BAR_HEIGHT, colour ? " BGCOLOR=\"" : "", colour ? colour : "",
-                    colour ? "\"" : "");
+  laci_label_add_markup(label, "<TD FIXEDSIZE=\"TRUE\" WIDTH=\"%d\" HEIGHT=\"%d\"%s%s%s></TD>",
+                        width, BAR_HEIGHT, colour ? " BGCOLOR=\"" : "", colour ? colour : "",
+                        colour ? "\"" : "");
 }
 
 /* Writes the cell of a bar, followed by an empty cell for the rest of the width, since graphviz
@@ -90,43 +90,43 @@ static void write_bar(laci_label *label, double share, double pale_share, const 
   if (width > LONGEST_BAR) width = LONGEST_BAR;
   pale = pale > LONGEST_BAR ? LONGEST_BAR - width : pale - width;
   if (pale < 0) pale = 0;
-  laci_label_markup(label,
-                    "<TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" "
-                    "CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>");
+  laci_label_add_markup(label,
+                        "<TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" "
+                        "CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>");
   write_cell(label, width, colour);
   write_cell(label, pale, pale_colour);
   write_cell(label, LONGEST_BAR - width - pale, NULL);
-  laci_label_markup(label, "</TR></TABLE></TD>");
+  laci_label_add_markup(label, "</TR></TABLE></TD>");
 }
 
 /* Opens a column's cell; the caller writes its contents. */
 static void open_cell(laci_label *label, const char *align, double width) {
-  laci_label_line(label);
-  laci_label_markup(label, "<TD ALIGN=\"%s\" WIDTH=\"%.0f\">", align, ceil(width) + 4);
+  laci_label_begin_line(label);
+  laci_label_add_markup(label, "<TD ALIGN=\"%s\" WIDTH=\"%.0f\">", align, ceil(width) + 4);
 }
 
 static void write_text(laci_label *label, const char *text, const char *note) {
   open_cell(label, "LEFT", laci_text_width(text, TEXT_SIZE, false));
-  laci_label_text(label, text, LINE_WIDTH);
-  laci_label_markup(label, "</TD>");
+  laci_label_add_text(label, text, LINE_WIDTH);
+  laci_label_add_markup(label, "</TD>");
   if (!note) note = "";
   open_cell(label, "LEFT", laci_text_width(note, NOTE_SIZE, false));
   if (*note) {
-    laci_label_markup(label, "<FONT POINT-SIZE=\"%d\" COLOR=\"#5E5E5E\">", NOTE_SIZE);
-    laci_label_text(label, note, LINE_WIDTH);
-    laci_label_markup(label, "</FONT>");
+    laci_label_add_markup(label, "<FONT POINT-SIZE=\"%d\" COLOR=\"#5E5E5E\">", NOTE_SIZE);
+    laci_label_add_text(label, note, LINE_WIDTH);
+    laci_label_add_markup(label, "</FONT>");
   }
-  laci_label_markup(label, "</TD></TR>");
+  laci_label_add_markup(label, "</TD></TR>");
 }
 
 static void write_row(laci_label *label, const laci_chart_bar *bar, double share,
                       double pale_share) {
   char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* UTF-8: a character has up to four bytes */
   shorten(bar->label, name, sizeof name);
-  laci_label_markup(label, "<TR>");
+  laci_label_add_markup(label, "<TR>");
   open_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
-  laci_label_text(label, name, LINE_WIDTH);
-  laci_label_markup(label, "</TD>");
+  laci_label_add_text(label, name, LINE_WIDTH);
+  laci_label_add_markup(label, "</TD>");
   write_bar(label, bar->kind < 0 ? -1 : share, pale_share, colour_of(bar->kind));
   write_text(label, bar->text, bar->note);
 }
@@ -166,17 +166,17 @@ static void write_table(laci_label *label, const laci_chart *chart) {
 }
 
 static void write_drawing(laci_label *drawing, const laci_label *rows) {
-  laci_label_markup(drawing,
-                    "digraph chart {\n  graph [charset=\"UTF-8\", bgcolor=\"#FFFFFF\"];\n"
-                    "  node [shape=\"plain\", fontname=\"" LACI_FONTS
-                    "\", fontsize=\"%d\", fontcolor=\"#1A1A1A\"];\n",
-                    TEXT_SIZE);
-  laci_label_markup(drawing,
-                    "  chart [label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" "
-                    "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
-                    ceil(rows->widest) + 8);
-  laci_label_add(drawing, rows);
-  laci_label_markup(drawing, "</TABLE>>];\n}\n");
+  laci_label_add_markup(drawing,
+                        "digraph chart {\n  graph [charset=\"UTF-8\", bgcolor=\"#FFFFFF\"];\n"
+                        "  node [shape=\"plain\", fontname=\"" LACI_FONTS
+                        "\", fontsize=\"%d\", fontcolor=\"#1A1A1A\"];\n",
+                        TEXT_SIZE);
+  laci_label_add_markup(drawing,
+                        "  chart [label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" "
+                        "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
+                        ceil(rows->widest) + 8);
+  laci_label_append(drawing, rows);
+  laci_label_add_markup(drawing, "</TABLE>>];\n}\n");
 }
 
 lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force, lac_error *err) {

@@ -101,9 +101,9 @@ static void draw_values(laci_svg *out, const panel *p) {
   for (int k = 0; k <= n; k++) {
     double value = p->values.low + k * p->tick, y = y_of(p, value);
     if (fabs(value) < p->tick / 1e6) value = 0;
-    laci_svg_put(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
-    laci_svg_put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
-                 y + 4, value);
+    laci_svg_append(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
+    laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
+                    y + 4, value);
   }
 }
 
@@ -113,12 +113,12 @@ static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   bool has_epochs = p->curve->steps_per_epoch > 0;
   (void)snprintf(last, sizeof last, "%.10g", p->steps.high);
   double x = WIDTH - RIGHT + laci_text_width(last, SIZE, false) / 2 + 8;
-  laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
-               has_epochs       ? "epoch"
-               : p->curve->axis ? p->curve->axis
-                                : "step");
+  laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
+                  has_epochs       ? "epoch"
+                  : p->curve->axis ? p->curve->axis
+                                   : "step");
   if (!has_epochs) return;
-  laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
+  laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
 }
 
 /** Draws the horizontal axis: in epochs if these are known, with the step of each tick. */
@@ -130,39 +130,39 @@ static void draw_steps(laci_svg *out, const panel *p, bool with_numbers) {
   if (!has_epochs) tick = fmax(tick, 1);
   for (double k = ceil(units.low / tick - 1e-9); k * tick <= units.high * (1 + 1e-9); k++) {
     double x = x_of(p, k * tick * unit);
-    laci_svg_put(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
+    laci_svg_append(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
     if (!with_numbers) continue;
-    laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
-                 k == 0 ? 0 : k * tick);
+    laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
+                    k == 0 ? 0 : k * tick);
     if (!has_epochs) continue;
-    laci_svg_put(out,
-                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#888\">%.10g</text>\n",
-                 x, y + 15, fmax(round(k * tick * unit), 0));
+    laci_svg_append(
+        out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#888\">%.10g</text>\n", x,
+        y + 15, fmax(round(k * tick * unit), 0));
   }
   if (with_numbers) draw_axis_names(out, p, y);
 }
 
 static void draw_frame(laci_svg *out, const panel *p, bool with_steps) {
-  laci_svg_put(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
+  laci_svg_append(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
   draw_values(out, p);
   draw_steps(out, p, with_steps);
-  laci_svg_put(
+  laci_svg_append(
       out,
       "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.0f\" fill=\"none\" stroke=\"#888\"/>\n",
       LEFT, p->top, PIXELS, p->height);
   if (p->dense > 0) {
-    laci_svg_put(
+    laci_svg_append(
         out,
         "<path d=\"M%d %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n",
         LEFT, y_of(p, p->dense), WIDTH - RIGHT, dense_colour);
   }
-  laci_svg_put(out, "</g>\n");
+  laci_svg_append(out, "</g>\n");
 }
 
 static void draw_point(laci_svg *out, const panel *p, const laci_curve_point *point,
                        bool *is_open) {
-  laci_svg_put(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
-               y_of(p, point->value));
+  laci_svg_append(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
+                  y_of(p, point->value));
   *is_open = true;
 }
 
@@ -183,7 +183,7 @@ static size_t find_column_extremes(const panel *p, const laci_curve_series *s, s
 static void draw_series(laci_svg *out, const panel *p, int number) {
   const laci_curve_series *s = &p->series[number];
   bool is_open = false;
-  laci_svg_put(
+  laci_svg_append(
       out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\" d=\"",
       colours[number]);
   for (size_t at = 0; at < s->n;) {
@@ -196,9 +196,9 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
     at = find_column_extremes(p, s, at, &low, &high);
     draw_point(out, p, &s->points[low < high ? low : high], &is_open);
     if (low != high) draw_point(out, p, &s->points[low < high ? high : low], &is_open);
-    else if (s->n == 1) laci_svg_put(out, "h0.1"); /* a single point is drawn as a dot */
+    else if (s->n == 1) laci_svg_append(out, "h0.1"); /* a single point is drawn as a dot */
   }
-  laci_svg_put(out, "\"/>\n");
+  laci_svg_append(out, "\"/>\n");
 }
 
 /** Draws how far pruning has reduced the accuracy: a vertical line at the first step, from the
@@ -211,10 +211,10 @@ static void draw_drop(laci_svg *out, const panel *p) {
   }
   if (!p->has_starts || !(least < p->dense)) return;
   double x = x_of(p, p->steps.low);
-  laci_svg_put(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
-               y_of(p, p->dense), y_of(p, least), dense_colour);
-  laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x,
-               y_of(p, p->dense), dense_colour);
+  laci_svg_append(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
+                  y_of(p, p->dense), y_of(p, least), dense_colour);
+  laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x,
+                  y_of(p, p->dense), dense_colour);
 }
 
 static void draw_marks(laci_svg *out, const panel *p, int number) {
@@ -222,9 +222,9 @@ static void draw_marks(laci_svg *out, const panel *p, int number) {
   if (!s->is_marked || s->n > MOST_MARKS) return;
   for (size_t at = 0; at < s->n; at++) {
     if (!isfinite(s->points[at].value)) continue;
-    laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
-                 x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value),
-                 colours[number]);
+    laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
+                    x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value),
+                    colours[number]);
   }
 }
 
@@ -246,18 +246,18 @@ static int draw_legend(laci_svg *out, const panel *p, double y) {
     }
     double line_y = y + (n_lines - 1) * LEGEND;
     if (out) {
-      laci_svg_put(out, "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"2\"%s/>", x,
-                   line_y - 4, is_dense ? dense_colour : colours[k],
-                   is_dense ? " stroke-dasharray=\"6 4\"" : "");
-      laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24, line_y,
-                   SIZE, is_dense ? dense_colour : colours[k]);
-      laci_svg_shortened_text(out, label, SIZE, false, width + 0.01);
-      laci_svg_put(out, "</text>\n");
+      laci_svg_append(out, "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"2\"%s/>", x,
+                      line_y - 4, is_dense ? dense_colour : colours[k],
+                      is_dense ? " stroke-dasharray=\"6 4\"" : "");
+      laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24,
+                      line_y, SIZE, is_dense ? dense_colour : colours[k]);
+      laci_svg_append_shortened_text(out, label, SIZE, false, width + 0.01);
+      laci_svg_append(out, "</text>\n");
     }
     x += 24 + width + 18;
   }
   if (out) {
-    laci_svg_put(
+    laci_svg_append(
         out,
         "<text x=\"%d\" y=\"%.1f\" font-size=\"%d\" font-weight=\"bold\" fill=\"#444\">%s</text>\n",
         LEFT, y, SIZE, p->what);
@@ -314,10 +314,10 @@ static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
   int n = gather_values(p, are_last, texts);
   double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
   for (int k = 0; k < n; k++) {
-    laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x,
-                 texts[k].y, SIZE, texts[k].colour, are_last ? "" : " text-anchor=\"end\"",
-                 texts[k].name);
-    laci_svg_put(out, *p->unit ? "%.2f%s</text>\n" : "%.4g%s</text>\n", texts[k].value, p->unit);
+    laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x,
+                    texts[k].y, SIZE, texts[k].colour, are_last ? "" : " text-anchor=\"end\"",
+                    texts[k].name);
+    laci_svg_append(out, *p->unit ? "%.2f%s</text>\n" : "%.4g%s</text>\n", texts[k].value, p->unit);
   }
 }
 
@@ -353,14 +353,14 @@ static range steps_of(const laci_curve *c) {
 }
 
 static void draw_title(laci_svg *out, const laci_curve *curve) {
-  laci_svg_put(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
-               TITLE_SIZE);
-  laci_svg_shortened_text(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
-  laci_svg_put(out, "</text>\n");
+  laci_svg_append(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
+                  TITLE_SIZE);
+  laci_svg_append_shortened_text(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
+  laci_svg_append(out, "</text>\n");
   if (!curve->data) return;
-  laci_svg_put(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
-  laci_svg_shortened_text(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
-  laci_svg_put(out, "</text>\n");
+  laci_svg_append(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
+  laci_svg_append_shortened_text(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
+  laci_svg_append(out, "</text>\n");
 }
 
 /** Draws the panels, and returns the height of the whole drawing. It is known only afterwards, so
@@ -398,7 +398,7 @@ lac_status laci_curve_svg(const laci_curve *curve, char **svg, size_t *size_byte
   draw_panels(&panels, curve, &height);
   laci_svg_begin(&out, WIDTH, height);
   draw_title(&out, curve);
-  laci_svg_add(&out, &panels);
+  laci_svg_append_svg(&out, &panels);
   laci_free(panels.text);
   return laci_svg_end(&out, svg, size_bytes, err);
 }

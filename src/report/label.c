@@ -22,12 +22,12 @@ void laci_label_reset(laci_label *label) {
   if (label->text) label->text[0] = '\0';
 }
 
-void laci_label_font(laci_label *label, double size, bool bold) {
+void laci_label_set_font(laci_label *label, double size, bool bold) {
   label->size = size;
   label->bold = bold;
 }
 
-void laci_label_line(laci_label *label) { label->line = 0; }
+void laci_label_begin_line(laci_label *label) { label->line = 0; }
 
 /* Adds a character's width to the present line. letter: one character, zero-terminated. */
 static void add_width(laci_label *label, const char *letter) {
@@ -57,7 +57,7 @@ static void append_bytes(laci_label *label, const char *bytes, size_t n) {
   label->text[label->n] = '\0';
 }
 
-void laci_label_markup(laci_label *label, const char *format, ...) {
+void laci_label_add_markup(laci_label *label, const char *format, ...) {
   char text[512];
   va_list args;
   va_start(args, format);
@@ -67,7 +67,7 @@ void laci_label_markup(laci_label *label, const char *format, ...) {
   else append_bytes(label, text, (size_t)n);
 }
 
-void laci_label_add(laci_label *label, const laci_label *other) {
+void laci_label_append(laci_label *label, const laci_label *other) {
   if (other->failed) label->failed = true;
   else if (other->text) append_bytes(label, other->text, other->n);
 }
@@ -104,7 +104,7 @@ static size_t line_bytes(const char *text, size_t width) {
   return at;
 }
 
-void laci_label_text(laci_label *label, const char *text, size_t width) {
+void laci_label_add_text(laci_label *label, const char *text, size_t width) {
   for (int n_lines = 0; *text; n_lines++) {
     const char *end = text + line_bytes(text, width);
     if (n_lines == MOST_LINES) {
@@ -120,6 +120,6 @@ void laci_label_text(laci_label *label, const char *text, size_t width) {
     if (*text == '\n') text++;
     if (!*text) return;
     append_bytes(label, "<BR/>", 5);
-    laci_label_line(label);
+    laci_label_begin_line(label);
   }
 }

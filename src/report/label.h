@@ -26,18 +26,18 @@ void laci_label_clear(laci_label *label);
 void laci_label_reset(laci_label *label);
 
 /** Appends markup without escaping, printf-style. */
-void laci_label_markup(laci_label *label, const char *format, ...) LAC_PRINTF(2, 3);
+void laci_label_add_markup(laci_label *label, const char *format, ...) LAC_PRINTF(2, 3);
 /** Appends the text of another label without escaping. */
-void laci_label_add(laci_label *label, const laci_label *other);
+void laci_label_append(laci_label *label, const laci_label *other);
 
 /** Sets the font for measuring, and begins a new line; the markup itself must be written by the
  * caller. */
-void laci_label_font(laci_label *label, double size, bool bold);
-void laci_label_line(laci_label *label);
+void laci_label_set_font(laci_label *label, double size, bool bold);
+void laci_label_begin_line(laci_label *label);
 
 /** Appends escaped text; invalid UTF-8 becomes U+FFFD, a control character a blank. Lines end at
  * '\n' and are wrapped to `width` characters, if possible after a blank or a separator in names.
  * Lines are separated by <BR/>; after the 64th line only "..." follows. */
-void laci_label_text(laci_label *label, const char *text, size_t width);
+void laci_label_add_text(laci_label *label, const char *text, size_t width);
 
 #endif

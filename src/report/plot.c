@@ -75,25 +75,25 @@ typedef struct box {
 
 /* Writes the label of a box: a table of the rows in c->label, which is wide enough in any font. */
 static void write_label(canvas *c) {
-  laci_label_markup(&c->drawing,
-                    "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
-                    "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
-                    ceil(c->label.widest) + 2);
-  laci_label_add(&c->drawing, &c->label);
-  laci_label_markup(&c->drawing, "</TABLE>>");
+  laci_label_add_markup(&c->drawing,
+                        "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
+                        "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
+                        ceil(c->label.widest) + 2);
+  laci_label_append(&c->drawing, &c->label);
+  laci_label_add_markup(&c->drawing, "</TABLE>>");
 }
 
 /* Writes a box with the rows in c->label. more: further attributes, each preceded by a comma. */
 static void add_box(canvas *c, box of, const struct style *style, const char *more) {
-  laci_label_markup(&c->drawing, "  %s%d [", of.kind, of.id);
+  laci_label_add_markup(&c->drawing, "  %s%d [", of.kind, of.id);
   write_label(c);
-  laci_label_markup(&c->drawing, ", fillcolor=\"%s\", color=\"%s\"%s];\n", style->fill, style->line,
-                    more);
+  laci_label_add_markup(&c->drawing, ", fillcolor=\"%s\", color=\"%s\"%s];\n", style->fill,
+                        style->line, more);
 }
 
 static void add_edge(canvas *c, box from, box to, const char *attributes) {
-  laci_label_markup(&c->drawing, "  %s%d -> %s%d%s;\n", from.kind, from.id, to.kind, to.id,
-                    attributes);
+  laci_label_add_markup(&c->drawing, "  %s%d -> %s%d%s;\n", from.kind, from.id, to.kind, to.id,
+                        attributes);
 }
 
 /* Returns the last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" in the box
@@ -107,16 +107,16 @@ static const char *short_name(const char *name) {
 }
 
 static void open_row(canvas *c) {
-  laci_label_line(&c->label);
-  laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
+  laci_label_begin_line(&c->label);
+  laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
 }
-static void close_row(canvas *c) { laci_label_markup(&c->label, "</TD></TR>"); }
+static void close_row(canvas *c) { laci_label_add_markup(&c->label, "</TD></TR>"); }
 static void open_table(canvas *c) {
   laci_label_reset(&c->label);
-  laci_label_font(&c->label, NAME_SIZE, false);
+  laci_label_set_font(&c->label, NAME_SIZE, false);
 }
 static void ellipsis_row(canvas *c) {
-  laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
+  laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
 }
 
 static const laci_stored *stored_input(const laci_graph *graph, int value) {
@@ -148,7 +148,7 @@ static void parameter_line(canvas *c, const laci_node *node, int first) {
   (void)snprintf(line + used, sizeof line - used, "  %s",
                  laci_shape_text(&of->shape, shape, sizeof shape));
   open_row(c);
-  laci_label_text(&c->label, line, PARAMETER_WIDTH);
+  laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
   close_row(c);
 }
 
@@ -179,8 +179,8 @@ static void output_shapes(canvas *c, const laci_node *node) {
       return;
     }
     open_row(c);
-    laci_label_text(&c->label, "\u2192 ", TEXT_WIDTH);
-    laci_label_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
+    laci_label_add_text(&c->label, "\u2192 ", TEXT_WIDTH);
+    laci_label_add_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
     close_row(c);
   }
 }
@@ -312,8 +312,9 @@ static void source_lines(canvas *c, int id) {
       return;
     }
     open_row(c);
-    laci_label_text(&c->label, "\u2190 ", NAME_WIDTH);
-    laci_label_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name, NAME_WIDTH);
+    laci_label_add_text(&c->label, "\u2190 ", NAME_WIDTH);
+    laci_label_add_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name,
+                        NAME_WIDTH);
     close_row(c);
   }
 }
@@ -334,12 +335,12 @@ static void folded_line(canvas *c, const laci_node *node) {
     if (n > 0) used += (size_t)n;
   }
   open_row(c);
-  laci_label_markup(&c->label, "<FONT POINT-SIZE=\"%d\" COLOR=\"%s\">", SMALL_SIZE,
-                    styles[LACI_PLOT_GREY].line);
-  laci_label_font(&c->label, SMALL_SIZE, false);
-  laci_label_text(&c->label, line, PARAMETER_WIDTH);
-  laci_label_font(&c->label, NAME_SIZE, false);
-  laci_label_markup(&c->label, "</FONT>");
+  laci_label_add_markup(&c->label, "<FONT POINT-SIZE=\"%d\" COLOR=\"%s\">", SMALL_SIZE,
+                        styles[LACI_PLOT_GREY].line);
+  laci_label_set_font(&c->label, SMALL_SIZE, false);
+  laci_label_add_text(&c->label, line, PARAMETER_WIDTH);
+  laci_label_set_font(&c->label, NAME_SIZE, false);
+  laci_label_add_markup(&c->label, "</FONT>");
   close_row(c);
 }
 
@@ -368,16 +369,16 @@ static const char *tag_of(const laci_node *node, laci_plot_colour colour) {
 
 static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour) {
   laci_label *label = &c->label;
-  laci_label_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
-  laci_label_font(label, NAME_SIZE, true);
-  laci_label_text(label, node->type, NAME_WIDTH);
-  laci_label_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
-                    SMALL_SIZE, styles[colour].line);
-  laci_label_font(label, SMALL_SIZE, false);
+  laci_label_add_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
+  laci_label_set_font(label, NAME_SIZE, true);
+  laci_label_add_text(label, node->type, NAME_WIDTH);
+  laci_label_add_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
+                        SMALL_SIZE, styles[colour].line);
+  laci_label_set_font(label, SMALL_SIZE, false);
   label->line += 2 * SMALL_SIZE; /* space between type and tag */
-  laci_label_text(label, tag_of(node, colour), NAME_WIDTH);
-  laci_label_markup(label, "</FONT></TD></TR>");
-  laci_label_font(label, NAME_SIZE, false);
+  laci_label_add_text(label, tag_of(node, colour), NAME_WIDTH);
+  laci_label_add_markup(label, "</FONT></TD></TR>");
+  laci_label_set_font(label, NAME_SIZE, false);
 }
 
 static void node_label(canvas *c, int id, const laci_plot_node *info) {
@@ -386,7 +387,7 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   open_table(c);
   node_head(c, node, info->colour);
   open_row(c);
-  laci_label_text(label, node->name, NAME_WIDTH);
+  laci_label_add_text(label, node->name, NAME_WIDTH);
   close_row(c);
   source_lines(c, id);
   output_shapes(c, node);
@@ -396,14 +397,14 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   if (fold.cut) ellipsis_row(c);
   if (info->detail && *info->detail) {
     open_row(c);
-    laci_label_text(label, info->detail, TEXT_WIDTH);
+    laci_label_add_text(label, info->detail, TEXT_WIDTH);
     close_row(c);
   }
   if (info->reason && *info->reason) {
     open_row(c);
-    laci_label_markup(label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
-    laci_label_text(label, info->reason, TEXT_WIDTH);
-    laci_label_markup(label, "</I></FONT>");
+    laci_label_add_markup(label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
+    laci_label_add_text(label, info->reason, TEXT_WIDTH);
+    laci_label_add_markup(label, "</I></FONT>");
     close_row(c);
   }
 }
@@ -434,13 +435,13 @@ static bool constant_text(const laci_stored *stored, char *text, size_t size) {
 static box constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
   open_table(c);
-  laci_label_font(&c->label, SMALL_SIZE, false);
+  laci_label_set_font(&c->label, SMALL_SIZE, false);
   open_row(c);
-  laci_label_text(&c->label, short_name(stored->name), NAME_WIDTH);
+  laci_label_add_text(&c->label, short_name(stored->name), NAME_WIDTH);
   close_row(c);
   if (!constant_text(stored, text, sizeof text)) laci_shape_text(&stored->shape, text, sizeof text);
   open_row(c);
-  laci_label_text(&c->label, text, NAME_WIDTH);
+  laci_label_add_text(&c->label, text, NAME_WIDTH);
   close_row(c);
   box of = {"constant", c->n_small++};
   add_box(c, of, &styles[LACI_PLOT_GREY], ", fontsize=\"8\", style=\"filled\"");
@@ -453,18 +454,19 @@ static box end_box(canvas *c, const char *kind, int value) {
   const laci_value *of = &c->graph->values[value];
   open_table(c);
   open_row(c);
-  laci_label_markup(&c->label, "<B>");
-  laci_label_font(&c->label, NAME_SIZE, true);
-  laci_label_text(&c->label, kind, NAME_WIDTH);
-  laci_label_markup(&c->label, "</B>");
-  laci_label_font(&c->label, NAME_SIZE, false);
+  laci_label_add_markup(&c->label, "<B>");
+  laci_label_set_font(&c->label, NAME_SIZE, true);
+  laci_label_add_text(&c->label, kind, NAME_WIDTH);
+  laci_label_add_markup(&c->label, "</B>");
+  laci_label_set_font(&c->label, NAME_SIZE, false);
   close_row(c);
   open_row(c);
-  laci_label_text(&c->label, of->name, NAME_WIDTH);
+  laci_label_add_text(&c->label, of->name, NAME_WIDTH);
   close_row(c);
   if (of->type.shape.rank >= 0) {
     open_row(c);
-    laci_label_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape), NAME_WIDTH);
+    laci_label_add_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape),
+                        NAME_WIDTH);
     close_row(c);
   }
   add_box(c, (box){kind, value}, &plain, "");
@@ -527,34 +529,34 @@ static void draw_boxes(canvas *c) {
 static void head_line(canvas *c, const char *text, int size, bool bold) {
   laci_label *label = &c->label;
   if (!text || !*text) return;
-  laci_label_line(label);
-  laci_label_font(label, size, bold);
-  laci_label_markup(
+  laci_label_begin_line(label);
+  laci_label_set_font(label, size, bold);
+  laci_label_add_markup(
       label, "<TR><TD COLSPAN=\"3\" ALIGN=\"LEFT\" BALIGN=\"LEFT\"><FONT POINT-SIZE=\"%d\">%s",
       size, bold ? "<B>" : "");
-  laci_label_text(label, text, TEXT_WIDTH);
-  laci_label_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
+  laci_label_add_text(label, text, TEXT_WIDTH);
+  laci_label_add_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
 }
 
 static void head_cell(canvas *c, const char *attributes, const char *text) {
   double width = laci_text_width(text, HEAD_SIZE, false);
-  laci_label_markup(&c->label, "<TD %s WIDTH=\"%.0f\">", attributes, ceil(width) + 8);
-  laci_label_text(&c->label, text, TEXT_WIDTH);
-  laci_label_markup(&c->label, "</TD>");
+  laci_label_add_markup(&c->label, "<TD %s WIDTH=\"%.0f\">", attributes, ceil(width) + 8);
+  laci_label_add_text(&c->label, text, TEXT_WIDTH);
+  laci_label_add_markup(&c->label, "</TD>");
 }
 
 static void head_colour(canvas *c, const struct style *style, int count) {
   char text[128];
-  laci_label_line(&c->label);
-  laci_label_font(&c->label, HEAD_SIZE, false);
-  laci_label_markup(&c->label, "<TR>");
+  laci_label_begin_line(&c->label);
+  laci_label_set_font(&c->label, HEAD_SIZE, false);
+  laci_label_add_markup(&c->label, "<TR>");
   (void)snprintf(text, sizeof text, "ALIGN=\"LEFT\" BORDER=\"1\" BGCOLOR=\"%s\" COLOR=\"%s\"",
                  style->fill, style->line);
   head_cell(c, text, style->tag);
   (void)snprintf(text, sizeof text, "%d", count);
   head_cell(c, "ALIGN=\"RIGHT\"", text);
   head_cell(c, "ALIGN=\"LEFT\"", style->meaning);
-  laci_label_markup(&c->label, "</TR>");
+  laci_label_add_markup(&c->label, "</TR>");
 }
 
 static void draw_head(canvas *c) {
@@ -566,26 +568,27 @@ static void draw_head(canvas *c) {
   head_line(c, c->plot->title, 18, true);
   head_line(c, c->plot->summary, 12, false);
   for (int i = 0; i < N_STYLES; i++) head_colour(c, &styles[i], counts[i]);
-  laci_label_markup(&c->drawing,
-                    "  label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" "
-                    "CELLPADDING=\"3\" WIDTH=\"%.0f\">",
-                    ceil(c->label.widest) + 12);
-  laci_label_add(&c->drawing, &c->label);
-  laci_label_markup(&c->drawing, "</TABLE>>;\n");
+  laci_label_add_markup(&c->drawing,
+                        "  label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" "
+                        "CELLPADDING=\"3\" WIDTH=\"%.0f\">",
+                        ceil(c->label.widest) + 12);
+  laci_label_append(&c->drawing, &c->label);
+  laci_label_add_markup(&c->drawing, "</TABLE>>;\n");
 }
 
 /* ---- The whole ---- */
 
 static void begin_drawing(canvas *c) {
-  laci_label_markup(&c->drawing,
-                    "digraph network {\n"
-                    "  graph [rankdir=\"TB\", labelloc=\"t\", labeljust=\"l\", nodesep=\"0.25\", "
-                    "ranksep=\"0.28\",\n"
-                    "    fontname=\"" LACI_FONTS
-                    "\", fontsize=\"%d\", splines=\"polyline\", charset=\"UTF-8\",\n"
-                    "    bgcolor=\"#FFFFFF\"];\n",
-                    HEAD_SIZE);
-  laci_label_markup(
+  laci_label_add_markup(
+      &c->drawing,
+      "digraph network {\n"
+      "  graph [rankdir=\"TB\", labelloc=\"t\", labeljust=\"l\", nodesep=\"0.25\", "
+      "ranksep=\"0.28\",\n"
+      "    fontname=\"" LACI_FONTS
+      "\", fontsize=\"%d\", splines=\"polyline\", charset=\"UTF-8\",\n"
+      "    bgcolor=\"#FFFFFF\"];\n",
+      HEAD_SIZE);
+  laci_label_add_markup(
       &c->drawing,
       "  node [shape=\"box\", style=\"rounded,filled\", fontname=\"" LACI_FONTS
       "\", fontsize=\"%d\",\n"
@@ -614,7 +617,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   begin_drawing(&c);
   draw_boxes(&c);
   draw_head(&c);
-  laci_label_markup(&c.drawing, "}\n");
+  laci_label_add_markup(&c.drawing, "}\n");
   st = laci_render(&c.drawing, picture, bytes, size_bytes, err);
 out:
   laci_label_clear(&c.drawing);

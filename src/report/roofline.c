@@ -114,28 +114,29 @@ static double next_tick(double value) {
 }
 
 static void draw_scales(laci_svg *out, const roofline *roof) {
-  laci_svg_put(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
+  laci_svg_append(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
   for (double at = next_tick(roof->x.low); at < roof->x.high; at = next_tick(at)) {
     double x = x_of(roof, at);
-    laci_svg_put(out, "<path d=\"M%.1f %dv%d\" stroke=\"#eee\"/>", x, TOP, DOWN);
-    laci_svg_put(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n", x,
-                 TOP + DOWN + 16, at);
+    laci_svg_append(out, "<path d=\"M%.1f %dv%d\" stroke=\"#eee\"/>", x, TOP, DOWN);
+    laci_svg_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n", x,
+                    TOP + DOWN + 16, at);
   }
   for (double at = next_tick(roof->y.low * 1e-9); at < roof->y.high * 1e-9; at = next_tick(at)) {
     double y = y_of(roof, 1e9 * at);
-    laci_svg_put(out, "<path d=\"M%d %.1fh%d\" stroke=\"#eee\"/>", LEFT, y, ACROSS);
-    laci_svg_put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
-                 y + 4, at);
+    laci_svg_append(out, "<path d=\"M%d %.1fh%d\" stroke=\"#eee\"/>", LEFT, y, ACROSS);
+    laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
+                    y + 4, at);
   }
-  laci_svg_put(out,
-               "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" "
-               "stroke=\"#888\"/>\n",
-               LEFT, TOP, ACROSS, DOWN);
-  laci_svg_put(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-weight=\"bold\">",
-               LEFT + ACROSS / 2, TOP + DOWN + 36);
-  laci_svg_text(out, "operations of the dense product a byte read or written");
-  laci_svg_put(out, "</text>\n<text x=\"%d\" y=\"%d\" font-weight=\"bold\">GFLOP/s</text>\n</g>\n",
-               8, TOP - 8);
+  laci_svg_append(out,
+                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" "
+                  "stroke=\"#888\"/>\n",
+                  LEFT, TOP, ACROSS, DOWN);
+  laci_svg_append(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-weight=\"bold\">",
+                  LEFT + ACROSS / 2, TOP + DOWN + 36);
+  laci_svg_append_text(out, "operations of the dense product a byte read or written");
+  laci_svg_append(out,
+                  "</text>\n<text x=\"%d\" y=\"%d\" font-weight=\"bold\">GFLOP/s</text>\n</g>\n", 8,
+                  TOP - 8);
 }
 
 /* ---- Limits ---- */
@@ -143,13 +144,13 @@ static void draw_scales(laci_svg *out, const roofline *roof) {
 static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const char *text) {
   double y = y_of(roof, peak), from = x_of(roof, fmax(peak / memory_of(roof->result), roof->x.low));
   bool is_sparse = peak > peak_of(roof->result);
-  laci_svg_put(out, "<path d=\"M%.1f %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\"%s/>", from, y,
-               WIDTH - RIGHT, is_sparse ? sparse_colour : limit_colour,
-               is_sparse ? " stroke-dasharray=\"6 4\"" : "");
-  laci_svg_put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" %s fill=\"%s\">",
-               WIDTH - RIGHT - 6, y - 5, over, is_sparse ? sparse_colour : limit_colour);
-  laci_svg_text(out, text);
-  laci_svg_put(out, "</text>\n");
+  laci_svg_append(out, "<path d=\"M%.1f %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\"%s/>", from, y,
+                  WIDTH - RIGHT, is_sparse ? sparse_colour : limit_colour,
+                  is_sparse ? " stroke-dasharray=\"6 4\"" : "");
+  laci_svg_append(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" %s fill=\"%s\">",
+                  WIDTH - RIGHT - 6, y - 5, over, is_sparse ? sparse_colour : limit_colour);
+  laci_svg_append_text(out, text);
+  laci_svg_append(out, "</text>\n");
 }
 
 /* Draws the limit of the memory, a slanted line up to the highest limit of multiply-adds, or to the
@@ -162,13 +163,13 @@ static void draw_slope(laci_svg *out, const roofline *roof) {
   if (low >= high) return;
   double x0 = x_of(roof, low), y0 = y_of(roof, low * memory_of(r));
   double x1 = x_of(roof, high), y1 = y_of(roof, high * memory_of(r));
-  laci_svg_put(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1.5\"/>", x0, y0,
-               x1, y1, limit_colour);
+  laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1.5\"/>", x0,
+                  y0, x1, y1, limit_colour);
   double angle = atan2(y1 - y0, x1 - x0) * 180 / acos(-1);
-  laci_svg_put(out,
-               "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" dx=\"12\" dy=\"-5\" "
-               "%s fill=\"%s\">memory: %.3g GB/s</text>\n",
-               x0, y0, angle, over, limit_colour, 1e-9 * memory_of(r));
+  laci_svg_append(out,
+                  "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" dx=\"12\" dy=\"-5\" "
+                  "%s fill=\"%s\">memory: %.3g GB/s</text>\n",
+                  x0, y0, angle, over, limit_colour, 1e-9 * memory_of(r));
 }
 
 static void draw_limits(laci_svg *out, const roofline *roof) {
@@ -192,21 +193,21 @@ static double radius_of(const roofline *roof, const lac_bench_layer *layer) {
 
 /* Writes the text that a viewer shows next to the pointer. */
 static void write_tooltip(laci_svg *out, const lac_bench_layer *layer) {
-  laci_svg_put(out, "<title>");
-  laci_svg_text(out, layer->name);
-  laci_svg_put(out, ": ");
-  laci_svg_text(out, layer->kernel);
-  laci_svg_put(out, ", %.4g ms, %.4g GFLOP/s, %.3g operations a byte</title>", 1e3 * layer->seconds,
-               1e-9 * rate(layer), intensity(layer));
+  laci_svg_append(out, "<title>");
+  laci_svg_append_text(out, layer->name);
+  laci_svg_append(out, ": ");
+  laci_svg_append_text(out, layer->kernel);
+  laci_svg_append(out, ", %.4g ms, %.4g GFLOP/s, %.3g operations a byte</title>",
+                  1e3 * layer->seconds, 1e-9 * rate(layer), intensity(layer));
 }
 
 static void draw_layer(laci_svg *out, const roofline *roof, const lac_bench_layer *layer) {
-  laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ", x_of(roof, intensity(layer)),
-               y_of(roof, rate(layer)), radius_of(roof, layer));
-  if (layer->sparse) laci_svg_put(out, "fill=\"%s\" fill-opacity=\"0.6\">", sparse_colour);
-  else laci_svg_put(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\">", dense_colour);
+  laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ", x_of(roof, intensity(layer)),
+                  y_of(roof, rate(layer)), radius_of(roof, layer));
+  if (layer->sparse) laci_svg_append(out, "fill=\"%s\" fill-opacity=\"0.6\">", sparse_colour);
+  else laci_svg_append(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\">", dense_colour);
   write_tooltip(out, layer);
-  laci_svg_put(out, "</circle>\n");
+  laci_svg_append(out, "</circle>\n");
 }
 
 static const lac_bench_layer *dense_of(const roofline *roof, const lac_bench_layer *sparse) {
@@ -220,9 +221,9 @@ static const lac_bench_layer *dense_of(const roofline *roof, const lac_bench_lay
 static void draw_gain(laci_svg *out, const roofline *roof, const lac_bench_layer *sparse) {
   const lac_bench_layer *dense = dense_of(roof, sparse);
   if (!dense) return;
-  laci_svg_put(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#bbb\" stroke-width=\"0.8\"/>\n",
-               x_of(roof, intensity(dense)), y_of(roof, rate(dense)), x_of(roof, intensity(sparse)),
-               y_of(roof, rate(sparse)));
+  laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#bbb\" stroke-width=\"0.8\"/>\n",
+                  x_of(roof, intensity(dense)), y_of(roof, rate(dense)),
+                  x_of(roof, intensity(sparse)), y_of(roof, rate(sparse)));
 }
 
 static void draw_layers(laci_svg *out, const roofline *roof) {
@@ -246,13 +247,13 @@ static void draw_legend(laci_svg *out, const roofline *roof) {
   for (int at = 0; at < 3; at++) {
     if (at == 1 && !roof->result->has_sparse) continue;
     if (at < 2) {
-      laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" ", x, y - 4);
-      if (at) laci_svg_put(out, "fill=\"%s\" fill-opacity=\"0.6\"/>", sparse_colour);
-      else laci_svg_put(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\"/>", dense_colour);
+      laci_svg_append(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" ", x, y - 4);
+      if (at) laci_svg_append(out, "fill=\"%s\" fill-opacity=\"0.6\"/>", sparse_colour);
+      else laci_svg_append(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.3\"/>", dense_colour);
       x += 10;
     }
-    laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"#444\">%s</text>\n", x,
-                 y, SIZE, texts[at]);
+    laci_svg_append(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"#444\">%s</text>\n",
+                    x, y, SIZE, texts[at]);
     x += laci_text_width(texts[at], SIZE, false) + 24;
   }
 }
@@ -260,18 +261,19 @@ static void draw_legend(laci_svg *out, const roofline *roof) {
 static void draw_title(laci_svg *out, const lac_bench_result *r) {
   const char *slash = strrchr(r->model, '/');
   char text[256];
-  laci_svg_put(out, "<text x=\"%d\" y=\"24\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
-               TITLE_SIZE);
-  laci_svg_shortened_text(out, slash ? slash + 1 : r->model, TITLE_SIZE, true, ACROSS);
-  laci_svg_put(out, "</text>\n<text x=\"%d\" y=\"44\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
+  laci_svg_append(out, "<text x=\"%d\" y=\"24\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
+                  TITLE_SIZE);
+  laci_svg_append_shortened_text(out, slash ? slash + 1 : r->model, TITLE_SIZE, true, ACROSS);
+  laci_svg_append(out, "</text>\n<text x=\"%d\" y=\"44\" font-size=\"%d\" fill=\"#444\">", LEFT,
+                  SIZE);
   int n = snprintf(text, sizeof text, "batch %lld, %s, %d thread%s: dense %.4g ms",
                    (long long)r->batch, lac_dtype_name(r->dtype), r->threads,
                    r->threads == 1 ? "" : "s", 1e3 * r->dense.min);
   if (r->has_sparse)
     (void)snprintf(text + n, sizeof text - (size_t)n, ", with %d sparse layer%s %.4g ms",
                    r->n_sparse, r->n_sparse == 1 ? "" : "s", 1e3 * r->sparse.min);
-  laci_svg_shortened_text(out, text, SIZE, false, ACROSS);
-  laci_svg_put(out, "</text>\n");
+  laci_svg_append_shortened_text(out, text, SIZE, false, ACROSS);
+  laci_svg_append(out, "</text>\n");
 }
 
 lac_status laci_roofline_svg(const lac_bench_result *result, char **svg, size_t *size_bytes,

@@ -28,7 +28,7 @@ static void put_bytes(laci_svg *svg, const char *bytes, size_t n) {
   svg->text[svg->n] = '\0';
 }
 
-void laci_svg_put(laci_svg *svg, const char *format, ...) {
+void laci_svg_append(laci_svg *svg, const char *format, ...) {
   char line[512];
   va_list args;
   va_start(args, format);
@@ -38,31 +38,31 @@ void laci_svg_put(laci_svg *svg, const char *format, ...) {
   put_bytes(svg, line, (size_t)length);
 }
 
-void laci_svg_add(laci_svg *svg, const laci_svg *other) {
+void laci_svg_append_svg(laci_svg *svg, const laci_svg *other) {
   if (other->failed) svg->failed = true;
   else if (other->text) put_bytes(svg, other->text, other->n);
 }
 
-void laci_svg_text(laci_svg *svg, const char *text) {
+void laci_svg_append_text(laci_svg *svg, const char *text) {
   while (*text) {
     uint32_t code = 0;
     size_t n = laci_utf8_next(text, &code);
-    if (n == 0 || code == 0xFFFE || code == 0xFFFF) laci_svg_put(svg, "\xEF\xBF\xBD");
-    else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) laci_svg_put(svg, " ");
-    else if (code == '<') laci_svg_put(svg, "&lt;");
-    else if (code == '>') laci_svg_put(svg, "&gt;");
-    else if (code == '&') laci_svg_put(svg, "&amp;");
-    else laci_svg_put(svg, "%.*s", (int)n, text);
+    if (n == 0 || code == 0xFFFE || code == 0xFFFF) laci_svg_append(svg, "\xEF\xBF\xBD");
+    else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) laci_svg_append(svg, " ");
+    else if (code == '<') laci_svg_append(svg, "&lt;");
+    else if (code == '>') laci_svg_append(svg, "&gt;");
+    else if (code == '&') laci_svg_append(svg, "&amp;");
+    else laci_svg_append(svg, "%.*s", (int)n, text);
     text += n ? n : 1;
   }
 }
 
-void laci_svg_shortened_text(laci_svg *svg, const char *text, double size, bool bold,
-                             double width) {
+void laci_svg_append_shortened_text(laci_svg *svg, const char *text, double size, bool bold,
+                                    double width) {
   char part[512];
   size_t n = strlen(text), tail = n;
   if (laci_text_width(text, size, bold) <= width) {
-    laci_svg_text(svg, text);
+    laci_svg_append_text(svg, text);
     return;
   }
   double half = (width - laci_text_width("...", size, bold)) / 2;
@@ -73,21 +73,21 @@ void laci_svg_shortened_text(laci_svg *svg, const char *text, double size, bool 
   do part[head] = '\0';
   while (laci_text_width(part, size, bold) > half && head-- > 0);
   while (head > 0 && ((unsigned char)text[head] & 0xC0) == 0x80) part[--head] = '\0';
-  laci_svg_text(svg, part);
-  laci_svg_put(svg, "...");
-  laci_svg_text(svg, text + tail);
+  laci_svg_append_text(svg, part);
+  laci_svg_append(svg, "...");
+  laci_svg_append_text(svg, text + tail);
 }
 
 void laci_svg_begin(laci_svg *svg, int width, double height) {
-  laci_svg_put(svg,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-               "font-family=\"%s\">\n",
-               width, height, LACI_FONTS);
-  laci_svg_put(svg, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+  laci_svg_append(svg,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+                  "font-family=\"%s\">\n",
+                  width, height, LACI_FONTS);
+  laci_svg_append(svg, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
 }
 
 lac_status laci_svg_end(laci_svg *svg, char **text, size_t *size_bytes, lac_error *err) {
-  laci_svg_put(svg, "</svg>\n");
+  laci_svg_append(svg, "</svg>\n");
   *text = NULL;
   if (svg->failed) {
     laci_free(svg->text);

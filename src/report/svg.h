@@ -27,12 +27,13 @@ LAC_MUST_CHECK lac_status laci_svg_end(laci_svg *svg, char **text, size_t *size_
                                        lac_error *err);
 
 /** Appends markup without escaping, printf-style, at most 511 bytes. */
-void laci_svg_put(laci_svg *svg, const char *format, ...) LAC_PRINTF(2, 3);
+void laci_svg_append(laci_svg *svg, const char *format, ...) LAC_PRINTF(2, 3);
 /** Appends everything that was written to another svg. */
-void laci_svg_add(laci_svg *svg, const laci_svg *other);
+void laci_svg_append_svg(laci_svg *svg, const laci_svg *other);
 /** Appends text inside an element; characters that XML does not allow become a blank or U+FFFD. */
-void laci_svg_text(laci_svg *svg, const char *text);
+void laci_svg_append_text(laci_svg *svg, const char *text);
 /** Appends text of at most `width` pixels; the middle of a longer text is left out. */
-void laci_svg_shortened_text(laci_svg *svg, const char *text, double size, bool bold, double width);
+void laci_svg_append_shortened_text(laci_svg *svg, const char *text, double size, bool bold,
+                                    double width);
 
 #endif

@@ -233,8 +233,8 @@ static void judge_layer(const laci_target_choice *choice, const laci_target_laye
     (void)snprintf(a->reason + n, LACI_TARGET_TEXT - n, "; cast to f16 it would be taken");
 }
 
-void laci_target_foresee(const laci_target_choice *choice, const laci_target_layer *layer,
-                         laci_pattern pattern, laci_target_answer *answer) {
+void laci_target_predict_answer(const laci_target_choice *choice, const laci_target_layer *layer,
+                                laci_pattern pattern, laci_target_answer *answer) {
   judge_layer(choice, layer, NULL, pattern, answer);
 }
 
@@ -248,7 +248,7 @@ static bool can_be_read(lac_dtype dtype) {
 static void leave_dense(const laci_target_choice *choice, const laci_target_layer *layer,
                         const laci_target_mask *mask, laci_target_answer *a) {
   const laci_pattern strictest = {1, 64};
-  laci_target_foresee(choice, layer, strictest, a);
+  laci_target_predict_answer(choice, layer, strictest, a);
   if (a->answer == LAC_TARGET_TAKEN) a->reason[0] = 0;
   if (mask->n > 0 && mask->n_zeros == mask->n)
     (void)snprintf(a->reason, LACI_TARGET_TEXT, "all zero");
@@ -259,8 +259,9 @@ static void leave_dense(const laci_target_choice *choice, const laci_target_laye
   a->gain = NULL;
 }
 
-lac_status laci_target_judge(const laci_target_choice *choice, const laci_target_layer *layer,
-                             laci_target_answer *answer, lac_error *err) {
+lac_status laci_target_judge_weight(const laci_target_choice *choice,
+                                    const laci_target_layer *layer, laci_target_answer *answer,
+                                    lac_error *err) {
   laci_target_mask mask = {0};
   const laci_pattern none = {0, 0};
   lac_status st = LAC_OK;

@@ -52,9 +52,9 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* The geometry of blocks: element (o, c, i) is at (o * columns + c) * inner + i; blocks run along c
  * and are aligned in runs. */
-typedef struct walk {
+typedef struct axis_walk {
   int64_t outer, columns, inner, run;
-} walk;
+} axis_walk;
 
 typedef struct blocks {
   int64_t n, n_bad, first_bad; /* first_bad: flat index of the first element of the first block with
@@ -67,7 +67,7 @@ static int count_block(const uint8_t *kept, int64_t size, int64_t stride) {
   return n;
 }
 
-static blocks count_blocks(const uint8_t *kept, const walk *w, laci_pattern pattern) {
+static blocks count_blocks(const uint8_t *kept, const axis_walk *w, laci_pattern pattern) {
   blocks b = {.first_bad = -1};
   for (int64_t o = 0; o < w->outer; o++) {
     for (int64_t c = 0; c < w->columns;) {
@@ -91,15 +91,15 @@ static int64_t product_of_sizes(const laci_target_layer *layer, int from, int to
   return n;
 }
 
-static walk walk_along_axis(const laci_target_layer *layer, int axis) {
+static axis_walk walk_along_axis(const laci_target_layer *layer, int axis) {
   const int64_t columns = layer->dims[axis];
-  return (walk){.outer = product_of_sizes(layer, 0, axis),
-                .columns = columns,
-                .inner = product_of_sizes(layer, axis + 1, layer->rank),
-                .run = columns};
+  return (axis_walk){.outer = product_of_sizes(layer, 0, axis),
+                     .columns = columns,
+                     .inner = product_of_sizes(layer, axis + 1, layer->rank),
+                     .run = columns};
 }
 
-static bool holds_pattern(const laci_target_mask *mask, const walk *w, laci_pattern pattern) {
+static bool holds_pattern(const laci_target_mask *mask, const axis_walk *w, laci_pattern pattern) {
   return w->run > pattern.n && count_blocks(mask->kept, w, pattern).n_bad == 0;
 }
 
@@ -111,8 +111,8 @@ static bool is_flattened(const laci_target_layer *layer, const laci_target_mask 
                          laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];
   if (layer->rank <= 2 || product_of_sizes(layer, 2, layer->rank) == 1) return false;
-  const walk rows = {.outer = layer->dims[0], .columns = row, .inner = 1, .run = row};
-  const walk whole = {.outer = 1, .columns = mask->n, .inner = 1, .run = mask->n};
+  const axis_walk rows = {.outer = layer->dims[0], .columns = row, .inner = 1, .run = row};
+  const axis_walk whole = {.outer = 1, .columns = mask->n, .inner = 1, .run = mask->n};
   return holds_pattern(mask, &rows, pattern) || holds_pattern(mask, &whole, pattern);
 }
 
@@ -151,10 +151,10 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
                                          const laci_target_mask *mask, laci_pattern pattern,
                                          char reason[LACI_TARGET_TEXT]) {
   const laci_weight_view *view = &layer->view;
-  const walk inputs = {view->outer, view->columns, view->inner, view->run};
+  const axis_walk inputs = {view->outer, view->columns, view->inner, view->run};
   const blocks b = count_blocks(mask->kept, &inputs, pattern);
   if (b.n_bad == 0) return LACI_FAULT_NONE;
-  const walk outputs = walk_along_axis(layer, layer->k_axis);
+  const axis_walk outputs = walk_along_axis(layer, layer->k_axis);
   const bool flattened = is_flattened(layer, mask, pattern);
   if (flattened || holds_pattern(mask, &outputs, pattern)) {
     (void)snprintf(

@@ -140,14 +140,14 @@ typedef struct laci_target_answer {
 
 /** Predicts whether the target would accept the layer with a mask of this pattern. Elements are not
  * read. */
-void laci_target_foresee(const laci_target_choice *choice, const laci_target_layer *layer,
-                         laci_pattern pattern, laci_target_answer *answer);
+void laci_target_predict_answer(const laci_target_choice *choice, const laci_target_layer *layer,
+                                laci_pattern pattern, laci_target_answer *answer);
 
 /** Judges whether the target accepts the layer's weight as it is. Takes O(elements) time and one
  * byte of memory for each. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_target_judge(const laci_target_choice *choice,
-                                            const laci_target_layer *layer,
-                                            laci_target_answer *answer, lac_error *err);
+LAC_MUST_CHECK lac_status laci_target_judge_weight(const laci_target_choice *choice,
+                                                   const laci_target_layer *layer,
+                                                   laci_target_answer *answer, lac_error *err);
 
 /** Writes "title, section" of the source with this key to `text`, and returns text. */
 const char *laci_target_source_text(const laci_target *target, const char *key,

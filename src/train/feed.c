@@ -42,7 +42,7 @@ static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error 
   o.training = &f->order;
   lac_status st = laci_loader_create(set, &o, &f->loader, err);
   for (int k = 0; k < DEPTH && !st; k++) {
-    st = laci_loader_queue(f->loader, f->pixels[k], f->labels[k], err);
+    st = laci_loader_queue_batch(f->loader, f->pixels[k], f->labels[k], err);
   }
   return st;
 }
@@ -78,14 +78,14 @@ void laci_feed_destroy(laci_feed *f) {
   laci_free(f);
 }
 
-lac_status laci_feed_take(laci_feed *f, const float **images, const float **labels,
-                          lac_error *err) {
+lac_status laci_feed_take_batch(laci_feed *f, const float **images, const float **labels,
+                                lac_error *err) {
   const laci_feed_options *o = &f->options;
   const size_t n_classes = (size_t)o->n_classes;
   lac_status st = LAC_OK;
-  if (f->shown.n) st = laci_loader_queue(f->loader, f->shown.pixels, f->shown.labels, err);
+  if (f->shown.n) st = laci_loader_queue_batch(f->loader, f->shown.pixels, f->shown.labels, err);
   f->shown = (laci_batch){0};
-  if (!st) st = laci_loader_take(f->loader, &f->shown, err);
+  if (!st) st = laci_loader_take_batch(f->loader, &f->shown, err);
   if (!st) {
     st =
         laci_labels_smooth(f->shown.labels, f->shown.n, (int)n_classes, o->smoothing, f->rows, err);
@@ -93,8 +93,8 @@ lac_status laci_feed_take(laci_feed *f, const float **images, const float **labe
   if (st) return st;
   if (o->mixup > 0) {
     double share = laci_mixup_share(o->seed, (uint64_t)(f->shown.first / o->batch), o->mixup);
-    laci_mixup(share, f->shown.pixels, f->shown.n, f->sample);
-    laci_mixup(share, f->rows, f->shown.n, n_classes);
+    laci_mixup_items(share, f->shown.pixels, f->shown.n, f->sample);
+    laci_mixup_items(share, f->rows, f->shown.n, n_classes);
   }
   *images = f->shown.pixels;
   *labels = f->rows;

@@ -33,8 +33,8 @@ LAC_MUST_CHECK lac_status laci_feed_create(const laci_dataset *set,
 void laci_feed_destroy(laci_feed *feed); /* NULL is fine */
 
 /** Returns the next batch: images [batch, channels, height, width], labels [batch, n_classes];
- * views, until the next take. Fails as laci_loader_take. */
-LAC_MUST_CHECK lac_status laci_feed_take(laci_feed *feed, const float **images,
-                                         const float **labels, lac_error *err);
+ * views, until the next take. Fails as laci_loader_take_batch. */
+LAC_MUST_CHECK lac_status laci_feed_take_batch(laci_feed *feed, const float **images,
+                                               const float **labels, lac_error *err);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "train/loop_in.h"
-#include "train/share.h"
+#include "train/data_parallel.h"
 #include "train/trace.h"
 #include "train/trainer.h"
 
@@ -41,7 +41,7 @@ static lac_status send_event(const laci_loop *l, laci_loop_event *event, lac_err
 
 /** Reports an event. If that fails at process 0, as on a full disk, all processes end. */
 static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_error *err) {
-  return laci_comm_agree_late(l->comm, send_event(l, event, err), err);
+  return laci_comm_agree_without_timeout(l->comm, send_event(l, event, err), err);
 }
 
 /** Reports an event after a step, without a meeting of all processes: a failure waits for the next
@@ -86,7 +86,7 @@ static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
     l->best_top5 = score.top5;
     l->best_step = l->step;
     l->best_score = score.loss;
-    st = laci_comm_agree_late(l->comm, laci_loop_keep_best(l, err), err);
+    st = laci_comm_agree_without_timeout(l->comm, laci_loop_keep_best(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
   return st ? st : report_event(l, &event, err);
@@ -94,7 +94,7 @@ static lac_status evaluate_and_record(laci_loop *l, lac_error *err) {
 
 /** Evaluates the network; if averages are kept, they replace the weights during the evaluation. */
 static lac_status evaluate_averaged(laci_loop *l, lac_error *err) {
-  lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
+  lac_status st = laci_comm_agree_on_status(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
   laci_trainer_exchange_average(l->trainer);
   st = evaluate_and_record(l, err);
@@ -113,7 +113,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
 /** Saves a checkpoint, unless the processes' states differ. */
 static lac_status save_checkpoint(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare_processes(l, err);
-  if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
+  if (!st) st = laci_comm_agree_without_timeout(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
   return st ? st : report_event(l, &event, err);
 }
@@ -152,7 +152,7 @@ static lac_status fail_loss(const laci_loop *l, double loss, lac_error *err) {
 static lac_status take_batch(laci_loop *l, const float **images, const float **labels,
                              lac_error *err) {
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-  lac_status st = laci_feed_take(l->feed, images, labels, err);
+  lac_status st = laci_feed_take_batch(l->feed, images, labels, err);
   l->stopped = st != LAC_OK;
   return st;
 }
@@ -161,7 +161,7 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
                             lac_error *err) {
   float part = 0;
   laci_batch_watch watch = {.n_buckets = 0};
-  if (l->share) return laci_share_early_batch(l->share, images, labels, sum, err);
+  if (l->share) return laci_data_parallel_run_early_batch(l->share, images, labels, sum, err);
   if (l->trace) {
     watch.begins = laci_trace_begin_times(l->trace);
     watch.seconds = laci_trace_durations(l->trace);
@@ -185,9 +185,9 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
     lac_status st =
         l->untold.status ? fail_unreported(l, err) : take_batch(l, &images, &labels, err);
     if (st) {
-      st = laci_share_fail_step(l->share, st, n, err);
+      st = laci_data_parallel_fail_step(l->share, st, n, err);
     } else if (l->share && k == n - 1) {
-      st = laci_share_last_batch(l->share, images, labels, n, &sum, err);
+      st = laci_data_parallel_run_last_batch(l->share, images, labels, n, &sum, err);
     } else {
       st = run_batch(l, images, labels, &sum, err);
     }
@@ -195,7 +195,8 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
     if (!isfinite(sum) && !l->share) return fail_loss(l, sum, err);
   }
   *loss = l->share ? sum : sum / n;
-  return isfinite(*loss) ? LAC_OK : laci_comm_agree(l->comm, fail_loss(l, *loss, err), err);
+  return isfinite(*loss) ? LAC_OK
+                         : laci_comm_agree_on_status(l->comm, fail_loss(l, *loss, err), err);
 }
 
 static void measure_speed(laci_loop *l, double seconds) {
@@ -205,7 +206,7 @@ static void measure_speed(laci_loop *l, double seconds) {
   double images = (double)l->options->feed.batch * l->options->accumulate * laci_comm_size(l->comm);
   l->result->images_per_second = l->seconds_a_step > 0 ? images / l->seconds_a_step : 0;
   if (!l->share) return;
-  laci_share_times times = laci_share_last_times(l->share);
+  laci_data_parallel_times times = laci_data_parallel_last_times(l->share);
   l->result->comm_seconds += times.busy;
   l->result->comm_waited += times.waited;
 }
@@ -257,7 +258,7 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
   if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
   if (!st) {
     st = create_feed(l, err);
-    st = laci_comm_agree(l->comm, st, err);
+    st = laci_comm_agree_on_status(l->comm, st, err);
   }
   while (!st) {
     st = evaluate_and_save_if_due(l, err);
@@ -265,7 +266,8 @@ static lac_status run_loop(laci_loop *l, lac_error *err) {
     st = take_step(l, err);
   }
   if (!st && l->share) {
-    st = laci_comm_agree(l->comm, l->untold.status ? fail_unreported(l, err) : LAC_OK, err);
+    st = laci_comm_agree_on_status(l->comm, l->untold.status ? fail_unreported(l, err) : LAC_OK,
+                                   err);
   }
   /* If an earlier run took all steps, its result is evaluated again, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
@@ -287,7 +289,7 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   if (st) return st;
   st = laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
                  laci_loop_saved_text(l));
-  return laci_comm_agree(l->comm, st, err); /* once more: there were meetings since */
+  return laci_comm_agree_on_status(l->comm, st, err); /* once more: there were meetings since */
 }
 
 /** Ends a run that stopped between two steps, for example because an image cannot be read. Saves a
@@ -299,7 +301,7 @@ static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
     (void)snprintf(text, sizeof text, "%s", err->text);
     (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
   }
-  return laci_comm_agree(l->comm, cause, err); /* once more: there were meetings since */
+  return laci_comm_agree_on_status(l->comm, cause, err); /* once more: there were meetings since */
 }
 
 /** Is the loss at the end worse than at the beginning, and than a random guess? The limit for
@@ -355,7 +357,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
   else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only)
-    st = laci_comm_agree(l.comm, laci_loop_check_finite(&l, err), err);
+    st = laci_comm_agree_on_status(l.comm, laci_loop_check_finite(&l, err), err);
   if (!st) note_divergence(&l);
   if (!st) laci_trainer_exchange_average(trainer); /* the averages are the result of the training */
   if (!st) laci_loop_use_best(&l);

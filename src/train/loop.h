@@ -7,15 +7,16 @@
  * interrupted anywhere and continues from its newest checkpoint ends with the same bits. How to
  * evaluate, and what to call at each event, is the caller's choice (hooks).
  *
- * Several processes run the same loop over their own batches (share.h). Process 0 reads and writes
- * checkpoints, and all end with the same status. Next: trainer.h, a step; feed.h; snapshot.h. */
+ * Several processes run the same loop over their own batches (data_parallel.h). Process 0 reads and
+ * writes checkpoints, and all end with the same status. Next: trainer.h, a step; feed.h;
+ * snapshot.h. */
 #ifndef LACI_TRAIN_LOOP_H
 #define LACI_TRAIN_LOOP_H
 
 #include "train/feed.h"
 #include "train/schedule.h"
 
-typedef struct laci_share_options laci_share_options;
+typedef struct laci_data_parallel_options laci_data_parallel_options;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop_score {
@@ -54,30 +55,30 @@ typedef struct laci_loop_options {
   laci_feed_options feed;
   int accumulate; /* batches in a step, >= 1 */
   laci_schedule schedule;
-  int64_t steps, steps_per_epoch;  /* >= 1 */
-  int64_t eval_every;              /* steps; 0: only at the end */
-  int64_t checkpoint_every;        /* steps, >= 1 */
-  int64_t steps_per_loop;          /* evaluations and checkpoints are delayed to a multiple of this;
+  int64_t steps, steps_per_epoch; /* >= 1 */
+  int64_t eval_every;             /* steps; 0: only at the end */
+  int64_t checkpoint_every;       /* steps, >= 1 */
+  int64_t steps_per_loop;         /* evaluations and checkpoints are delayed to a multiple of this;
                                      >= 1 */
-  double stop_threshold;           /* top-1 in percent at which the run ends; < 0: none */
-  bool keep_best;                  /* at the end the trainer holds the best evaluated weights */
-  bool eval_first;                 /* evaluates once before the very first step, as a reference: the
+  double stop_threshold;          /* top-1 in percent at which the run ends; < 0: none */
+  bool keep_best;                 /* at the end the trainer holds the best evaluated weights */
+  bool eval_first;                /* evaluates once before the very first step, as a reference: the
                                      score is never the best one, does not end the run, and is not
                                      repeated when a run continues */
-  bool eval_only;                  /* takes no step: evaluates the given weights, or with `recover`
+  bool eval_only;                 /* takes no step: evaluates the given weights, or with `recover`
                                      those of the checkpoint */
-  const char *folder;              /* folder for checkpoints, which must exist; NULL: none are
+  const char *folder;             /* folder for checkpoints, which must exist; NULL: none are
                                       written */
-  int keep;                        /* number of checkpoints to keep, >= 1 */
-  bool recover;                    /* continue from the newest checkpoint, if there is one */
-  const char *about;               /* the run's options as the members of a JSON object (without
+  int keep;                       /* number of checkpoints to keep, >= 1 */
+  bool recover;                   /* continue from the newest checkpoint, if there is one */
+  const char *about;              /* the run's options as the members of a JSON object (without
                                      braces), for information */
-  uint8_t *masks;                  /* [laci_optimizer_size] 0 or 1, as set in the optimizer; NULL:
+  uint8_t *masks;                 /* [laci_optimizer_size] 0 or 1, as set in the optimizer; NULL:
                                      dense */
-  const laci_share_options *share; /* how several processes share the work; NULL: a single
+  const laci_data_parallel_options *share; /* how several processes share the work; NULL: a single
                                       process */
-  bool trace;                      /* records the last steps; laci_loop_result.trace has the text */
-  int64_t paranoid;                /* interval in steps at which processes compare their state, in
+  bool trace;       /* records the last steps; laci_loop_result.trace has the text */
+  int64_t paranoid; /* interval in steps at which processes compare their state, in
                                       addition to the first step and checkpoints, where they always
                                       do; 0: none */
 } laci_loop_options;

@@ -16,7 +16,7 @@ typedef struct laci_feed laci_feed;
 typedef struct laci_loop_hooks laci_loop_hooks;
 typedef struct laci_loop_options laci_loop_options;
 typedef struct laci_loop_result laci_loop_result;
-typedef struct laci_share laci_share;
+typedef struct laci_data_parallel laci_data_parallel;
 typedef struct laci_trace laci_trace;
 typedef struct laci_trainer laci_trainer;
 
@@ -28,7 +28,7 @@ typedef struct laci_loop {
   laci_loop_result *result;
   laci_feed *feed;
   laci_comm *comm; /* comm and share: NULL for a single process */
-  laci_share *share;
+  laci_data_parallel *share;
   laci_trace *trace;              /* NULL: nothing is recorded */
   int64_t compared;               /* the last step after which processes compared their state; -1:
                                      never */

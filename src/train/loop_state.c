@@ -25,7 +25,7 @@
 #include "train/loop.h"
 #include "train/loop_in.h"
 #include "train/optimizer.h"
-#include "train/share.h"
+#include "train/data_parallel.h"
 #include "train/snapshot.h"
 #include "train/trace.h"
 #include "train/trainer.h"
@@ -53,19 +53,19 @@ static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
 
 /* Each process first does its own work; operations of all processes follow. */
 lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
-  lac_status st = laci_comm_agree_late(l->comm, alloc_buffers(l, err), err);
-  if (!st && l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
+  lac_status st = laci_comm_agree_without_timeout(l->comm, alloc_buffers(l, err), err);
+  if (!st && l->comm) st = laci_data_parallel_create(l->trainer, l->options->share, &l->share, err);
   if (st || !l->options->trace) return st;
-  st = laci_trace_create(laci_trainer_engine(l->trainer), laci_share_count_sums(l->share),
+  st = laci_trace_create(laci_trainer_engine(l->trainer), laci_data_parallel_count_sums(l->share),
                          &l->trace, err);
-  st = laci_comm_agree(l->comm, st, err);
-  if (!st) laci_share_record(l->share, l->trace);
+  st = laci_comm_agree_on_status(l->comm, st, err);
+  if (!st) laci_data_parallel_record_sums(l->share, l->trace);
   return st;
 }
 
 void laci_loop_clear_state(laci_loop *l) {
   laci_feed_destroy(l->feed);
-  laci_share_destroy(l->share);
+  laci_data_parallel_destroy(l->share);
   laci_trace_destroy(l->trace);
   laci_free(l->statistics_before);
   laci_free(l->best_weights);
@@ -147,7 +147,7 @@ lac_status laci_loop_save(laci_loop *l, lac_error *err) {
 lac_status laci_loop_compare_processes(laci_loop *l, lac_error *err) {
   if (l->compared == l->step) return LAC_OK;
   l->compared = l->step;
-  return laci_compare_training(l->comm, l->trainer, l->options->masks, l->step, err);
+  return laci_compare_training_states(l->comm, l->trainer, l->options->masks, l->step, err);
 }
 
 /* ---- The best one ---- */
@@ -370,10 +370,10 @@ static lac_status share_best(laci_loop *l, lac_error *err) {
 lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
   lac_status st = LAC_OK;
   if (l->options->recover && laci_loop_is_first_process(l)) st = recover(l, err);
-  st = laci_comm_agree_late(l->comm, st, err);
+  st = laci_comm_agree_without_timeout(l->comm, st, err);
   if (st || !l->share) return st;
   progress n = progress_of(l);
-  st = laci_share_broadcast_state(l->share, l->options->masks, &n, sizeof n, err);
+  st = laci_data_parallel_broadcast_state(l->share, l->options->masks, &n, sizeof n, err);
   if (st) return st;
   apply_progress(l, &n);
   return share_best(l, err);

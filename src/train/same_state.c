@@ -76,18 +76,18 @@ static lac_status compare(laci_comm *comm, const laci_trainer *t, hashes *h, int
   for (int at = 0; at < h->n && !st; at++) {
     if (h->first[at] != h->own[at]) st = fail_at(t, h, at, step, err);
   }
-  return laci_comm_agree(comm, st, err);
+  return laci_comm_agree_on_status(comm, st, err);
 }
 
-lac_status laci_compare_training(laci_comm *comm, laci_trainer *trainer, const uint8_t *masks,
-                                 int64_t step, lac_error *err) {
+lac_status laci_compare_training_states(laci_comm *comm, laci_trainer *trainer,
+                                        const uint8_t *masks, int64_t step, lac_error *err) {
   if (!comm) return LAC_OK;
   hashes h = {.n = laci_trainer_graph(trainer)->n_params * KINDS + 2};
   h.own = laci_alloc((size_t)h.n, sizeof *h.own);
   h.first = laci_alloc((size_t)h.n, sizeof *h.first);
   lac_status st = h.own && h.first ? LAC_OK : laci_fail_memory(err, "hashes of the parameters");
   if (!st) hash_all(trainer, masks, &h);
-  st = laci_comm_agree(comm, st, err);
+  st = laci_comm_agree_on_status(comm, st, err);
   if (!st) st = compare(comm, trainer, &h, step, err);
   laci_free(h.own);
   laci_free(h.first);

@@ -193,7 +193,8 @@ lac_status laci_trace_text(const laci_trace *t, laci_comm *comm, char **text, la
   const size_t each = 1 + RECORDS * t->n_record;
   *text = NULL;
   double *all = laci_alloc((size_t)size * each, sizeof *all);
-  lac_status st = laci_comm_agree(comm, all ? LAC_OK : laci_fail_memory(err, "a trace"), err);
+  lac_status st =
+      laci_comm_agree_on_status(comm, all ? LAC_OK : laci_fail_memory(err, "a trace"), err);
   if (!st) { /* all processes are here now, so this time is the same moment for all */
     double *ours = all + (size_t)rank * each;
     ours[0] = laci_clock_seconds();
@@ -202,5 +203,5 @@ lac_status laci_trace_text(const laci_trace *t, laci_comm *comm, char **text, la
   }
   if (!st && rank == 0) st = write_all(t, all, size, text, err);
   laci_free(all);
-  return laci_comm_agree(comm, st, err);
+  return laci_comm_agree_on_status(comm, st, err);
 }

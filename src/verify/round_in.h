@@ -48,7 +48,7 @@ typedef struct laci_round {
   laci_stepper *a, *b;
   laci_budget budget; /* what others hold, and what both runs hold */
   double *scale;      /* [n_values] largest |element| of each compared value */
-  bool *made_up;      /* [n_values] the value is made up, or computed from made-up values */
+  bool *substituted;  /* [n_values] the value is made up, or computed from made-up values */
   uint8_t *matters;   /* [n_values] the value's content matters (graph/content.h); others are not
                          compared */
   uint8_t *seen;      /* [n_values] laci_seen of each output, in this run */

@@ -70,7 +70,8 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
 /* Checks an operator whose effect is not known: its inputs and outputs must not be reordered. */
 static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
   const int id = (int)(node - r->graph->nodes);
-  if (node->op || node->assume || !laci_node_matters(r->graph, r->matters, id)) return LAC_OK;
+  if (node->op || node->assume || !laci_node_affects_outputs(r->graph, r->matters, id))
+    return LAC_OK;
   const int *const lists[] = {node->inputs, node->captures, node->outputs};
   const int counts[] = {node->n_inputs, node->n_captures, node->n_outputs};
   for (int list = 0; list < 3; list++) {
@@ -146,7 +147,7 @@ static lac_status skip_node(laci_round *r, const laci_node *node, const char *wh
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
-    r->made_up[node->outputs[i]] = r->made_up[node->outputs[i]] || !is_random(node);
+    r->substituted[node->outputs[i]] = r->substituted[node->outputs[i]] || !is_random(node);
     st = draw_content(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
@@ -179,7 +180,7 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
   if (r->number > 0 || !r->graph->values[value].is_output) return;
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
-  if (r->made_up[value]) return; /* equal, but not computed from the network's inputs */
+  if (r->substituted[value]) return; /* equal, but not computed from the network's inputs */
   r->seen[value] = !d->any_finite                       ? LACI_SEEN_BLANK
                    : d->scale > 0                       ? LACI_SEEN_NUMBERS
                    : laci_stepper_value(r->a, value)->f ? LACI_SEEN_ZERO
@@ -253,27 +254,27 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
 
 /* Does output `output` of an If come from a made-up value? Its inputs are (condition, results of
  * `then`, results of `else`). */
-static bool if_takes_made_up(const laci_round *r, const laci_node *node, int output) {
+static bool if_takes_substitute(const laci_round *r, const laci_node *node, int output) {
   const laci_buf *condition =
       node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
   int taken = 1 + output;
   if (!condition || condition->count != 1 || node->n_inputs != 1 + 2 * node->n_outputs) return true;
   if (!laci_buf_get_i(condition, 0)) taken += node->n_outputs;
-  bool made_up = r->made_up[node->inputs[0]];
-  return made_up || (node->inputs[taken] >= 0 && r->made_up[node->inputs[taken]]);
+  bool substituted = r->substituted[node->inputs[0]];
+  return substituted || (node->inputs[taken] >= 0 && r->substituted[node->inputs[taken]]);
 }
 
 /* Does any input of the node come from a made-up value? Then its outputs do. */
-static bool depends_on_made_up(laci_round *r, const laci_node *node) {
-  bool made_up = false;
+static bool depends_on_substitute(laci_round *r, const laci_node *node) {
+  bool substituted = false;
   for (int i = 0; i < node->n_inputs; i++)
-    made_up |= node->inputs[i] >= 0 && r->made_up[node->inputs[i]];
+    substituted |= node->inputs[i] >= 0 && r->substituted[node->inputs[i]];
   for (int o = 0; o < node->n_outputs; o++) {
-    bool of_if = made_up && node->op && laci_node_is(node, "If");
+    bool of_if = substituted && node->op && laci_node_is(node, "If");
     if (node->outputs[o] >= 0)
-      r->made_up[node->outputs[o]] = of_if ? if_takes_made_up(r, node, o) : made_up;
+      r->substituted[node->outputs[o]] = of_if ? if_takes_substitute(r, node, o) : substituted;
   }
-  return made_up;
+  return substituted;
 }
 
 static lac_status run_node(laci_round *r, int id, lac_error *err) {
@@ -281,7 +282,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* Sizes from made-up values need not agree with those of another branch. */
-  bool unfit = depends_on_made_up(r, node) && st == LAC_BAD_SHAPE;
+  bool unfit = depends_on_substitute(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_ends_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
@@ -294,7 +295,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
     if (err) *err = why;
     return st;
   }
-  bool matters = laci_node_matters(r->graph, r->matters, id);
+  bool matters = laci_node_affects_outputs(r->graph, r->matters, id);
   st = laci_stepper_step(r->b, id, matters ? err : &why);
   if (st && !matters && !laci_status_ends_run(st)) return skip_node(r, node, why.text, err);
   if (st && !laci_status_ends_run(st))
@@ -395,7 +396,7 @@ lac_status laci_round_run(laci_round *r, lac_error *err) {
   r->n_finite = r->at = 0;
   r->first_blank = -1;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
-  memset(r->made_up, 0, (size_t)r->graph->n_values * sizeof *r->made_up);
+  memset(r->substituted, 0, (size_t)r->graph->n_values * sizeof *r->substituted);
   memset(r->seen, LACI_SEEN_NOTHING, (size_t)r->graph->n_values * sizeof *r->seen);
   lac_status st = open_run(r, &r->from_a, &products_a, &r->a, err);
   if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
@@ -438,12 +439,12 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
-  r.made_up = laci_alloc((size_t)graph->n_values, sizeof *r.made_up);
+  r.substituted = laci_alloc((size_t)graph->n_values, sizeof *r.substituted);
   r.seen = laci_alloc((size_t)graph->n_values, sizeof *r.seen);
-  lac_status st = sizes && r.scale && r.made_up && r.seen
+  lac_status st = sizes && r.scale && r.substituted && r.seen
                       ? check_frozen(graph, orders, err)
                       : laci_fail_memory(err, "the verification");
-  if (!st) st = laci_content_find_what_matters(graph, &r.matters, err);
+  if (!st) st = laci_find_values_that_matter(graph, &r.matters, err);
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);
@@ -456,7 +457,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   if (!st) laci_progress("verification", 1, 1);
   laci_parameters_destroy(parameters);
   laci_free(r.scale);
-  laci_free(r.made_up);
+  laci_free(r.substituted);
   laci_free(r.seen);
   laci_free(r.matters);
   laci_free(sizes);

@@ -19,11 +19,11 @@
 
 enum { MAX_WALK = 24, MAX_VISITS = 4096, SMALL = 64, ANY = -1 };
 
-typedef struct walk {
+typedef struct domain_walk {
   const laci_graph *graph;
   const int64_t *sizes; /* sizes of symbols; NULL: not known */
   int *visits;          /* remaining visits: branches that join again would be walked many times */
-} walk;
+} domain_walk;
 
 static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};
 
@@ -39,13 +39,13 @@ static bool is_one_of(const laci_node *node, const char *const *types, size_t n)
   return false;
 }
 
-static const laci_shape *shape_of(const walk *w, const laci_node *node, int port) {
+static const laci_shape *shape_of(const domain_walk *w, const laci_node *node, int port) {
   bool there = port < node->n_inputs && node->inputs[port] >= 0;
   return there ? &w->graph->values[node->inputs[port]].type.shape : NULL;
 }
 
 /* Returns the size of an axis of an operand, at least 1; 1 where it is not known. */
-static int64_t size_at(const walk *w, const laci_node *node, int port, int64_t axis) {
+static int64_t size_at(const domain_walk *w, const laci_node *node, int port, int64_t axis) {
   const laci_shape *shape = shape_of(w, node, port);
   if (!shape || shape->rank < 0) return 1;
   if (axis < 0) axis += shape->rank;
@@ -55,7 +55,7 @@ static int64_t size_at(const walk *w, const laci_node *node, int port, int64_t a
   return size > 0 ? size : 1;
 }
 
-static int64_t least_size(const walk *w, const laci_node *node, int port) {
+static int64_t least_size(const domain_walk *w, const laci_node *node, int port) {
   const laci_shape *shape = shape_of(w, node, port);
   int64_t least = 0;
   for (int axis = 0; shape && axis < shape->rank; axis++) {
@@ -162,7 +162,7 @@ static bool is_axes_port(const laci_node *node, int port) {
          is_one_of(node, of_second, sizeof of_second / sizeof *of_second);
 }
 
-static laci_domain index_domain(const walk *w, const laci_node *node, int port) {
+static laci_domain index_domain(const domain_walk *w, const laci_node *node, int port) {
   for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++) {
     if (lookups[i].port != port || strcmp(node->type, lookups[i].type) != 0) continue;
     int64_t axis = lookups[i].axis;
@@ -174,7 +174,7 @@ static laci_domain index_domain(const walk *w, const laci_node *node, int port) 
   return free_domain;
 }
 
-static laci_domain class_label_domain(const walk *w, const laci_node *node) {
+static laci_domain class_label_domain(const domain_walk *w, const laci_node *node) {
   double low, high;
   bool known = node->n_inputs > 1 && constant_span(w->graph, node->inputs[1], &low, &high);
   return integer_domain(0, known ? high : 2);
@@ -182,14 +182,14 @@ static laci_domain class_label_domain(const walk *w, const laci_node *node) {
 
 /* The domain of boxes in an image; boxes that end before they begin, or are outside, would give
  * only zeros. */
-static laci_domain box_domain(const walk *w, const laci_node *node) {
+static laci_domain box_domain(const domain_walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
   double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));
   return (laci_domain){.kind = LACI_DOMAIN_BOXES, .high = size / by};
 }
 
 /* Returns the domain that the node itself requires of its operand. */
-static laci_domain required_domain(const walk *w, const laci_node *node, int port) {
+static laci_domain required_domain(const domain_walk *w, const laci_node *node, int port) {
   laci_domain found = index_domain(w, node, port);
   if (found.kind) return found;
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -268,7 +268,7 @@ static laci_domain operand_domain(const laci_node *node, const laci_domain *out)
   return free_domain;
 }
 
-static laci_domain domain_before_arithmetic(const walk *w, const laci_node *node, int port,
+static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_node *node, int port,
                                             const laci_domain *out) {
   double low = 0, high = 0;
   if (out->kind != LACI_DOMAIN_WHOLE) return free_domain;
@@ -297,9 +297,9 @@ static void intersect(laci_domain *to, const laci_domain *by) {
   if (low < high) *to = integer_domain(low, high);
 }
 
-static laci_domain domain_of(const walk *w, int value, int depth);
+static laci_domain domain_of(const domain_walk *w, int value, int depth);
 
-static laci_domain domain_before(const walk *w, const laci_node *node, int port, int depth) {
+static laci_domain domain_before(const domain_walk *w, const laci_node *node, int port, int depth) {
   laci_domain found = required_domain(w, node, port);
   static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Neg"};
   bool passed = passes_elements(node, port);
@@ -315,7 +315,7 @@ static laci_domain domain_before(const walk *w, const laci_node *node, int port,
   return found;
 }
 
-static laci_domain domain_of(const walk *w, int value, int depth) {
+static laci_domain domain_of(const domain_walk *w, int value, int depth) {
   const laci_value *v = &w->graph->values[value];
   laci_domain found = free_domain;
   for (int i = 0; i<v->n_readers && * w->visits> 0; i++) {
@@ -332,7 +332,7 @@ static laci_domain domain_of(const walk *w, int value, int depth) {
 
 laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol) {
   int visits = MAX_VISITS;
-  const walk w = {.graph = graph, .sizes = size_of_symbol, .visits = &visits};
+  const domain_walk w = {.graph = graph, .sizes = size_of_symbol, .visits = &visits};
   return domain_of(&w, value, 0);
 }
 
@@ -340,7 +340,7 @@ laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *si
 
 /* Returns the number of columns that a product with a stored weight requires of its first operand,
  * `value`; 0: there is no such product. */
-static int64_t columns_wanted(const walk *w, int value) {
+static int64_t columns_wanted(const domain_walk *w, int value) {
   const laci_value *v = &w->graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &w->graph->nodes[v->readers[i]];
@@ -354,7 +354,8 @@ static int64_t columns_wanted(const walk *w, int value) {
   return 0;
 }
 
-static int64_t declared_size(const walk *w, const laci_shape *shape, int64_t axis, int64_t n) {
+static int64_t declared_size(const domain_walk *w, const laci_shape *shape, int64_t axis,
+                             int64_t n) {
   if (shape->rank != n || axis >= n) return 0;
   int64_t size = shape->dims[axis];
   if (size < 0 && w->sizes && -size <= w->graph->n_symbols) size = w->sizes[-size];
@@ -365,7 +366,7 @@ static int64_t declared_size(const walk *w, const laci_shape *shape, int64_t axi
  * are copied from the operand (0), and those after it are 1. */
 void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
                      laci_buf *buf) {
-  const walk w = {.graph = graph, .sizes = draw->size_of_symbol};
+  const domain_walk w = {.graph = graph, .sizes = draw->size_of_symbol};
   const laci_node *node = domain->reader;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
   const laci_shape *in = shape_of(&w, node, 0);

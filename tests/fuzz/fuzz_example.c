@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
   laci_example_source source = {.name = "shard", .n = size_bytes, .bytes = bytes};
   laci_example_view view;
   lac_error err = {0};
-  lac_status st = laci_example_find(&source, &view, &err);
+  lac_status st = laci_example_find_features(&source, &view, &err);
   require_one_line(st, &err);
   require(st || (view.encoded <= size_bytes && view.encoded_bytes <= size_bytes - view.encoded));
   return 0;

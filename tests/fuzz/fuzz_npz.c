@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {
     laci_rows *rows = NULL;
     laci_budget budget = {.limit = 1 << 24};
     err = (lac_error){0};
-    st = laci_npz_rows(npz, k, &budget, &rows, &err);
+    st = laci_npz_open_rows(npz, k, &budget, &rows, &err);
     require_one_line(st, &err);
     require((st == LAC_OK) == (rows != NULL));
     if (rows) read_rows(rows);

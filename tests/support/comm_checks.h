@@ -65,13 +65,13 @@ static const char *check_agreement(laci_comm *comm) {
   lac_error err = {0};
   char wanted[64];
   uint32_t any = rank == last ? 4 : 1;
-  if (laci_comm_agree(comm, LAC_OK, &err) || err.text[0]) return "all agree";
+  if (laci_comm_agree_on_status(comm, LAC_OK, &err) || err.text[0]) return "all agree";
   if (laci_comm_has_agreed(comm) != (comm == NULL)) return "agreed without a failure";
   lac_status mine = LAC_OK;
   if (rank == last) {
     mine = laci_hint(&err, LAC_HINT_BATCH, laci_fail(&err, LAC_IO, "the disk of %d is full", rank));
   }
-  if (laci_comm_agree(comm, mine, &err) != LAC_IO) return "the status of the last";
+  if (laci_comm_agree_on_status(comm, mine, &err) != LAC_IO) return "the status of the last";
   (void)snprintf(wanted, sizeof wanted, "process %d: the disk of %d is full", last, last);
   if (size > 1 && strcmp(err.text, wanted) != 0) return "the text of the last";
   if (err.hint != LAC_HINT_BATCH) return "the hint";

@@ -131,12 +131,12 @@ static inline void choose(const layer *l, const char *score, uint8_t *mask, doub
   lac_error err = {0};
   const laci_score *s = laci_score_find(score);
   assert_non_null(s);
-  if (laci_fit_choose(&l->fit, s, NULL, mask, weight, &err)) fail_msg("%s", err.text);
+  if (laci_fit_choose_mask(&l->fit, s, NULL, mask, weight, &err)) fail_msg("%s", err.text);
 }
 
 static inline void solve(const layer *l, const uint8_t *mask, double *weight) {
   lac_error err = {0};
-  if (laci_fit_solve(&l->fit, mask, NULL, weight, &err)) fail_msg("%s", err.text);
+  if (laci_fit_solve_weights(&l->fit, mask, NULL, weight, &err)) fail_msg("%s", err.text);
 }
 
 #endif

@@ -60,7 +60,7 @@ static inline void say_port(const laci_coupling *c, int port, int *letters, int 
     return;
   }
   for (int axis = 0; axis < shape->rank; axis++) {
-    int label = laci_get_label(c, port, axis);
+    int label = laci_coupling_get_label(c, port, axis);
     say(text, size, "%c", label_letter(letters, n_letters, label));
     if (label > 0 && c->normalized[label]) say(text, size, "~");
   }
@@ -73,7 +73,7 @@ static inline void coupling_text(const laci_graph *graph, const laci_node *node,
   int letters[256], n_letters = 0;
   text[0] = 0;
   assert_non_null(node->op);
-  assert_int_equal(laci_couple(&c, graph, node), LAC_OK);
+  assert_int_equal(laci_couple_node(&c, graph, node), LAC_OK);
   if (c.reshape) say(text, size, "reshape ");
   for (int port = 0; port < node->n_inputs; port++) {
     say_port(&c, port, letters, &n_letters, text, size);

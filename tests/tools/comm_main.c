@@ -17,14 +17,14 @@ static lac_status be_late(laci_comm *comm, int seconds, int rank, int saving, la
   if (seconds == 0) (void)signal(SIGTERM, SIG_IGN); /* mpirun's, to the others of one that died */
   if (rank == laci_comm_rank(comm) && seconds == 0) (void)raise(SIGKILL);
   if (rank == laci_comm_rank(comm)) sleep((unsigned)seconds);
-  return laci_comm_agree(comm, LAC_OK, err);
+  return laci_comm_agree_on_status(comm, LAC_OK, err);
 }
 
 /* Joins, and introduces itself to nobody. */
 static int be_silent(int seconds) {
   const lac_transport *transport;
   lac_error err = {0};
-  lac_status st = laci_comm_launched(&transport, &err);
+  lac_status st = laci_comm_find_launched(&transport, &err);
   if (st) fprintf(stderr, "comm_main: %s\n", err.text);
   sleep((unsigned)seconds);
   return 1;

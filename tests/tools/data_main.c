@@ -186,14 +186,14 @@ static lac_status load_all(laci_loader *loader, int batch, size_t sample, float 
   int32_t *label_target[2] = {laci_alloc((size_t)batch, 4), laci_alloc((size_t)batch, 4)};
   lac_status st = LAC_OK;
   for (int k = 0; k < 2 && !st; k++)
-    st = laci_loader_queue(loader, target[k], label_target[k], err);
+    st = laci_loader_queue_batch(loader, target[k], label_target[k], err);
   while (!st) {
     laci_batch b;
-    st = laci_loader_take(loader, &b, err);
+    st = laci_loader_take_batch(loader, &b, err);
     if (st || b.n == 0) break;
     memcpy(pixels + (size_t)b.first * sample, b.pixels, (size_t)b.n * sample * sizeof *pixels);
     memcpy(labels + b.first, b.labels, (size_t)b.n * sizeof *labels);
-    st = laci_loader_queue(loader, b.pixels, b.labels, err);
+    st = laci_loader_queue_batch(loader, b.pixels, b.labels, err);
   }
   laci_loader_destroy(loader);
   for (int k = 0; k < 2; k++) {

@@ -6,7 +6,7 @@
  * Reads weight.npy [rows, columns], h.npy [columns, columns] and, where it is there, k.npy from
  * FOLDER, all float64; writes mask.npy (u8), left.npy (what the score leaves), solved.npy
  * and saliency.npy there, and prints the errors of both weights. DAMPING 0: the usual one. ENERGY:
- * laci_fit_error. See tests/interop/test_scores.py. */
+ * laci_fit_compute_error. See tests/interop/test_scores.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +52,11 @@ static lac_status run_fit(const laci_fit *fit, const laci_score *score, double e
   laci_pool *pool = NULL;
   double before = 0, after = 0;
   lac_status st = laci_pool_create(0, &pool, err);
-  if (!st) st = laci_fit_choose(fit, score, pool, out->mask, out->weight, err);
-  if (!st) st = laci_fit_solve(fit, out->mask, pool, out->solved, err);
-  if (!st) st = laci_fit_saliency(fit, score, pool, out->saliency, err);
-  if (!st) st = laci_fit_error(fit, out->weight, energy, pool, &before, err);
-  if (!st) st = laci_fit_error(fit, out->solved, energy, pool, &after, err);
+  if (!st) st = laci_fit_choose_mask(fit, score, pool, out->mask, out->weight, err);
+  if (!st) st = laci_fit_solve_weights(fit, out->mask, pool, out->solved, err);
+  if (!st) st = laci_fit_compute_saliency(fit, score, pool, out->saliency, err);
+  if (!st) st = laci_fit_compute_error(fit, out->weight, energy, pool, &before, err);
+  if (!st) st = laci_fit_compute_error(fit, out->solved, energy, pool, &after, err);
   if (!st) (void)printf("%.17g %.17g\n", before, after);
   laci_pool_destroy(pool);
   return st;

@@ -134,10 +134,10 @@ static void what_matters_is_found_without_memory_too(void **state) {
   uint8_t *matters = NULL;
   lac_error err = {0};
   laci_memory_fail_at(1);
-  assert_int_equal(laci_content_find_what_matters(n.graph, &matters, &err), LAC_NO_MEMORY);
+  assert_int_equal(laci_find_values_that_matter(n.graph, &matters, &err), LAC_NO_MEMORY);
   laci_memory_fail_at(0);
   assert_null(matters);
-  assert_int_equal(laci_content_find_what_matters(n.graph, &matters, &err), LAC_OK);
+  assert_int_equal(laci_find_values_that_matter(n.graph, &matters, &err), LAC_OK);
   assert_false(laci_node_reads_content(n.graph, matters, 2, laci_graph_find_value(n.graph, "w2")));
   assert_int_equal(
       laci_count_content_readers(n.graph, matters, laci_graph_find_value(n.graph, "w2")), 1);

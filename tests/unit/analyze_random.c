@@ -124,7 +124,7 @@ static bool orders_hold(sound *s) {
   for (int n = 0; ok && n < s->graph->n_nodes; n++) {
     const laci_node *node = &s->graph->nodes[n];
     ok = run_node(s->graph, n, now, NULL) == LAC_OK;
-    bool matters = laci_node_matters(s->graph, s->a->tracks->matters, n);
+    bool matters = laci_node_affects_outputs(s->graph, s->a->tracks->matters, n);
     for (int i = 0; ok && i < node->n_outputs; i++) {
       int v = node->outputs[i];
       if (v < 0 || !matters) continue; /* of the others at most the shape is read */

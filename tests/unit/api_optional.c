@@ -36,7 +36,7 @@ static void a_picture_is_drawn_or_refused(void **state) {
   char *bytes = NULL;
   size_t n = 0;
   if (is_emulated()) skip(); /* graphviz' program of its own */
-  laci_label_markup(&graph, "digraph { a -> b }");
+  laci_label_add_markup(&graph, "digraph { a -> b }");
   lac_status st = laci_render(&graph, LACI_PICTURE_SVG, &bytes, &n, &err);
 #ifdef LAC_WITHOUT_GRAPHVIZ
   assert_int_equal(st, LAC_UNSUPPORTED);

@@ -107,7 +107,7 @@ static void expect_pattern(const laci_fit *fit, const uint8_t *mask, const doubl
 static double error_by_fit(const layer *l, const double *weight, double energy) {
   lac_error err = {0};
   double error = NAN;
-  if (laci_fit_error(&l->fit, weight, energy, NULL, &error, &err)) fail_msg("%s", err.text);
+  if (laci_fit_compute_error(&l->fit, weight, energy, NULL, &error, &err)) fail_msg("%s", err.text);
   return error;
 }
 
@@ -231,7 +231,8 @@ static void scores_wanda_as_its_paper(void **state) {
     layer_create(&l, &shapes[i], 12);
     const int columns = l.fit.columns;
     choose(&l, "wanda", mask, weight);
-    assert_int_equal(laci_fit_saliency(&l.fit, laci_score_find("wanda"), NULL, saliency, &err), 0);
+    assert_int_equal(
+        laci_fit_compute_saliency(&l.fit, laci_score_find("wanda"), NULL, saliency, &err), 0);
     for (int at = 0; at < l.fit.rows * columns; at++) {
       double squares = 0;
       for (int p = 0; p < l.n_inputs; p++) {
@@ -284,10 +285,11 @@ static void refines_large_supports(void **state) {
     double d = 0;
     fit.damping = dampings[i];
     for (int c = 0; c < N; c++) d += h[c * N + c] * fit.damping / N;
-    assert_int_equal(laci_fit_choose(&fit, laci_score_find("magnitude"), NULL, kept, out, &err), 0);
+    assert_int_equal(
+        laci_fit_choose_mask(&fit, laci_score_find("magnitude"), NULL, kept, out, &err), 0);
     kept[0] ^= 1;                      /* no pattern's mask: row 0 has a support of its own size */
     memcpy(kept + N, kept + 2 * N, N); /* rows 1 and 2 share theirs */
-    assert_int_equal(laci_fit_solve(&fit, kept, NULL, out, &err), 0);
+    assert_int_equal(laci_fit_solve_weights(&fit, kept, NULL, out, &err), 0);
     for (int row = 0; row < ROWS; row++) {
       double most = 0, most_g = 0;
       for (int c = 0; c < N; c++) {
@@ -337,24 +339,24 @@ static void names_what_is_not_finite(void **state) {
   lac_error err = {0};
   layer_create(&l, &shapes[0], 14);
   l.h[9] = NAN;
-  assert_int_equal(laci_fit_solve(&l.fit, mask, NULL, solved, &err), LAC_BAD_VALUE);
+  assert_int_equal(laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err), LAC_BAD_VALUE);
   assert_string_equal(err.text,
                       "two blocks: sum of products[1, 1]: found NaN, wanted a finite number");
   layer_sum(&l);
   l.k[8] = -INFINITY;
-  assert_int_equal(laci_fit_choose(&l.fit, laci_score_find("wanda"), NULL, mask, solved, &err),
+  assert_int_equal(laci_fit_choose_mask(&l.fit, laci_score_find("wanda"), NULL, mask, solved, &err),
                    LAC_BAD_VALUE);
   assert_non_null(strstr(err.text, "dense inputs[1, 0]: found an infinity"));
   layer_sum(&l);
   l.weight[0] = INFINITY;
   double error;
-  assert_int_equal(laci_fit_error(&l.fit, solved, 1, NULL, &error, &err), LAC_BAD_VALUE);
+  assert_int_equal(laci_fit_compute_error(&l.fit, solved, 1, NULL, &error, &err), LAC_BAD_VALUE);
   l.weight[0] = 1;
   l.fit.channels = 3;
-  assert_int_equal(laci_fit_solve(&l.fit, mask, NULL, solved, &err), LAC_BAD_SHAPE);
+  assert_int_equal(laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err), LAC_BAD_SHAPE);
   l.fit.channels = 8;
   l.fit.h = NULL;
-  assert_int_equal(laci_fit_solve(&l.fit, mask, NULL, solved, &err), LAC_BAD_ARGUMENT);
+  assert_int_equal(laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err), LAC_BAD_ARGUMENT);
   choose(&l, "magnitude", mask, weight); /* which needs no sums */
   layer_clear(&l);
 }
@@ -372,10 +374,11 @@ static void gives_the_same_bytes_for_any_number_of_threads(void **state) {
       const size_t count = (size_t)(l.fit.rows * l.fit.columns);
       choose(&l, laci_score_name(laci_score_at(at)), mask, weight);
       solve(&l, mask, solved);
-      assert_int_equal(laci_fit_choose(&l.fit, laci_score_at(at), pool, again, other, &err), 0);
+      assert_int_equal(laci_fit_choose_mask(&l.fit, laci_score_at(at), pool, again, other, &err),
+                       0);
       assert_memory_equal(again, mask, count);
       assert_memory_equal(other, weight, count * sizeof *other);
-      assert_int_equal(laci_fit_solve(&l.fit, again, pool, exact, &err), 0);
+      assert_int_equal(laci_fit_solve_weights(&l.fit, again, pool, exact, &err), 0);
       assert_memory_equal(exact, solved, count * sizeof *exact);
       layer_clear(&l);
     }
@@ -391,9 +394,9 @@ static void says_when_there_is_no_memory(void **state) {
     for (long n = 1;; n++) {
       double error;
       laci_memory_fail_at(n);
-      lac_status st = laci_fit_choose(&l.fit, laci_score_at(at), NULL, mask, weight, &err);
-      if (!st) st = laci_fit_solve(&l.fit, mask, NULL, solved, &err);
-      if (!st) st = laci_fit_error(&l.fit, solved, 1e9, NULL, &error, &err);
+      lac_status st = laci_fit_choose_mask(&l.fit, laci_score_at(at), NULL, mask, weight, &err);
+      if (!st) st = laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err);
+      if (!st) st = laci_fit_compute_error(&l.fit, solved, 1e9, NULL, &error, &err);
       const bool pending = laci_memory_fail_pending();
       laci_memory_fail_at(0);
       if (pending) {
@@ -412,11 +415,11 @@ static void ends_when_interrupted(void **state) {
   layer_create(&l, &shapes[4], 18);
   choose(&l, "magnitude", mask, weight);
   lac_interrupt(true);
-  assert_int_equal(laci_fit_solve(&l.fit, mask, NULL, solved, &err), LAC_INTERRUPTED);
+  assert_int_equal(laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err), LAC_INTERRUPTED);
   const char *const long_ones[] = {"alps", "obs"};
   for (int i = 0; i < 2; i++) {
     assert_int_equal(
-        laci_fit_choose(&l.fit, laci_score_find(long_ones[i]), NULL, mask, weight, &err),
+        laci_fit_choose_mask(&l.fit, laci_score_find(long_ones[i]), NULL, mask, weight, &err),
         LAC_INTERRUPTED);
     assert_string_equal(err.text, "taps with a partial block of two: interrupted");
   }

@@ -338,8 +338,8 @@ static void obs_leaves_the_solution(void **state) {
   fit.h = h;
   fit.weight = w;
   fit.positions = INPUTS;
-  assert_int_equal(laci_fit_choose(&fit, laci_score_find("obs"), NULL, kept, left, &err), 0);
-  assert_int_equal(laci_fit_solve(&fit, kept, NULL, solved, &err), 0);
+  assert_int_equal(laci_fit_choose_mask(&fit, laci_score_find("obs"), NULL, kept, left, &err), 0);
+  assert_int_equal(laci_fit_solve_weights(&fit, kept, NULL, solved, &err), 0);
   const double most = most_of(solved, ROWS * N);
   for (int at = 0; at < ROWS * N; at++) {
     if (!(fabs(left[at] - solved[at]) <= 1e-9 * most)) {
@@ -357,7 +357,8 @@ static void saliency_is_the_loss_of_one_weight(void **state) {
   lac_error err = {0};
   const int columns = l.fit.columns, count = l.fit.rows * columns;
   prepare(&l);
-  assert_int_equal(laci_fit_saliency(&l.fit, laci_score_find("obs"), NULL, saliency, &err), 0);
+  assert_int_equal(laci_fit_compute_saliency(&l.fit, laci_score_find("obs"), NULL, saliency, &err),
+                   0);
   for (int c = 0; c < columns; c++) {
     memset(mask, 1, (size_t)count);
     for (int row = 0; row < l.fit.rows; row++) mask[row * columns + c] = 0;

@@ -130,7 +130,8 @@ static const char *fail_together(laci_comm *comm) {
   const struct timespec late = {2, 0};
   lac_error err = {0};
   laci_comm_set_timeout(comm, 60);
-  if (laci_comm_agree(comm, laci_fail(&err, LAC_IO, "all"), &err) != LAC_IO) return "status";
+  if (laci_comm_agree_on_status(comm, laci_fail(&err, LAC_IO, "all"), &err) != LAC_IO)
+    return "status";
   laci_comm_set_timeout(comm, 0.3);
   if (laci_comm_rank(comm) == 1) (void)nanosleep(&late, NULL);
   return NULL;
@@ -160,7 +161,7 @@ static void only_a_success_is_closed_without_haste(void **state) {
 
 static const char *meet_often(laci_comm *comm) {
   for (int k = 0; k < 1000; k++) {
-    if (laci_comm_agree(comm, LAC_OK, NULL)) return "agreeing";
+    if (laci_comm_agree_on_status(comm, LAC_OK, NULL)) return "agreeing";
   }
   return NULL;
 }

@@ -73,11 +73,11 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
   int64_t seen = left_out < end ? left_out : end;
   assert_int_equal(laci_loader_count(loader), end - seen);
   for (int k = 0; k < options->depth; k++) {
-    assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue_batch(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
   }
   for (;;) {
     laci_batch batch;
-    assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
+    assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);
     assert_int_equal(batch.first, seen);
     if (batch.n == 0) break;
     for (int k = 0; k < batch.n; k++) {
@@ -88,7 +88,7 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
     seen += batch.n;
     bool full = batch.n == options->batch || seen == end;
     assert_true(full);
-    assert_int_equal(laci_loader_queue(loader, batch.pixels, batch.labels, NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue_batch(loader, batch.pixels, batch.labels, NULL), LAC_OK);
   }
   assert_int_equal(seen, end);
   laci_loader_destroy(loader);
@@ -159,17 +159,17 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
     options.threads = 1 + round % 4;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
     for (int k = 0; k < 2; k++) {
-      assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue_batch(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
     }
     for (int k = 0; k < 4; k++) {
       laci_batch batch;
       lac_error err = {0};
-      lac_status st = laci_loader_take(loader, &batch, &err);
+      lac_status st = laci_loader_take_batch(loader, &batch, &err);
       assert_int_equal(st, broken[k] ? LAC_BAD_FILE : LAC_OK);
       if (broken[k]) assert_non_null(strstr(err.text, broken[k]));
       assert_int_equal(batch.n, 3);
       assert_ptr_equal(batch.pixels, r.pixels[k % 2]);
-      assert_int_equal(laci_loader_queue(loader, batch.pixels, batch.labels, NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue_batch(loader, batch.pixels, batch.labels, NULL), LAC_OK);
     }
     laci_loader_destroy(loader);
     free_target(&r);
@@ -191,9 +191,9 @@ static void it_stops_at_any_moment(void **state) {
     options.batch = 20;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
     for (int k = 0; k < round % 3; k++) {
-      assert_int_equal(laci_loader_queue(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue_batch(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
     }
-    if (round % 3 == 2) assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
+    if (round % 3 == 2) assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);
     laci_loader_destroy(loader);
     free_target(&r); /* no thread writes there any more: the sanitizers look */
   }
@@ -227,11 +227,12 @@ static void misuse_is_refused(void **state) {
     assert_int_not_equal(err.text[0], 0);
   }
   assert_int_equal(laci_loader_create(set, &good, &loader, NULL), LAC_OK);
-  assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_BAD_ARGUMENT);
   assert_int_equal(batch.n, 0);
-  assert_int_equal(laci_loader_queue(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
-  assert_int_equal(laci_loader_queue(loader, r.pixels[1], r.labels[1], NULL), LAC_OK);
-  assert_int_equal(laci_loader_queue(loader, r.pixels[2], r.labels[2], NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(laci_loader_queue_batch(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
+  assert_int_equal(laci_loader_queue_batch(loader, r.pixels[1], r.labels[1], NULL), LAC_OK);
+  assert_int_equal(laci_loader_queue_batch(loader, r.pixels[2], r.labels[2], NULL),
+                   LAC_BAD_ARGUMENT);
   laci_loader_destroy(loader);
   free_target(&r);
   laci_dataset_close(set);
@@ -258,8 +259,8 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
       assert_null(loader);
       n_failed++;
     } else {
-      assert_int_equal(laci_loader_queue(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
-      assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue_batch(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
+      assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);
       expect_image(set, &options.preprocessing, 3, batch.pixels + (size_t)3 * SAMPLE,
                    batch.labels[3]);
       n_worked++;

@@ -47,7 +47,7 @@ static void expect_failure(const zip_file *z, lac_status status, const char *tex
   laci_rows *rows = NULL;
   lac_error err = {0};
   lac_status st = open_bytes(z, &npz, &err);
-  if (!st) st = laci_npz_rows(npz, 0, NULL, &rows, &err);
+  if (!st) st = laci_npz_open_rows(npz, 0, NULL, &rows, &err);
   if (!strstr(err.text, text)) fail_msg("got '%s', want '%s'", err.text, text);
   assert_int_equal(st, status);
   assert_null(rows);
@@ -62,7 +62,7 @@ static void expect_arrays(const zip_file *z) {
   assert_string_equal(laci_npz_name(npz, 0), "first");
   assert_string_equal(laci_npz_name(npz, 1), "a/second");
   laci_rows *rows = NULL;
-  if (laci_npz_rows(npz, 0, NULL, &rows, &err)) fail_msg("%s", err.text);
+  if (laci_npz_open_rows(npz, 0, NULL, &rows, &err)) fail_msg("%s", err.text);
   assert_string_equal(laci_rows_name(rows), "x.npz: first");
   assert_int_equal(laci_rows_width(rows), 2);
   for (int row = 0; row < 3; row++) {
@@ -73,7 +73,7 @@ static void expect_arrays(const zip_file *z) {
     assert_int_equal(laci_rows_read_i64(rows, row, wrong, NULL), LAC_BAD_ARGUMENT);
   }
   laci_rows_close(rows);
-  if (laci_npz_rows(npz, 1, NULL, &rows, &err)) fail_msg("%s", err.text);
+  if (laci_npz_open_rows(npz, 1, NULL, &rows, &err)) fail_msg("%s", err.text);
   for (int row = 0; row < 3; row++) {
     int64_t got[2];
     assert_int_equal(laci_rows_read_i64(rows, row, got, NULL), LAC_OK);
@@ -207,7 +207,7 @@ static void the_budget_bounds_what_is_unpacked(void **state) {
   lac_error err = {0};
   laci_budget budget = {.limit = 100};
   assert_int_equal(open_bytes(z, &npz, &err), LAC_OK);
-  assert_int_equal(laci_npz_rows(npz, 0, &budget, &rows, &err), LAC_MEMORY_LIMIT);
+  assert_int_equal(laci_npz_open_rows(npz, 0, &budget, &rows, &err), LAC_MEMORY_LIMIT);
   assert_null(rows);
   laci_npz_close(npz);
   free(z);
@@ -224,7 +224,7 @@ static void every_allocation_may_fail(void **state) {
       laci_memory_fail_at(at);
       lac_status st = open_bytes(z, &npz, &err);
       for (int array = 0; array < 2 && !st; array++)
-        st = laci_npz_rows(npz, array, NULL, &rows[array], &err);
+        st = laci_npz_open_rows(npz, array, NULL, &rows[array], &err);
       bool pending = laci_memory_fail_pending();
       laci_memory_fail_at(0);
       for (int array = 0; array < 2; array++) laci_rows_close(rows[array]);

@@ -217,13 +217,13 @@ static void other_writers_examples_are_read(void **state) {
   laci_example_source source = {.name = "x", .n = 64, .bytes = message};
   laci_example_view view;
   lac_error err = {0};
-  if (laci_example_find(&source, &view, &err)) fail_msg("%s", err.text);
+  if (laci_example_find_features(&source, &view, &err)) fail_msg("%s", err.text);
   assert_int_equal(view.label, 1000);
   assert_int_equal(view.encoded_bytes, 7);
   assert_memory_equal(message + view.encoded, "picture", 7);
   for (size_t n = 0; n < 64; n++) {
     source.n = n;
-    assert_int_equal(laci_example_find(&source, &view, NULL), LAC_BAD_FILE);
+    assert_int_equal(laci_example_find_features(&source, &view, NULL), LAC_BAD_FILE);
   }
 }
 

@@ -84,13 +84,13 @@ static void images_are_a_seeded_choice_of_the_training_part(void **state) {
   assert_int_equal(type->shape.rank, 4);
   assert_int_equal(type->shape.dims[3], 32);
   float got[9 * SAMPLE];
-  assert_int_equal(laci_samples_batch(samples, 0, 9, (void *[]){got}, NULL), LAC_OK);
+  assert_int_equal(laci_samples_read_batch(samples, 0, 9, (void *[]){got}, NULL), LAC_OK);
   for (int k = 0; k < 9; k++) {
-    expect_image(samples, laci_shuffle(5, 0, N, k), got + (size_t)k * SAMPLE,
+    expect_image(samples, laci_shuffled_index(5, 0, N, k), got + (size_t)k * SAMPLE,
                  laci_samples_labels(samples)[k]);
   }
   float two[2 * SAMPLE]; /* whichever batches they are asked for in */
-  assert_int_equal(laci_samples_batch(samples, 4, 2, (void *[]){two}, NULL), LAC_OK);
+  assert_int_equal(laci_samples_read_batch(samples, 4, 2, (void *[]){two}, NULL), LAC_OK);
   assert_memory_equal(two, got + (ptrdiff_t)4 * SAMPLE, sizeof two);
   laci_samples_close(samples);
   remove_folder(&f);
@@ -115,7 +115,7 @@ static void labels_are_the_networks_or_none(void **state) {
     const int64_t *labels = laci_samples_labels(samples);
     assert_true((labels != NULL) == (cases[k].labels[0] >= 0));
     for (int at = 0; at < 2 && labels; at++)
-      assert_int_equal(labels[at], cases[k].labels[laci_shuffle(0, 0, 2, at)]);
+      assert_int_equal(labels[at], cases[k].labels[laci_shuffled_index(0, 0, 2, at)]);
     laci_samples_close(samples);
   }
   remove_folder(&f);
@@ -150,8 +150,9 @@ static void those_that_judge_are_none_of_the_others(void **state) {
     assert_int_equal(laci_samples_count_available(samples), N);
     float one[SAMPLE];
     for (int64_t j = 0; j < rows[k].judging; j++) {
-      assert_int_equal(laci_samples_batch(samples, count + j, 1, (void *[]){one}, NULL), LAC_OK);
-      expect_image(samples, laci_shuffle(5, 0, N, rows[k].taken + j), one,
+      assert_int_equal(laci_samples_read_batch(samples, count + j, 1, (void *[]){one}, NULL),
+                       LAC_OK);
+      expect_image(samples, laci_shuffled_index(5, 0, N, rows[k].taken + j), one,
                    laci_samples_labels(samples)[count + j]);
     }
     laci_samples_close(samples);
@@ -174,12 +175,12 @@ static void copies_are_changed_and_what_is_held_back_is_not(void **state) {
   assert_int_equal(laci_samples_count_held_back(samples), HELD);
   float *got = calloc(COUNT, SAMPLE * sizeof *got), *again = calloc(COUNT, SAMPLE * sizeof *again);
   assert_true(got && again);
-  assert_int_equal(laci_samples_batch(samples, 0, COUNT, (void *[]){got}, NULL), LAC_OK);
+  assert_int_equal(laci_samples_read_batch(samples, 0, COUNT, (void *[]){got}, NULL), LAC_OK);
   const int64_t *labels = laci_samples_labels(samples);
   int n_changed = 0;
   for (int k = 0; k < COUNT; k++) {
     bool held = k >= COUNT - HELD, first = k < TAKEN - HELD;
-    int64_t at = laci_shuffle(1, 0, N, held ? TAKEN - COUNT + k : k % (TAKEN - HELD));
+    int64_t at = laci_shuffled_index(1, 0, N, held ? TAKEN - COUNT + k : k % (TAKEN - HELD));
     assert_int_equal(labels[k], at % 10);
     if (held || first) expect_image(samples, at, got + (size_t)k * SAMPLE, labels[k]);
     else {
@@ -193,7 +194,7 @@ static void copies_are_changed_and_what_is_held_back_is_not(void **state) {
   for (int threads = 1; threads <= 3; threads += 2) {
     assert_int_equal(laci_pool_create(threads, &o.pool, NULL), LAC_OK);
     samples = open_samples(f.path, &o);
-    assert_int_equal(laci_samples_batch(samples, 0, COUNT, (void *[]){again}, NULL), LAC_OK);
+    assert_int_equal(laci_samples_read_batch(samples, 0, COUNT, (void *[]){again}, NULL), LAC_OK);
     assert_memory_equal(got, again, COUNT * SAMPLE * sizeof *got);
     laci_samples_close(samples);
     laci_pool_destroy(o.pool);
@@ -213,7 +214,7 @@ static void scales_of_images_can_be_given(void **state) {
   assert_int_equal(laci_samples_count_held_back(samples), 0);
   assert_int_equal(laci_samples_type(samples, 0)->shape.dims[2], 8);
   float got[3 * 8 * 8];
-  assert_int_equal(laci_samples_batch(samples, 0, 1, (void *[]){got}, NULL), LAC_OK);
+  assert_int_equal(laci_samples_read_batch(samples, 0, 1, (void *[]){got}, NULL), LAC_OK);
   for (int k = 0; k < 3 * 8 * 8; k++) assert_true(got[k] == (float)(int)got[k] && got[k] <= 255);
   laci_samples_close(samples);
   o.n = 0;
@@ -265,9 +266,10 @@ static void expect_rows(const laci_samples *samples, laci_samples *mutable_sampl
   assert_int_equal(laci_samples_type(samples, 0)->dtype, LAC_DTYPE_I64);
   assert_int_equal(laci_samples_type(samples, 1)->shape.dims[1], 2);
   assert_null(laci_samples_dataset(samples, NULL));
-  assert_int_equal(laci_samples_batch(mutable_samples, 0, 8, (void *[]){ids, mask}, NULL), LAC_OK);
+  assert_int_equal(laci_samples_read_batch(mutable_samples, 0, 8, (void *[]){ids, mask}, NULL),
+                   LAC_OK);
   for (int k = 0; k < 8; k++) {
-    int64_t at = laci_shuffle(3, 0, ROWS, k);
+    int64_t at = laci_shuffled_index(3, 0, ROWS, k);
     for (int c = 0; c < 3; c++) assert_int_equal(ids[k][c], at * 3 + c);
     for (int c = 0; c < 2; c++) assert_true(mask[k][c] == (float)(at * 2 + c) / 2);
     assert_int_equal(laci_samples_labels(samples)[k], at + 100);
@@ -371,7 +373,7 @@ static void a_sample_that_is_not_finite_is_named_with_its_file(void **state) {
     add_bytes(&f, "mask.npy", bytes, npy_bytes(bytes, header, values, sizeof values));
     laci_samples_options o = {.n = 2, .inputs = &two_inputs[1], .n_inputs = 1};
     laci_samples *samples = open_samples(path, &o);
-    assert_int_equal(laci_samples_batch(samples, 0, 2, (void *[]){got}, &err), LAC_BAD_VALUE);
+    assert_int_equal(laci_samples_read_batch(samples, 0, 2, (void *[]){got}, &err), LAC_BAD_VALUE);
     assert_non_null(strstr(err.text, cases[k].text));
     laci_samples_close(samples);
   }
@@ -408,8 +410,8 @@ static void every_allocation_may_fail(void **state) {
       laci_memory_fail_at(at);
       lac_status st = laci_samples_open((k ? &arrays : &images)->path, &o, &samples, &err);
       if (!st)
-        st = laci_samples_batch(samples, 0, laci_samples_count(samples), (void *[]){first, second},
-                                &err);
+        st = laci_samples_read_batch(samples, 0, laci_samples_count(samples),
+                                     (void *[]){first, second}, &err);
       bool pending = laci_memory_fail_pending();
       laci_memory_fail_at(0);
       laci_samples_close(samples);

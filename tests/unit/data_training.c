@@ -31,10 +31,10 @@ static void shuffling_is_a_permutation(void **state) {
     char *seen = calloc((size_t)n, 1);
     assert_non_null(seen);
     for (int64_t at = 0; at < n; at++) {
-      int64_t to = laci_shuffle(3, 1, n, at);
+      int64_t to = laci_shuffled_index(3, 1, n, at);
       assert_true(to >= 0 && to < n && !seen[to]);
       seen[to] = 1;
-      n_moved += to != laci_shuffle(3, 2, n, at);
+      n_moved += to != laci_shuffled_index(3, 2, n, at);
     }
     if (n >= 64) assert_true(n_moved > n * 9 / 10); /* another epoch, another order */
     free(seen);
@@ -46,7 +46,7 @@ static void no_place_is_preferred(void **state) {
   enum { SMALL = 10, DRAWS = 20000 };
   int count[SMALL][SMALL] = {{0}};
   for (uint64_t epoch = 0; epoch < DRAWS; epoch++) {
-    for (int at = 0; at < SMALL; at++) count[at][laci_shuffle(1, epoch, SMALL, at)]++;
+    for (int at = 0; at < SMALL; at++) count[at][laci_shuffled_index(1, epoch, SMALL, at)]++;
   }
   double off = 0, mean = (double)DRAWS / SMALL; /* chi squared of 81 degrees of freedom */
   for (int k = 0; k < SMALL * SMALL; k++) {
@@ -150,7 +150,7 @@ static void items_are_blended_with_their_mirror_images(void **state) {
   (void)state;
   float items[10], old[10];
   for (int k = 0; k < 10; k++) old[k] = items[k] = (float)(k * k);
-  laci_mixup(0.75, items, 5, 2);
+  laci_mixup_items(0.75, items, 5, 2);
   for (int k = 0; k < 10; k++) {
     float other = old[(4 - k / 2) * 2 + k % 2];
     float want = k / 2 == 2 ? old[k] : 0.75F * old[k] + 0.25F * other;
@@ -235,9 +235,10 @@ static void read_batches(const laci_dataset *set, laci_training_order order, int
   for (int k = 0; k < 8; k++) {
     laci_batch batch;
     for (; n_put < 8 && n_put < k + depth; n_put++) {
-      assert_int_equal(laci_loader_queue(loader, t->pixels[n_put], t->labels[n_put], NULL), LAC_OK);
+      assert_int_equal(laci_loader_queue_batch(loader, t->pixels[n_put], t->labels[n_put], NULL),
+                       LAC_OK);
     }
-    assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
+    assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);
     assert_int_equal(batch.n, 8);
     assert_int_equal(batch.first, (first + k) * 8);
   }
@@ -313,8 +314,8 @@ static void an_epoch_has_every_image_at_most_once(void **state) {
   assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
   for (int k = 0; k < laci_training_steps(set, 64); k++) {
     laci_batch batch;
-    assert_int_equal(laci_loader_queue(loader, pixels, labels, NULL), LAC_OK);
-    assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
+    assert_int_equal(laci_loader_queue_batch(loader, pixels, labels, NULL), LAC_OK);
+    assert_int_equal(laci_loader_take_batch(loader, &batch, NULL), LAC_OK);
     for (int i = 0; i < 64; i++) count[labels[i]]++;
   }
   for (int c = 0; c < 10; c++) { /* 1408 of 1437: at most 29 of a class are missing */

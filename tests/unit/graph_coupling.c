@@ -69,12 +69,12 @@ static void labels_at_the_edges(void **state) {
   assert_null(laci_port_shape(&c, 7)); /* no such port */
   assert_null(laci_port_shape(&c, LACI_OUT(3)));
   int label = laci_coupling_new_label(&c);
-  laci_set_label(&c, 0, -1, label);
-  laci_set_label(&c, 0, 2, label); /* no such axis: nothing happens */
-  laci_set_label(&c, 1, 0, label);
-  assert_int_equal(laci_get_label(&c, 0, 1), label);
-  assert_int_equal(laci_get_label(&c, 0, 0), LACI_FIXED);
-  assert_int_equal(laci_get_label(&c, 0, 5), LACI_FIXED);
+  laci_coupling_set_label(&c, 0, -1, label);
+  laci_coupling_set_label(&c, 0, 2, label); /* no such axis: nothing happens */
+  laci_coupling_set_label(&c, 1, 0, label);
+  assert_int_equal(laci_coupling_get_label(&c, 0, 1), label);
+  assert_int_equal(laci_coupling_get_label(&c, 0, 0), LACI_FIXED);
+  assert_int_equal(laci_coupling_get_label(&c, 0, 5), LACI_FIXED);
   assert_true(c.in[0].described && !c.out[0].described);
   laci_coupling_mark_normalized(&c, label);
   laci_coupling_mark_normalized(&c, 99);
@@ -125,7 +125,7 @@ static void an_operand_of_unknown_shape_is_not_absent(void **state) {
                                                              : "shape u 4\n",
                      unknown_operands[at]);
       if (net_read(net, &graph, NULL)) fail_msg("%s", net);
-      assert_int_equal(laci_couple(&c, graph, &graph->nodes[graph->n_nodes - 1]), LAC_OK);
+      assert_int_equal(laci_couple_node(&c, graph, &graph->nodes[graph->n_nodes - 1]), LAC_OK);
       if (all_fixed(&c) != !known) fail_msg("%s", net);
       laci_coupling_clear(&c);
       laci_graph_destroy(graph);
@@ -138,8 +138,8 @@ static lac_status couple_without_bias(const laci_graph *graph, const laci_node *
                                       laci_coupling *c) {
   (void)graph, (void)node;
   int label = laci_coupling_new_label(c);
-  laci_set_label(c, 1, 0, label);
-  laci_set_label(c, LACI_OUT(0), 1, label);
+  laci_coupling_set_label(c, 1, 0, label);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, label);
   laci_coupling_describe_port(c, 0);
   return laci_coupling_status(c);
 }
@@ -156,7 +156,7 @@ static void an_operand_that_couple_forgets_keeps_what_it_touches(void **state) {
   for (int k = 0; k < 2; k++) {
     laci_coupling c;
     graph->nodes[0].op = k ? &aside : &forgetful;
-    assert_int_equal(laci_couple(&c, graph, &graph->nodes[0]), LAC_OK);
+    assert_int_equal(laci_couple_node(&c, graph, &graph->nodes[0]), LAC_OK);
     assert_int_equal(all_fixed(&c), !k);
     laci_coupling_clear(&c);
   }
@@ -172,7 +172,7 @@ static void running_out_of_memory_is_told_at_the_end(void **state) {
   for (long at = 1; at < 100; at++) {
     laci_coupling c;
     laci_memory_fail_at(at);
-    lac_status st = laci_couple(&c, graph, node);
+    lac_status st = laci_couple_node(&c, graph, node);
     laci_memory_fail_at(0);
     laci_coupling_clear(&c);
     if (st == LAC_OK) {

@@ -188,7 +188,7 @@ static laci_graph *coupled(const char *net, laci_coupling *c) {
   laci_graph *graph = NULL;
   if (net_read(net, &graph, &err)) fail_msg("%s", err.text);
   const laci_node *node = &graph->nodes[graph->n_nodes - 1];
-  assert_int_equal(laci_couple(c, graph, node), LAC_OK);
+  assert_int_equal(laci_couple_node(c, graph, node), LAC_OK);
   return graph;
 }
 

@@ -155,7 +155,7 @@ static void parts_of_files_come_back_alone(void **state) {
   expect_parts(pack, 0, model, MODEL_BYTES);
   expect_parts(pack, 2, data, DATA_BYTES);
   memset(to, 0, sizeof to);
-  assert_int_equal(laci_packfile_fill(pack, 0, to, &err), LAC_OK);
+  assert_int_equal(laci_packfile_copy_unpacked(pack, 0, to, &err), LAC_OK);
   assert_memory_equal(to, model, 40); /* before the first weight */
   laci_packfile_close(pack);
   assert_int_equal(laci_packfile_open_memory(bytes, n, &pack, &err), LAC_OK);

@@ -28,7 +28,7 @@ static const char *real_program(void) {
 }
 
 static void write_graph(laci_label *graph) {
-  laci_label_markup(graph, "digraph g { a [label=\"first\"]; a -> b; }\n");
+  laci_label_add_markup(graph, "digraph g { a [label=\"first\"]; a -> b; }\n");
 }
 
 /* Draws with the line in lacuna-draw's place. */
@@ -154,7 +154,7 @@ static void a_graph_that_graphviz_cannot_read(void **state) {
   char *bytes;
   size_t size;
   lac_error err = {0};
-  laci_label_markup(&graph, "digraph { a -> ");
+  laci_label_add_markup(&graph, "digraph { a -> ");
   assert_int_equal(laci_render(&graph, LACI_PICTURE_PNG, &bytes, &size, &err), LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "the drawing: graphviz could not read the graph: "));
   laci_label_clear(&graph);

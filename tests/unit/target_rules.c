@@ -142,7 +142,7 @@ static laci_target_answer foresee(const char *name, laci_target_layer layer, lac
   laci_target_choice choice;
   laci_target_answer answer;
   assert_int_equal(laci_target_find(name, &choice, NULL), LAC_OK);
-  laci_target_foresee(&choice, &layer, pattern, &answer);
+  laci_target_predict_answer(&choice, &layer, pattern, &answer);
   return answer;
 }
 

@@ -83,7 +83,7 @@ static void read(const laci_dataset *set, laci_feed_options o, int64_t first, in
   if (laci_feed_create(set, &o, first + at, &feed, &err)) fail_msg("%s", err.text);
   for (int k = at; k < BATCHES; k += stride) {
     const float *images, *labels;
-    if (laci_feed_take(feed, &images, &labels, &err)) fail_msg("%s", err.text);
+    if (laci_feed_take_batch(feed, &images, &labels, &err)) fail_msg("%s", err.text);
     memcpy(to->images[k], images, BATCH * sample * sizeof *images);
     memcpy(to->labels[k], labels, sizeof to->labels[k]);
   }

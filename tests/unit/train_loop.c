@@ -284,7 +284,7 @@ static void a_step_is_the_mean_of_its_batches_at_the_schedules_rate(void **state
     loss = 0;
     for (int k = 0; k < 3; k++) {
       const float *images, *labels;
-      assert_int_equal(laci_feed_take(feed, &images, &labels, NULL), LAC_OK);
+      assert_int_equal(laci_feed_take_batch(feed, &images, &labels, NULL), LAC_OK);
       assert_int_equal(laci_trainer_batch(by_hand.trainer, images, labels, &part, NULL, NULL),
                        LAC_OK);
       loss += (double)part / 3;
@@ -311,9 +311,9 @@ static void a_feed_gives_the_same_wherever_it_starts(void **state) {
   assert_int_equal(laci_feed_create(r.set, &r.options.feed, 0, &feeds[0], NULL), LAC_OK);
   assert_int_equal(laci_feed_create(r.set, &r.options.feed, FIRST, &feeds[1], NULL), LAC_OK);
   for (int at = 0; at < FIRST + N; at++) {
-    assert_int_equal(laci_feed_take(feeds[0], &images[0], &labels[0], NULL), LAC_OK);
+    assert_int_equal(laci_feed_take_batch(feeds[0], &images[0], &labels[0], NULL), LAC_OK);
     if (at < FIRST) continue;
-    assert_int_equal(laci_feed_take(feeds[1], &images[1], &labels[1], NULL), LAC_OK);
+    assert_int_equal(laci_feed_take_batch(feeds[1], &images[1], &labels[1], NULL), LAC_OK);
     assert_memory_equal(images[0], images[1], BATCH * 64 * sizeof(float));
     assert_memory_equal(labels[0], labels[1], BATCH * CLASSES * sizeof(float));
     for (int row = 0; row < BATCH; row++) {

@@ -25,7 +25,7 @@
 #include "support/transport.h"
 #include "train/loop.h"
 #include "train/optimizer.h"
-#include "train/share.h"
+#include "train/data_parallel.h"
 #include "train/trainer.h"
 #include "unit/data_folder.h"
 
@@ -40,7 +40,7 @@ typedef struct member {
   laci_graph *model;
   laci_trainer *trainer;
   laci_dataset *set;
-  laci_share_options share;
+  laci_data_parallel_options share;
   laci_loop_options options;
   laci_loop_result result;
   lac_status status;
@@ -98,7 +98,7 @@ static void prepare(member *m, const run_options *o, int rank) {
   assert_int_equal(laci_arch_build(&arch, &m->model, NULL), LAC_OK);
   assert_int_equal(laci_trainer_create(m->model, &t, &m->trainer, NULL), LAC_OK);
   assert_int_equal(laci_dataset_open(DIGITS, &part, &m->set, NULL), LAC_OK);
-  m->share = (laci_share_options){.wire = o->wire, .bucket = o->bucket};
+  m->share = (laci_data_parallel_options){.wire = o->wire, .bucket = o->bucket};
   m->options = (laci_loop_options){
       .feed = {.preprocessing = laci_dataset_preprocessing(m->set),
                .batch = BATCH,

@@ -120,11 +120,11 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
-  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
+  if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
   if (st) return st;
   laci_budget budget = laci_budget_with_limit(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_engine_options o = {.engine = laci_bench_engine(b->options),
+  laci_engine_options o = {.engine = laci_bench_engine_name(b->options),
                            .threads = b->options->threads,
                            .bf16 = b->dtype == LAC_DTYPE_BF16,
                            .dense_only = b->options->dense_only,
@@ -243,7 +243,7 @@ static lac_status measure_plans(bench *b, lac_error *err) {
   for (int at = 0; at < b->n_plans && !st; at++) {
     st = laci_bench_plan_warm(&b->plans[at], &b->ports, err);
   }
-  if (!st) st = laci_bench_measure_read(b->pool, &b->result->pub.read_bytes, err);
+  if (!st) st = laci_bench_measure_read_rate(b->pool, &b->result->pub.read_bytes, err);
   return st ? st : run_all(b, err);
 }
 
@@ -300,7 +300,7 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
   if (!st) st = laci_bench_copy_facts(b->result, &b->plans[0], b->graph, err);
-  if (!st) st = laci_bench_describe(b->result, &b->plans[0], dense, b->check, err);
+  if (!st) st = laci_bench_describe_layers(b->result, &b->plans[0], dense, b->check, err);
   return st ? st : laci_bench_sum_layers(b->result, err);
 }
 

@@ -29,8 +29,8 @@ enum { LACI_BENCH_READ = 96 << 20 }; /* number of bytes to read: more than the c
 
 /** Measures reading from memory on all threads of the pool: bytes per second, the best of a few
  * passes. */
-LAC_MUST_CHECK lac_status laci_bench_measure_read(laci_pool *pool, double *bytes_per_second,
-                                                  lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_measure_read_rate(laci_pool *pool, double *bytes_per_second,
+                                                       lac_error *err);
 /** Measures one sample of the kernel, a few milliseconds, on all threads of the pool. Returns
  * operations per second. */
 double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel);
@@ -93,7 +93,7 @@ LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
                                                  laci_bench_plan *plan, lac_error *err);
 /** Returns the engine to time; laci_bench_dtype returns the type in which it computes here, and
  * warns if that is not the type asked for. */
-const char *laci_bench_engine(const lac_bench_options *asked);
+const char *laci_bench_engine_name(const lac_bench_options *asked);
 lac_dtype laci_bench_dtype(const lac_bench_options *asked);
 /** Logs the plan, and which nodes run by slow definitions. */
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph);
@@ -110,15 +110,16 @@ LAC_MUST_CHECK lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_
 /** Returns the times of all timed runs. Sorts the samples. */
 lac_bench_time laci_bench_plan_time(laci_bench_plan *plan);
 /** Returns the step's fastest time. */
-double laci_bench_plan_step(const laci_bench_plan *plan, size_t step);
+double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step);
 
 /* ---- layers.c ---- */
 
 /** Makes the result's rows of both plans; dense NULL: there is only one plan. check: report that
  * says which layers hold the pattern; NULL: not known. */
-LAC_MUST_CHECK lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan *own,
-                                              const laci_bench_plan *dense, const lac_report *check,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_bench_describe_layers(laci_bench_result *result,
+                                                     const laci_bench_plan *own,
+                                                     const laci_bench_plan *dense,
+                                                     const lac_report *check, lac_error *err);
 /** Adds to each of the rows [n_layers] the dense plan's time for the same node; the time of nodes
  * without a row goes to dense_rest_seconds. */
 void laci_bench_match_dense(lac_bench_result *result, lac_bench_layer *rows);

@@ -42,7 +42,7 @@ static char *name_step(laci_arena *arena, const char *name, const char *next) {
 static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, size_t at,
                                 const char **next, lac_bench_layer *layer, lac_error *err) {
   laci_engine_step info = laci_engine_step_info(plan->engine, at);
-  double seconds = laci_bench_plan_step(plan, at);
+  double seconds = laci_bench_plan_step_seconds(plan, at);
   const char *kernel = laci_arena_text(arena, info.kernel);
   *layer = (lac_bench_layer){.name = name_step(arena, info.name, *next),
                              .op = laci_arena_text(arena, info.op),
@@ -107,9 +107,9 @@ void laci_bench_match_dense(lac_bench_result *r, lac_bench_layer *rows) {
   }
 }
 
-lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan *own,
-                               const laci_bench_plan *dense, const lac_report *check,
-                               lac_error *err) {
+lac_status laci_bench_describe_layers(laci_bench_result *result, const laci_bench_plan *own,
+                                      const laci_bench_plan *dense, const lac_report *check,
+                                      lac_error *err) {
   lac_bench_result *r = &result->pub;
   lac_bench_layer *dense_layers = NULL;
   lac_status st = describe_plan(&result->arena, own, check, &result->layers, err);

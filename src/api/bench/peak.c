@@ -62,7 +62,7 @@ static void read_part(int64_t begin, int64_t end, void *context) {
   }
 }
 
-lac_status laci_bench_measure_read(laci_pool *pool, double *bytes_per_second, lac_error *err) {
+lac_status laci_bench_measure_read_rate(laci_pool *pool, double *bytes_per_second, lac_error *err) {
   size_t n_parts = (size_t)laci_pool_threads(pool);
   size_t n_each = read_bytes / sizeof(uint64_t) / n_parts / 8 * 8; /* whole cache lines */
   uint64_t *words = laci_alloc(n_each * n_parts, sizeof *words);

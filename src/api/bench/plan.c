@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-double laci_bench_plan_step(const laci_bench_plan *plan, size_t step) {
+double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step) {
   const laci_bench_samples *s = &plan->steps;
   double least = s->n > 0 ? s->values[step] : 0;
   for (size_t row = 1; row < s->n; row++) {
@@ -76,12 +76,12 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
   *plan = (laci_bench_plan){0};
 }
 
-const char *laci_bench_engine(const lac_bench_options *asked) {
+const char *laci_bench_engine_name(const lac_bench_options *asked) {
   return laci_engine_or_default(asked->engine);
 }
 
 lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
-  return laci_dtype_supported_or_warn(laci_bench_engine(asked), asked->dtype);
+  return laci_dtype_supported_or_warn(laci_bench_engine_name(asked), asked->dtype);
 }
 
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {

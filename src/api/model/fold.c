@@ -396,8 +396,8 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   laci_free(constants);
   if (!any) return LAC_OK;
   laci_budget budget = laci_budget_with_limit(max_memory);
-  if (laci_model_is_large(model, &budget)) laci_model_budget_streamed(model, &budget);
-  else laci_model_budget_stored(model, &budget);
+  if (laci_model_is_large(model, &budget)) laci_model_add_streamed_to_budget(model, &budget);
+  else laci_model_add_stored_to_budget(model, &budget);
   f->most = budget.needed < budget.limit ? budget.limit - budget.needed : 0;
   lac_status st = laci_model_materialise_small(model, err);
   if (!st) st = fold_file(f, err);

@@ -28,7 +28,7 @@ static lac_status load_from_path(const char *path, const lac_load_options *optio
                                  lac_model **model, lac_error *err) {
   lac_status st = LAC_OK;
   lac_model *made = NULL;
-  if (laci_packfile_is(path)) {
+  if (laci_packfile_is_pack(path)) {
     st = laci_pack_load(path, &made, err);
   } else {
     st = laci_model_new(path, &made, err);

@@ -57,7 +57,7 @@ lac_status lac_model_stream(lac_model *model, lac_write_bytes *write, void *cont
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"write", write ? "" : NULL});
   if (st) return st;
   if (!model->file) return laci_onnx_write_stream(model->graph, write, context, err);
-  return laci_onnx_stream(model->file, model->graph, write, context, err);
+  return laci_onnx_save_stream(model->file, model->graph, write, context, err);
 }
 
 bool lac_model_reads(const lac_model *model, const char *path) {
@@ -113,8 +113,8 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model);
 }
 
-lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights, int *n_weights,
-                              lac_error *err) {
+lac_status laci_model_list_known_weights(const lac_model *model, laci_engine_weight **weights,
+                                         int *n_weights, lac_error *err) {
   *n_weights = 0;
   *weights = laci_alloc((size_t)model->n_weights, sizeof **weights);
   if (!*weights) return laci_fail_memory(err, "the weights' patterns");
@@ -126,7 +126,7 @@ lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weigh
   return LAC_OK;
 }
 
-void laci_model_budget_stored(const lac_model *model, laci_budget *budget) {
+void laci_model_add_stored_to_budget(const lac_model *model, laci_budget *budget) {
   for (int s = 0; s < model->graph->n_stored; s++) {
     const laci_stored *stored = &model->graph->stored[s];
     laci_budget_add(budget, stored->size_bytes, "%.200s (stored)", stored->name);
@@ -140,7 +140,7 @@ bool laci_model_is_large(const lac_model *model, const laci_budget *budget) {
   return model->file && (bytes > most || bytes > budget->limit / 4);
 }
 
-void laci_model_budget_streamed(const lac_model *model, laci_budget *budget) {
+void laci_model_add_streamed_to_budget(const lac_model *model, laci_budget *budget) {
   const laci_stored *largest = NULL;
   for (int s = 0; s < model->graph->n_stored; s++) {
     const laci_stored *stored = &model->graph->stored[s];

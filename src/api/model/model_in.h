@@ -60,14 +60,14 @@ bool laci_model_is_large(const lac_model *model, const laci_budget *budget);
 
 /** Adds to the budget the memory of a model whose large tensors stay in files: its small tensors,
  * and one large one at a time. */
-void laci_model_budget_streamed(const lac_model *model, laci_budget *budget);
+void laci_model_add_streamed_to_budget(const lac_model *model, laci_budget *budget);
 
 /** Loads the model's small tensors into memory. Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_model_materialise_small(const lac_model *model, lac_error *err);
 
 /** Adds to the budget the memory of all stored tensors, which are in memory after
  * laci_model_materialise. */
-void laci_model_budget_stored(const lac_model *model, laci_budget *budget);
+void laci_model_add_stored_to_budget(const lac_model *model, laci_budget *budget);
 
 /** Were the shapes inferred? Any thread may call it. */
 bool laci_model_is_inferred(const lac_model *model);
@@ -78,8 +78,9 @@ LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_err
 
 /** Returns what an engine may know about the weights that were not changed since loading. The
  * caller frees *weights. */
-LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights,
-                                             int *n_weights, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_list_known_weights(const lac_model *model,
+                                                        laci_engine_weight **weights,
+                                                        int *n_weights, lac_error *err);
 
 /** Checks that each of a caller's shapes has a name and a valid rank. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);

@@ -99,7 +99,7 @@ static lac_status fetch_bytes(void *context, size_t offset, size_t size_bytes, v
 
 static lac_status fill_file_outline(void *context, uint8_t *to, lac_error *err) {
   const packed_file *from = context;
-  return laci_packfile_fill(from->pack, from->file, to, err);
+  return laci_packfile_copy_unpacked(from->pack, from->file, to, err);
 }
 
 /** A buffer, and the place in it for the next bytes. */
@@ -166,7 +166,7 @@ struct laci_pack_rows {
 static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci_packed *to,
                              lac_error *err) {
   const laci_pack_rows *from = context;
-  return laci_packfile_rows(from->pack, from->tensor, first, n, to, err);
+  return laci_packfile_read_rows(from->pack, from->tensor, first, n, to, err);
 }
 
 /** Notes in the model which weights are packed in the pack. */

@@ -22,7 +22,7 @@ enum { HELD_BACK_PART = 8 };
 
 lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
                                           lac_error *err) {
-  return laci_samples_batch(context, first, n, to, err);
+  return laci_samples_read_batch(context, first, n, to, err);
 }
 
 /* Does each sample have one answer? This holds for an output [N, classes], and is assumed if the
@@ -139,7 +139,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                  .fetch = laci_calibration_fetch_samples,
                                  .context = source->samples};
   source->calibration = (laci_prune_calibration){.samples = &source->list,
-                                                 .score = laci_score_of(options),
+                                                 .score = laci_score_of_options(options),
                                                  .solve = c->solve,
                                                  .keep_dense = c->keep_dense,
                                                  .max_drop = c->max_drop,

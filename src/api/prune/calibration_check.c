@@ -29,7 +29,7 @@ const char *laci_score_name_of(const lac_options *options) {
   return options->calibration ? with_data : magnitude;
 }
 
-const laci_score *laci_score_of(const lac_options *options) {
+const laci_score *laci_score_of_options(const lac_options *options) {
   return laci_score_find(laci_score_name_of(options));
 }
 

@@ -18,7 +18,7 @@ typedef struct laci_samples laci_samples;
 LAC_MUST_CHECK lac_status laci_check_score(const lac_options *options, lac_error *err);
 
 /** Returns the options' score, or the default one; the next function returns its name. */
-const laci_score *laci_score_of(const lac_options *options);
+const laci_score *laci_score_of_options(const lac_options *options);
 const char *laci_score_name_of(const lac_options *options);
 /** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);

@@ -31,7 +31,7 @@ static lac_status find_and_verify_orders(const lac_model *original, const lac_mo
   laci_pruning *found = NULL;
   lac_status st = laci_job_open(original, options, &job, err);
   if (st) return st;
-  laci_model_budget_stored(model, &job.budget);
+  laci_model_add_stored_to_budget(model, &job.budget);
   st = laci_job_materialise(&job, original, err);
   if (!st) st = laci_model_materialise(model, err); /* every element is compared */
   const laci_prune_options how = laci_prune_options_of(options, &job);

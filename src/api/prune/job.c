@@ -156,8 +156,8 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   }
   job->budget = laci_budget_with_limit(options->max_memory);
   job->streamed = laci_model_is_large(model, &job->budget);
-  if (job->streamed) laci_model_budget_streamed(model, &job->budget);
-  else laci_model_budget_stored(model, &job->budget);
+  if (job->streamed) laci_model_add_streamed_to_budget(model, &job->budget);
+  else laci_model_add_stored_to_budget(model, &job->budget);
   st = laci_budget_check(&job->budget, "the model", err);
   if (!st) {
     st = job->streamed ? laci_model_materialise_small(model, err)
@@ -180,7 +180,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
 
 lac_status laci_job_materialise(laci_job *job, const lac_model *model, lac_error *err) {
   if (!job->streamed) return LAC_OK;
-  laci_model_budget_stored(model, &job->budget);
+  laci_model_add_stored_to_budget(model, &job->budget);
   lac_status st = laci_budget_check(&job->budget, "the model", err);
   if (!st) st = laci_model_materialise(model, err);
   job->streamed = st != LAC_OK;

@@ -35,8 +35,8 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
 static lac_status measure_before(const laci_job *job, const lac_options *options, bool **held,
                                  lac_error *err) {
   const laci_analysis *a = job->analysis;
-  const laci_mask_rule rule = laci_rule_of(options);
-  const laci_look_options how = {&rule, &job->budget, job->pool};
+  const laci_mask_rule rule = laci_mask_rule_of(options);
+  const laci_computed_options how = {&rule, &job->budget, job->pool};
   lac_status st = LAC_OK;
   *held = laci_alloc((size_t)a->n_rows + 1, sizeof **held);
   if (!*held) return laci_fail_memory(err, "the layers");

@@ -23,7 +23,7 @@ static laci_permute_for permute_goal_of(const lac_options *options) {
 }
 
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
-  const laci_mask_rule rule = laci_rule_of(options);
+  const laci_mask_rule rule = laci_mask_rule_of(options);
   return (laci_prune_options){.pattern = rule.pattern,
                               .form = rule.form,
                               .v = rule.v,

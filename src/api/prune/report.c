@@ -171,7 +171,7 @@ lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, la
 lac_status laci_report_measure(laci_report *report, const laci_job *job, const lac_options *options,
                                lac_error *err) {
   laci_pruning *found = NULL;
-  const laci_mask_rule rule = laci_rule_of(options);
+  const laci_mask_rule rule = laci_mask_rule_of(options);
   lac_status st = laci_pruning_create(job->analysis, rule.pattern, &found, err);
   if (!st) found->rule = rule;
   if (!st) st = laci_pruning_measure(found, job->pool, err);

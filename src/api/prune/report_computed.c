@@ -48,7 +48,7 @@ static lac_status note_unknown(laci_report *report, int l, const char *why, lac_
 lac_status laci_report_measure_computed(laci_report *report, const laci_job *job,
                                         const lac_options *options, lac_error *err) {
   const laci_analysis *a = job->analysis;
-  const laci_mask_rule rule = laci_rule_of(options);
+  const laci_mask_rule rule = laci_mask_rule_of(options);
   lac_status st = LAC_OK;
   for (int l = a->n_layers; l < a->n_rows && !st; l++) {
     laci_weight_view view;

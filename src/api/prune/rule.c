@@ -11,7 +11,7 @@
 #include "lacuna/prune.h"
 #include "sparse/mask.h"
 
-laci_mask_rule laci_rule_of(const lac_options *options) {
+laci_mask_rule laci_mask_rule_of(const lac_options *options) {
   laci_mask_rule rule = {.pattern = {options->n, options->m}};
   if (options->v) {
     rule.form = LACI_MASK_SHARED;
@@ -31,7 +31,7 @@ const char *laci_pattern_text(const lac_options *options, char text[LACI_PATTERN
 /* Checks score and mask: scores that choose several weights together work only on rows ("1d"). */
 static lac_status check_score(const lac_options *options, const laci_mask_rule *rule,
                               lac_error *err) {
-  const laci_score *score = options->calibration ? laci_score_of(options) : NULL;
+  const laci_score *score = options->calibration ? laci_score_of_options(options) : NULL;
   char text[LACI_PATTERN_TEXT];
   if (!score || rule->form == LACI_MASK_1D || laci_score_is_saliency(score)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
@@ -60,7 +60,7 @@ lac_status laci_check_rule(const lac_options *options, lac_error *err) {
         "mask %s with pattern %s: wanted N:M, whose blocks have as many rows as columns",
         options->mask, laci_pattern_text(options, text));
   }
-  const laci_mask_rule rule = laci_rule_of(options);
+  const laci_mask_rule rule = laci_mask_rule_of(options);
   lac_status st = laci_mask_rule_check(&rule, err);
   return st ? st : check_score(options, &rule, err);
 }

@@ -9,7 +9,7 @@ typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 
 /** Returns the rule of masks for options that laci_check_rule accepts. */
-laci_mask_rule laci_rule_of(const lac_options *options);
+laci_mask_rule laci_mask_rule_of(const lac_options *options);
 /** Checks the options about masks. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_check_rule(const lac_options *options, lac_error *err);
 

@@ -125,7 +125,7 @@ static lac_status read_array(const laci_npz *npz, const char *path, const laci_s
                      stored->name);
   }
   laci_budget budget = job->budget;
-  lac_status st = laci_npz_rows(npz, at, &budget, &rows, err);
+  lac_status st = laci_npz_open_rows(npz, at, &budget, &rows, err);
   if (!st) st = read_rows(rows, stored, out, err);
   laci_rows_close(rows);
   return st;

@@ -52,7 +52,7 @@ static lac_status judge_layer(laci_report *report, const laci_target_choice *cho
                               const laci_target_layer *seen, lac_target_layer *to, lac_error *err) {
   laci_target_answer found;
   bool ok = true;
-  lac_status st = laci_target_judge(choice, seen, &found, err);
+  lac_status st = laci_target_judge_weight(choice, seen, &found, err);
   if (st) return st;
   *to = (lac_target_layer){.answer = found.answer,
                            .fault = laci_target_fault_name(found.fault),
@@ -72,7 +72,7 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
   to->layers = report->target_layers[target] = layers;
   for (int l = 0; l < a->n_layers; l++) {
     laci_target_layer seen;
-    laci_analysis_target_layer(a, l, &seen);
+    laci_analysis_describe_target_layer(a, l, &seen);
     const uint8_t *fresh = pruning ? pruning->weights[a->layers[l].stored] : NULL;
     if (fresh) seen.view.bytes = fresh;
     lac_status st = judge_layer(report, &job->targets[target], &seen, &layers[l], err);
@@ -92,7 +92,7 @@ lac_status laci_report_add_computed_target(laci_report *report, const laci_job *
   for (int t = 0; t < report->pub.n_targets && !st; t++) {
     laci_target_layer seen;
     lac_target_layer *to = &report->target_layers[t][l];
-    laci_analysis_target_layer(job->analysis, l, &seen);
+    laci_analysis_describe_target_layer(job->analysis, l, &seen);
     seen.view = *view;
     count_answer(&report->targets[t], to->answer, -1);
     st = judge_layer(report, &job->targets[t], &seen, to, err);

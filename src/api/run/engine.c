@@ -97,13 +97,13 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
   laci_budget budget = laci_budget_with_limit(options ? options->max_memory : 0);
-  lac_status st = laci_model_engine(model, options, &budget, engine, err);
+  lac_status st = laci_model_create_engine(model, options, &budget, engine, err);
   if (!st) laci_log_engine_parts(*engine);
   return st;
 }
 
-lac_status laci_model_engine(const lac_model *model, const lac_engine_options *options,
-                             laci_budget *budget, lac_engine **engine, lac_error *err) {
+lac_status laci_model_create_engine(const lac_model *model, const lac_engine_options *options,
+                                    laci_budget *budget, lac_engine **engine, lac_error *err) {
   laci_input_shape *shapes = NULL;
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
@@ -118,7 +118,7 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
   st = convert_shapes(options, &shapes, err);
-  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
+  if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
   if (!st) {
     const char *name = laci_engine_or_default(options->engine);
     made->dtype = laci_dtype_supported_or_warn(name, options->dtype);
@@ -183,7 +183,7 @@ int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports) 
   return engine ? engine->n_outputs : 0;
 }
 
-int laci_model_engine_sparse(const lac_engine *engine) {
+int laci_model_engine_n_sparse(const lac_engine *engine) {
   return laci_engine_sparse_step_count(engine->engine);
 }
 

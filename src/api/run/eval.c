@@ -90,7 +90,7 @@ static lac_status open_data(evaluation *e, const lac_model *model, const char *f
       .classes_path = options->classes,
       .known = model->graph->class_names,
       .trained_on = e->trained_on,
-      .outputs = e->trained_on ? laci_classes_of(model, options->max_memory) : 0,
+      .outputs = e->trained_on ? laci_model_n_classes(model, options->max_memory) : 0,
       .quiet = e->quiet};
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
@@ -177,7 +177,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   laci_budget budget = laci_budget_with_limit(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
-  st = laci_model_engine(model, &o, &budget, &e->engine, err);
+  st = laci_model_create_engine(model, &o, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
   if (!e->quiet) laci_log_engine_parts(e->engine);
@@ -214,7 +214,7 @@ static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
   o.limit = e->end;
   lac_status st = laci_loader_create(e->set, &o, &e->loader, err);
   for (int k = 0; k < DEPTH && !st; k++) {
-    st = laci_loader_queue(e->loader, e->pixels[k], e->labels[k], err);
+    st = laci_loader_queue_batch(e->loader, e->pixels[k], e->labels[k], err);
   }
   return st;
 }
@@ -262,9 +262,9 @@ static lac_status run_all(evaluation *e, lac_error *err) {
   for (int64_t done = 0, n = e->end - e->begin; done < n;) {
     laci_batch batch;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    lac_status st = laci_loader_take(e->loader, &batch, err);
+    lac_status st = laci_loader_take_batch(e->loader, &batch, err);
     if (!st) st = run_batch(e, &batch, err);
-    if (!st) st = laci_loader_queue(e->loader, batch.pixels, batch.labels, err);
+    if (!st) st = laci_loader_queue_batch(e->loader, batch.pixels, batch.labels, err);
     if (st) return st;
     done += batch.n;
     laci_progress("evaluate", done, n);
@@ -354,7 +354,7 @@ static lac_status evaluate(evaluation *e, const lac_model *model, const char *da
     st = laci_writer_finish(e->predictions, err);
     if (!st) st = laci_writer_commit(e->predictions, err);
   }
-  if (!st) set_result(&e->metrics, laci_model_engine_sparse(e->engine), e->seconds, result);
+  if (!st) set_result(&e->metrics, laci_model_engine_n_sparse(e->engine), e->seconds, result);
   if (!st) set_facts(e->engine, result);
   evaluation_clear(e);
   return st;
@@ -416,7 +416,7 @@ lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
   e.end = laci_eval_part_begin(scores, part->part + 1, part->n_parts);
   e.metrics.first = e.begin;
   if (!st) st = run_images(&e, options->threads, err);
-  scores->n_sparse = laci_model_engine_sparse(e.engine);
+  scores->n_sparse = laci_model_engine_n_sparse(e.engine);
   scores->seconds = e.seconds;
 out:
   evaluation_clear(&e);

@@ -69,7 +69,7 @@ static int64_t classes_of(const laci_graph *network) {
 
 /* If shapes cannot be inferred, returns 0: making the engine fails later with a better explanation.
  */
-int64_t laci_classes_of(const lac_model *model, uint64_t max_memory) {
+int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory) {
   if (classes_of(model->graph) == 0 && !laci_model_is_inferred(model)) {
     lac_options options = lac_options_default();
     laci_job job;

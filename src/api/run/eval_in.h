@@ -72,7 +72,7 @@ bool laci_ends_in_softmax(const laci_graph *network);
 
 /** Returns the number of classes of the model's first output, after inferring missing shapes; 0:
  * not known. */
-int64_t laci_classes_of(const lac_model *model, uint64_t max_memory);
+int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory);
 
 /** Checks that the network's first output has as many classes as the data, as far as the file says;
  * planning checks the rest. Fails as laci_dataset_check_outputs. */

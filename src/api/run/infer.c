@@ -305,7 +305,7 @@ static lac_status copy_facts(infer_result *result, const lac_engine *engine, lac
   r->n_exact = about.n_exact;
   r->engine = laci_arena_text(&result->arena, about.name);
   if (about.exact_reason) r->exact_reason = laci_arena_text(&result->arena, about.exact_reason);
-  r->n_sparse = laci_model_engine_sparse(engine);
+  r->n_sparse = laci_model_engine_n_sparse(engine);
   bool whole = r->engine && !about.exact_reason == !r->exact_reason;
   return whole ? LAC_OK : laci_fail_memory(err, "the result");
 }
@@ -329,7 +329,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.timings = run->options->timings;
   options.shapes = shapes;
   options.n_shapes = n;
-  lac_status st = laci_model_engine(model, &options, budget, engine, err);
+  lac_status st = laci_model_create_engine(model, &options, budget, engine, err);
   laci_free(shapes);
   if (st) return st;
   laci_log_plan(*engine);
@@ -438,7 +438,7 @@ static lac_status run_steps(inference *run, const lac_model *model, lac_error *e
   run->result->pub.n_nodes = graph->n_nodes;
   if (!run->result->pub.engine) return laci_fail_memory(err, "the result");
   laci_budget budget = laci_budget_with_limit(run->budget.limit), planned;
-  laci_model_budget_stored(model, &budget);
+  laci_model_add_stored_to_budget(model, &budget);
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
   if (!st) st = laci_model_materialise(model, err); /* shapes depend on small stored tensors */

@@ -17,9 +17,10 @@ typedef struct laci_engine_exact laci_engine_exact;
 
 /** Does lac_engine_create within a budget that may be partly used. Adds the engine's memory to the
  * budget; ignores options->max_memory. */
-LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
-                                            const lac_engine_options *options, laci_budget *budget,
-                                            lac_engine **engine, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_create_engine(const lac_model *model,
+                                                   const lac_engine_options *options,
+                                                   laci_budget *budget, lac_engine **engine,
+                                                   lac_error *err);
 
 /** Returns the name of the engine to use; name NULL: that of the default engine. */
 const char *laci_engine_or_default(const char *name);
@@ -37,7 +38,7 @@ void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes);
 void laci_log_engine_parts(const lac_engine *engine);
 
 /** Returns laci_engine_sparse_step_count of the engine inside. */
-int laci_model_engine_sparse(const lac_engine *engine);
+int laci_model_engine_n_sparse(const lac_engine *engine);
 
 /** Logs the plan's lines at LAC_LOG_DEBUG; the last line has the plan's memory. */
 void laci_log_plan(const lac_engine *engine);

@@ -73,7 +73,7 @@ lac_status lac_process_group_set_timeout(lac_process_group *group, double second
 }
 
 lac_status lac_process_group_agree(lac_process_group *group, lac_status mine, lac_error *err) {
-  return laci_comm_agree(laci_process_group_comm(group), mine, err);
+  return laci_comm_agree_on_status(laci_process_group_comm(group), mine, err);
 }
 
 void lac_process_group_leave_to_first(lac_process_group *group) {

@@ -151,7 +151,7 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
   if (!st) st = laci_model_materialise(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
   if (!st) {
-    laci_model_budget_stored(model, &budget);
+    laci_model_add_stored_to_budget(model, &budget);
     const laci_stepper_options options = {.pool = pool, .budget = &budget};
     st = laci_stepper_create(model->graph, &options, &run, err);
   }

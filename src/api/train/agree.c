@@ -42,7 +42,7 @@ static lac_status compare_structure(laci_comm *comm, const laci_graph *graph, co
                    "its network has other tensors or masks than process 0's: wanted the same file "
                    "and options everywhere");
   }
-  return laci_comm_agree(comm, st, err);
+  return laci_comm_agree_on_status(comm, st, err);
 }
 
 /** Returns a hash of everything that determines the number of steps and the work between them:
@@ -72,10 +72,11 @@ static lac_status compare_plans(laci_comm *comm, const laci_training *t, lac_err
                    laci_dataset_count(t->plan->set), t->plan->steps, t->plan->accumulate,
                    t->plan->batch);
   }
-  return laci_comm_agree(comm, st, err);
+  return laci_comm_agree_on_status(comm, st, err);
 }
 
-lac_status laci_training_compare(const laci_training *t, const lac_mask *mask, lac_error *err) {
+lac_status laci_training_compare_jobs(const laci_training *t, const lac_mask *mask,
+                                      lac_error *err) {
   laci_comm *comm = laci_process_group_comm(t->options->group);
   lac_status st = compare_plans(comm, t, err);
   return st ? st : compare_structure(comm, t->model->graph, mask, err);

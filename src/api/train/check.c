@@ -96,8 +96,8 @@ laci_training_options laci_training_graph_options(const laci_training *t) {
       .batch = t->plan->batch, .image = {3, {laci_preprocessing_channels(p), p->height, p->width}}};
 }
 
-lac_status laci_training_check_fit(const laci_training *t, const laci_training_graph *g,
-                                   lac_error *err) {
+lac_status laci_training_check_outputs_and_types(const laci_training *t,
+                                                 const laci_training_graph *g, lac_error *err) {
   lac_status st = laci_dataset_check_outputs(
       t->plan->set, t->model->graph->values[t->model->graph->outputs[0]].name, g->n_classes, err);
   if (st) return st;
@@ -114,7 +114,7 @@ lac_status laci_training_check_graph(const laci_training *t, lac_error *err) {
   laci_training_options o = laci_training_graph_options(t);
   laci_training_graph *graph = NULL;
   lac_status st = laci_training_graph_create(t->model->graph, &o, &graph, err);
-  if (!st) st = laci_training_check_fit(t, graph, err);
+  if (!st) st = laci_training_check_outputs_and_types(t, graph, err);
   laci_training_graph_destroy(graph);
   return st;
 }

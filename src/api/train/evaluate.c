@@ -19,7 +19,7 @@ static lac_status evaluate_shared(const laci_training *t, const lac_eval_options
       .part = t->plan->process, .n_parts = t->plan->processes, .quiet = t->evaluated};
   laci_eval_scores scores = {0};
   lac_status st = laci_model_evaluate_part(t->model, t->plan->parts.test, how, &part, &scores, err);
-  st = laci_training_agree(t, st, err);
+  st = laci_training_agree_on_status(t, st, err);
   if (!st) st = laci_training_gather_scores(t, &scores, err);
   if (!st) laci_eval_scores_result(&scores, result);
   laci_free(scores.scores);
@@ -44,7 +44,7 @@ lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_err
   memcpy(how.mean, o->mean, sizeof how.mean);
   memcpy(how.std, o->std, sizeof how.std);
   lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
-  st = laci_training_agree(t, st, err);
+  st = laci_training_agree_on_status(t, st, err);
   if (!st) st = evaluate_shared(t, &how, &result, err);
   t->evaluated = true;
   if (st) return st;

@@ -87,7 +87,7 @@ static lac_status replay_in_all_processes(const tuning *t, const lac_options *pr
   r->replayed = replay_order(t, pruning);
   bool first = r->replayed;
   /* one process may take longer to read the folder than another */
-  lac_status st = laci_comm_agree_late(laci_process_group_comm(group), LAC_OK, err);
+  lac_status st = laci_comm_agree_without_timeout(laci_process_group_comm(group), LAC_OK, err);
   if (!st) st = lac_process_group_broadcast(group, &first, sizeof first, err);
   if (!st && first != r->replayed) {
     st = laci_fail(err, LAC_IO,

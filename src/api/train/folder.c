@@ -38,7 +38,7 @@ static lac_status make_folders(const char *folder, lac_error *err) {
   return LAC_OK;
 }
 
-bool laci_training_writes(const laci_training *t) {
+bool laci_training_writes_files(const laci_training *t) {
   const lac_train_options *o = t->options;
   return o->model_dir && !o->eval_only && t->plan->process == 0;
 }
@@ -46,7 +46,7 @@ bool laci_training_writes(const laci_training *t) {
 lac_status laci_training_open_folder(laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const char *folder = o->model_dir;
-  if (!laci_training_writes(t)) return LAC_OK;
+  if (!laci_training_writes_files(t)) return LAC_OK;
   lac_status st = make_folders(folder, err);
   if (!st) st = laci_folder_lock(folder, &t->lock, err);
   if (!st) st = laci_run_folder_check(folder, err);

@@ -40,7 +40,7 @@ lac_status laci_training_on_event(void *context, const laci_loop_event *from, la
   copy_event(from, &event);
   event.is_display = event.kind == LAC_TRAIN_STEP && event.step % o->display_steps == 0;
   if (event.kind == LAC_TRAIN_BEGIN) event.memory_bytes = laci_trainer_memory(t->trainer);
-  if (event.kind == LAC_TRAIN_BEGIN && laci_training_writes(t)) {
+  if (event.kind == LAC_TRAIN_BEGIN && laci_training_writes_files(t)) {
     laci_train_about about = {.network = t->model->path,
                               .format = laci_dataset_format(t->plan->set),
                               .images = laci_dataset_count(t->plan->set),

@@ -257,7 +257,7 @@ lac_status laci_mask_share(lac_mask *mask, laci_comm *comm, lac_error *err) {
   if (!st && first != ours) {
     st = laci_fail(err, LAC_BAD_SHAPE, "it has masks of other weights than process 0");
   }
-  st = laci_comm_agree(comm, st, err);
+  st = laci_comm_agree_on_status(comm, st, err);
   for (size_t at = 0; mask && at < mask->n && !st; at++) {
     st = laci_comm_broadcast(comm, mask->entries[at].bytes, mask->entries[at].count, err);
   }

@@ -136,7 +136,7 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
 
 lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
   lac_status st = laci_train_check_options(o, err);
-  if (!st) st = laci_train_recipe(o, &plan->recipe, err);
+  if (!st) st = laci_train_make_recipe(o, &plan->recipe, err);
   if (st) return st;
   int64_t images = laci_dataset_count(plan->set);
   plan->batch = o->batch                     ? o->batch

@@ -42,8 +42,8 @@ LAC_MUST_CHECK lac_status laci_train_check_options(const lac_train_options *opti
                                                    lac_error *err);
 /** Returns the recipe with the caller's changes, for options that were checked. Fails
  * LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status laci_train_recipe(const lac_train_options *options,
-                                            laci_training_recipe *recipe, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_make_recipe(const lac_train_options *options,
+                                                 laci_training_recipe *recipe, lac_error *err);
 void laci_train_plan_clear(laci_train_plan *plan);
 
 #endif

@@ -99,7 +99,8 @@ static void set_warmup(double epochs, laci_training_recipe *r) {
   for (int k = 0; k < r->n_large; k++) r->large[k].warmup_epochs = epochs;
 }
 
-lac_status laci_train_recipe(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
+lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_recipe *r,
+                                  lac_error *err) {
   int n;
   const laci_training_recipe *from = laci_training_recipes(&n);
   if (o->recipe) from = laci_training_recipe_find(o->recipe);
@@ -139,7 +140,7 @@ lac_status lac_train_settings(const lac_train_options *options, lac_train_settin
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"settings", settings}, {"n", n});
   laci_training_recipe r;
   if (!st) st = laci_train_check_options(options, err);
-  if (!st) st = laci_train_recipe(options, &r, err);
+  if (!st) st = laci_train_make_recipe(options, &r, err);
   if (st) return st;
   const laci_training_recipe *named = laci_training_recipe_find(r.name);
   *n = 0;

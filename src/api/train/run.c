@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "graph/training_graph.h"
 #include "train/loop.h"
-#include "train/share.h"
+#include "train/data_parallel.h"
 #include "train/trainer.h"
 
 /** Logs how the run changes its recipe, one line per change. */
@@ -42,7 +42,7 @@ static void log_sums(const lac_train_result *r, int processes) {
 lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
-  const laci_share_options share = laci_training_share_options(t);
+  const laci_data_parallel_options share = laci_training_share_options(t);
   laci_loop_options loop = {.feed = {.preprocessing = p->prepare,
                                      .batch = p->batch,
                                      .n_classes = laci_trainer_graph(t->trainer)->n_classes,

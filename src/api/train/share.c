@@ -16,7 +16,7 @@
 #include "graph/graph.h"
 #include "lacuna/mask.h"
 #include "lacuna/train.h"
-#include "train/share.h"
+#include "train/data_parallel.h"
 
 static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
@@ -24,7 +24,7 @@ static lac_status send_stored(laci_comm *comm, laci_graph *graph, lac_error *err
     laci_stored *stored = &graph->stored[s];
     uint8_t *bytes = laci_stored_writable_bytes(stored);
     if (!bytes) st = laci_fail_memory(err, stored->name);
-    st = laci_comm_agree(comm, st, err);
+    st = laci_comm_agree_on_status(comm, st, err);
     if (!st) st = laci_comm_broadcast(comm, bytes, stored->size_bytes, err);
   }
   return st;
@@ -42,32 +42,34 @@ static lac_status compare_masks(laci_comm *comm, const lac_mask *mask, lac_error
     if (!st && first != ours) {
       st = laci_fail(err, LAC_BAD_VALUE, "%s: its mask differs from process 0's", name);
     }
-    st = laci_comm_agree(comm, st, err);
+    st = laci_comm_agree_on_status(comm, st, err);
   }
   return st;
 }
 
-lac_status laci_training_share(laci_training *t, const lac_mask *mask, lac_error *err) {
+lac_status laci_training_broadcast_weights(laci_training *t, const lac_mask *mask, lac_error *err) {
   laci_comm *comm = laci_process_group_comm(t->options->group);
   if (!comm) return LAC_OK;
-  lac_status st = laci_training_compare(t, mask, err);
+  lac_status st = laci_training_compare_jobs(t, mask, err);
   if (!st) st = send_stored(comm, t->model->graph, err);
   return st ? st : compare_masks(comm, mask, err);
 }
 
-laci_share_options laci_training_share_options(const laci_training *t) {
+laci_data_parallel_options laci_training_share_options(const laci_training *t) {
   const lac_train_options *o = t->options;
-  return (laci_share_options){.comm = laci_process_group_comm(o->group),
-                              .wire = o->wire == LAC_DTYPE_BF16 ? LACI_WIRE_BF16 : LACI_WIRE_F32,
-                              .bucket = (size_t)o->bucket_bytes};
+  return (laci_data_parallel_options){
+      .comm = laci_process_group_comm(o->group),
+      .wire = o->wire == LAC_DTYPE_BF16 ? LACI_WIRE_BF16 : LACI_WIRE_F32,
+      .bucket = (size_t)o->bucket_bytes};
 }
 
-lac_status laci_training_agree(const laci_training *t, lac_status mine, lac_error *err) {
-  return laci_comm_agree(laci_process_group_comm(t->options->group), mine, err);
+lac_status laci_training_agree_on_status(const laci_training *t, lac_status mine, lac_error *err) {
+  return laci_comm_agree_on_status(laci_process_group_comm(t->options->group), mine, err);
 }
 
-lac_status laci_training_agree_late(const laci_training *t, lac_status mine, lac_error *err) {
-  return laci_comm_agree_late(laci_process_group_comm(t->options->group), mine, err);
+lac_status laci_training_agree_without_timeout(const laci_training *t, lac_status mine,
+                                               lac_error *err) {
+  return laci_comm_agree_without_timeout(laci_process_group_comm(t->options->group), mine, err);
 }
 
 lac_status laci_training_gather_scores(const laci_training *t, const laci_eval_scores *scores,
@@ -75,8 +77,8 @@ lac_status laci_training_gather_scores(const laci_training *t, const laci_eval_s
   laci_comm *comm = laci_process_group_comm(t->options->group);
   const int size = laci_comm_size(comm);
   size_t *begin = laci_alloc((size_t)size + 1, sizeof *begin);
-  lac_status st =
-      laci_comm_agree(comm, begin ? LAC_OK : laci_fail_memory(err, "scores of all processes"), err);
+  lac_status st = laci_comm_agree_on_status(
+      comm, begin ? LAC_OK : laci_fail_memory(err, "scores of all processes"), err);
   for (int k = 0; k <= size && begin; k++) {
     begin[k] = (size_t)laci_eval_part_begin(scores, k, size) * sizeof *scores->scores;
   }

@@ -34,15 +34,16 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
   st = laci_training_prepare(&t, data, err);
   if (!st) st = laci_training_name_classes(&t, err);
-  st = laci_training_agree_late(&t, st, err);
-  if (!st) st = laci_training_share(&t, mask, err);
-  if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
-  if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);
+  st = laci_training_agree_without_timeout(&t, st, err);
+  if (!st) st = laci_training_broadcast_weights(&t, mask, err);
+  if (!st)
+    st = laci_training_agree_without_timeout(&t, laci_training_make_trainer(&t, mask, err), err);
+  if (!st) st = laci_training_agree_without_timeout(&t, laci_training_open_folder(&t, err), err);
   if (!st) st = laci_training_run(&t, result, err);
   const bool ran = !st;
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
-  if (ran) st = laci_training_agree_late(&t, st ? st : closed, err);
+  if (ran) st = laci_training_agree_without_timeout(&t, st ? st : closed, err);
   result->seconds = laci_clock_seconds() - begin;
   training_clear(&t);
   return st;
@@ -58,12 +59,12 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   st = laci_training_prepare(&t, data, err);
   if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
-  if (!st && laci_training_writes(&t)) {
+  if (!st && laci_training_writes_files(&t)) {
     /* The lock fails if another run uses the folder. */
     st = laci_folder_lock(options->model_dir, &t.lock, err);
     if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
-  st = laci_training_agree_late(&t, st, err);
+  st = laci_training_agree_without_timeout(&t, st, err);
   training_clear(&t);
   return st;
 }

@@ -18,7 +18,7 @@ typedef struct laci_engine_weight laci_engine_weight;
 typedef struct laci_eval_scores laci_eval_scores;
 typedef struct laci_loop_event laci_loop_event;
 typedef struct laci_loop_score laci_loop_score;
-typedef struct laci_share_options laci_share_options;
+typedef struct laci_data_parallel_options laci_data_parallel_options;
 typedef struct laci_train_plan laci_train_plan;
 typedef struct laci_train_record laci_train_record;
 typedef struct laci_trainer laci_trainer;
@@ -44,8 +44,9 @@ LAC_MUST_CHECK lac_status laci_training_prepare(laci_training *t, const char *da
 /** Returns the options with which the graph of a training step is made from the model. */
 laci_training_options laci_training_graph_options(const laci_training *t);
 /** Checks that the number of classes and the weights' types fit. */
-LAC_MUST_CHECK lac_status laci_training_check_fit(const laci_training *t,
-                                                  const laci_training_graph *graph, lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_check_outputs_and_types(const laci_training *t,
+                                                                const laci_training_graph *graph,
+                                                                lac_error *err);
 /** Checks what only the graph of a step shows: operators without gradients, classes, types of
  * weights. It makes the graph and discards it, which takes little time compared with the caller's
  * next work. */
@@ -67,27 +68,27 @@ LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_ma
 
 /** Checks that all processes have the same job. Fails LAC_BAD_ARGUMENT if a process has other
  * options or images than process 0, LAC_BAD_SHAPE if it has another network or other masks. */
-LAC_MUST_CHECK lac_status laci_training_compare(const laci_training *t, const lac_mask *mask,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_compare_jobs(const laci_training *t, const lac_mask *mask,
+                                                     lac_error *err);
 
 /* ---- share.c ---- */
 
 /** Copies the weights of process 0 to all others. Fails if masks differ between processes. */
-LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *mask,
-                                              lac_error *err);
-/** Makes all processes return the same status (laci_comm_agree). */
-LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
-                                              lac_error *err);
-/** Does laci_training_agree after work on files, which may take much longer in one process
- * (laci_comm_agree_late). */
-LAC_MUST_CHECK lac_status laci_training_agree_late(const laci_training *t, lac_status mine,
-                                                   lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_broadcast_weights(laci_training *t, const lac_mask *mask,
+                                                          lac_error *err);
+/** Makes all processes return the same status (laci_comm_agree_on_status). */
+LAC_MUST_CHECK lac_status laci_training_agree_on_status(const laci_training *t, lac_status mine,
+                                                        lac_error *err);
+/** Does laci_training_agree_on_status after work on files, which may take much longer in one process
+ * (laci_comm_agree_without_timeout). */
+LAC_MUST_CHECK lac_status laci_training_agree_without_timeout(const laci_training *t,
+                                                              lac_status mine, lac_error *err);
 /** Gathers the scores of all parts from the processes that evaluated them. */
 LAC_MUST_CHECK lac_status laci_training_gather_scores(const laci_training *t,
                                                       const laci_eval_scores *scores,
                                                       lac_error *err);
 /** Returns which processes train, and how gradients are sent. */
-laci_share_options laci_training_share_options(const laci_training *t);
+laci_data_parallel_options laci_training_share_options(const laci_training *t);
 
 /* ---- trainer.c ---- */
 
@@ -97,7 +98,7 @@ LAC_MUST_CHECK lac_status laci_training_make_trainer(laci_training *t, const lac
 /* ---- folder.c ---- */
 
 /** Does the run have a folder, and is this the process that writes there? */
-bool laci_training_writes(const laci_training *t);
+bool laci_training_writes_files(const laci_training *t);
 
 /** Creates and locks the folder of the run, if it has one. Fails LAC_EXISTS if another run uses it,
  * since each would use the other's checkpoints. */

@@ -68,8 +68,8 @@ static lac_status log_untrained(const laci_training *t, lac_error *err) {
 static void add_memory_around_trainer(const laci_training *t, laci_budget *budget) {
   const laci_preprocessing *p = &t->plan->prepare;
   int64_t images = 2 * (int64_t)t->plan->batch; /* train/feed.c */
-  laci_model_budget_stored(t->model, budget);
-  laci_model_budget_stored(t->model, budget);
+  laci_model_add_stored_to_budget(t->model, budget);
+  laci_model_add_stored_to_budget(t->model, budget);
   laci_budget_add(budget, laci_bytes_of(images, laci_preprocessing_sample_size(p) * sizeof(float)),
                   "batches of %d images", t->plan->batch);
 }
@@ -94,7 +94,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
   add_memory_around_trainer(t, &budget);
   if (!st) st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
   laci_free(weights);
-  if (!st) st = laci_training_check_fit(t, laci_trainer_graph(t->trainer), err);
+  if (!st) st = laci_training_check_outputs_and_types(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = laci_training_set_masks(t, mask, err);
   if (!st) st = log_untrained(t, err);
   if (!st) log_plan(t->trainer, t->options->remat);

@@ -64,8 +64,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph, (void)node;
   c->why = "AffineGrid counts places";
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   return laci_coupling_status(c);
 }
 

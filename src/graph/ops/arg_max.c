@@ -63,12 +63,12 @@ lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *
   laci_coupling_describe_port(c, LACI_OUT(0));
   for (int at = 0, to = 0; at < x->rank; at++) {
     if (at == axis) {
-      if (keep) laci_set_label(c, LACI_OUT(0), to++, laci_coupling_new_label(c));
+      if (keep) laci_coupling_set_label(c, LACI_OUT(0), to++, laci_coupling_new_label(c));
       continue;
     }
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, at, label);
-    laci_set_label(c, LACI_OUT(0), to++, label);
+    laci_coupling_set_label(c, 0, at, label);
+    laci_coupling_set_label(c, LACI_OUT(0), to++, label);
   }
   return laci_coupling_status(c);
 }

@@ -252,8 +252,8 @@ static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const laci_shape *x = laci_port_shape(c, a), *y = laci_port_shape(c, b);
   if (!x || !y || x->dims[x->rank - 1] != y->dims[y->rank - 1]) return;
   int label = laci_coupling_new_label(c);
-  laci_set_label(c, a, -1, label);
-  laci_set_label(c, b, -1, label);
+  laci_coupling_set_label(c, a, -1, label);
+  laci_coupling_set_label(c, b, -1, label);
   if (x->rank == 4) return;
   laci_coupling_add_parts(c, a, x->rank - 1, n_heads);
   laci_coupling_add_parts(c, b, y->rank - 1, n_heads);
@@ -296,17 +296,17 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!simple) return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c), head = laci_coupling_new_label(c);
   for (int port = Q; port <= V; port++) {
-    laci_set_label(c, port, 0, batch);
-    if (q.apart && own_keys) laci_set_label(c, port, 1, head);
+    laci_coupling_set_label(c, port, 0, batch);
+    if (q.apart && own_keys) laci_coupling_set_label(c, port, 1, head);
   }
-  laci_set_label(c, LACI_OUT(Y), 0, batch);
-  if (q.apart && own_keys) laci_set_label(c, LACI_OUT(Y), 1, head);
+  laci_coupling_set_label(c, LACI_OUT(Y), 0, batch);
+  if (q.apart && own_keys) laci_coupling_set_label(c, LACI_OUT(Y), 1, head);
   if (uses_token_positions(node)) return laci_coupling_status(c);
   int queries = laci_coupling_new_label(c), keys = laci_coupling_new_label(c);
-  laci_set_label(c, Q, tokens_axis(in[Q]), queries);
-  laci_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
-  laci_set_label(c, K, tokens_axis(in[K]), keys);
-  laci_set_label(c, V, tokens_axis(in[V]), keys);
+  laci_coupling_set_label(c, Q, tokens_axis(in[Q]), queries);
+  laci_coupling_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
+  laci_coupling_set_label(c, K, tokens_axis(in[K]), keys);
+  laci_coupling_set_label(c, V, tokens_axis(in[V]), keys);
   return laci_coupling_status(c);
 }
 

@@ -139,10 +139,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   const laci_shape *x = laci_port_shape(c, 0);
   for (int out = 1; out < node->n_outputs; out++) {
-    laci_set_label(c, LACI_OUT(out), 0, laci_get_label(c, 0, 1));
+    laci_coupling_set_label(c, LACI_OUT(out), 0, laci_coupling_get_label(c, 0, 1));
   }
   for (int axis = 0; axis < x->rank && is_training(node); axis++) {
-    if (axis != 1) laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    if (axis != 1) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -157,13 +157,13 @@ static int add_same_normalization(laci_gradient_builder *b, const laci_node *nod
   laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
   const int inputs[] = {x, scale < 0 ? one : scale, zero, mean < 0 ? zero : mean,
                         node->inputs[VARIANCE]};
-  return laci_gradient_add(b,
-                           &(laci_gradient_node){.type = "BatchNormalization",
-                                                 .n_inputs = N_INPUTS,
-                                                 .inputs = inputs,
-                                                 .n_attrs = 1,
-                                                 .attrs = &epsilon},
-                           NULL);
+  return laci_gradient_add_node(b,
+                                &(laci_gradient_node){.type = "BatchNormalization",
+                                                      .n_inputs = N_INPUTS,
+                                                      .inputs = inputs,
+                                                      .n_attrs = 1,
+                                                      .attrs = &epsilon},
+                                NULL);
 }
 
 /** The rule for the inference form, which is linear in x. Training graphs have BatchNormTrain
@@ -179,7 +179,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              add_same_normalization(b, node, dy, node->inputs[SCALE], -1));
   if (laci_gradient_is_wanted(b, node, SCALE)) {
     int h = add_same_normalization(b, node, node->inputs[0], -1, node->inputs[MEAN]);
-    laci_gradient_contribute_channels(b, node, SCALE, laci_gradient_binary(b, "Mul", dy, h));
+    laci_gradient_contribute_channels(b, node, SCALE, laci_gradient_add_binary(b, "Mul", dy, h));
   }
   laci_gradient_contribute_channels(b, node, BIAS, dy);
   return laci_gradient_status(b);

@@ -89,7 +89,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
       .type = "Cast", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

@@ -19,7 +19,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)node;
   laci_couple_elementwise(c, (const int[]){0}, 1);
   const laci_shape *like = laci_port_shape(c, 1);
-  if (like) laci_set_fresh_labels(c, 1, 0, like->rank);
+  if (like) laci_coupling_set_fresh_labels(c, 1, 0, like->rank);
   return laci_coupling_status(c);
 }
 

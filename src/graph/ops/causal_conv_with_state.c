@@ -75,11 +75,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int at = 0; at < 4; at++) {
     const laci_shape *shape = laci_port_shape(c, threes[at]);
     if (!shape || shape->rank != 3) continue;
-    laci_set_label(c, threes[at], 0, batch);
-    laci_set_label(c, threes[at], 1, channel);
+    laci_coupling_set_label(c, threes[at], 0, batch);
+    laci_coupling_set_label(c, threes[at], 1, channel);
   }
-  laci_set_label(c, WEIGHT, 0, channel);
-  laci_set_label(c, BIAS, 0, channel);
+  laci_coupling_set_label(c, WEIGHT, 0, channel);
+  laci_coupling_set_label(c, BIAS, 0, channel);
   return laci_coupling_status(c);
 }
 

@@ -83,8 +83,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     int64_t n = x->dims[axis], out = y->dims[axis];
     if (n == out) {
       int label = laci_coupling_new_label(c);
-      laci_set_label(c, 0, axis, label);
-      laci_set_label(c, LACI_OUT(0), axis, label);
+      laci_coupling_set_label(c, 0, axis, label);
+      laci_coupling_set_label(c, LACI_OUT(0), axis, label);
     } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, out);
       for (int64_t o = 0; map && o < out; o++) {

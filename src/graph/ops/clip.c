@@ -62,7 +62,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = node->n_attrs,
                              .attrs = node->attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

@@ -114,8 +114,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "Col2Im places blocks by position";
   if (!x || !y || x->rank != 3) return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
       y->dims[1] == 0)
     return laci_coupling_status(c);

@@ -113,8 +113,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_coupling_describe_port(c, LACI_OUT(0));
   for (int at = 0; at < y->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
-    laci_set_label(c, LACI_OUT(0), at, label);
-    for (int port = 0; port < node->n_inputs; port++) laci_set_label(c, port, at, label);
+    laci_coupling_set_label(c, LACI_OUT(0), at, label);
+    for (int port = 0; port < node->n_inputs; port++) laci_coupling_set_label(c, port, at, label);
   }
   if (mappable && sum == y->dims[axis]) couple_runs(c, node, axis, sum);
   return laci_coupling_status(c);
@@ -128,7 +128,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     int64_t n = laci_gradient_in_shape(b, node, port).dims[axis];
     if (laci_gradient_is_wanted(b, node, port))
       laci_gradient_contribute(
-          b, node, port, laci_gradient_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
+          b, node, port, laci_gradient_add_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
     start += n;
   }
   return laci_gradient_status(b);

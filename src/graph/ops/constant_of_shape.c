@@ -46,7 +46,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph;
   (void)node;
   const laci_shape *out = laci_port_shape(c, LACI_OUT(0));
-  if (out) laci_set_fresh_labels(c, LACI_OUT(0), 0, out->rank);
+  if (out) laci_coupling_set_fresh_labels(c, LACI_OUT(0), 0, out->rank);
   return laci_coupling_status(c);
 }
 

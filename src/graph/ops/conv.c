@@ -147,13 +147,13 @@ static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_gro
     return;
   }
   int in = laci_coupling_new_label(c), out = depth ? in : laci_coupling_new_label(c);
-  laci_set_label(c, 0, 1, in);
-  laci_set_label(c, 1, 0, out);
-  laci_set_label(c, LACI_OUT(0), 1, out);
-  laci_set_label(c, 2, 0, out);
+  laci_coupling_set_label(c, 0, 1, in);
+  laci_coupling_set_label(c, 1, 0, out);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, out);
+  laci_coupling_set_label(c, 2, 0, out);
   if (depth) return;
   if (n_groups == 1) {
-    laci_set_label(c, 1, 1, in);
+    laci_coupling_set_label(c, 1, 1, in);
     return;
   }
   laci_coupling_add_grouped_axis(c, (laci_grouped_axis){.port = 1,
@@ -180,8 +180,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_coupling_describe_port(c, 1);
   laci_coupling_describe_port(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);
   return laci_coupling_status(c);
 }

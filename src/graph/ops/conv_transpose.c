@@ -150,13 +150,13 @@ static lac_status eval(laci_eval *eval) {
 static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
   bool depth = n_groups > 1 && w->dims[1] == 1 && w->dims[0] == n_groups;
   int in = laci_coupling_new_label(c), out = depth ? in : laci_coupling_new_label(c);
-  laci_set_label(c, 0, 1, in);
-  laci_set_label(c, 1, 0, in);
-  laci_set_label(c, LACI_OUT(0), 1, out);
-  laci_set_label(c, 2, 0, out);
+  laci_coupling_set_label(c, 0, 1, in);
+  laci_coupling_set_label(c, 1, 0, in);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, out);
+  laci_coupling_set_label(c, 2, 0, out);
   if (depth) return;
   if (n_groups == 1) {
-    laci_set_label(c, 1, 1, out);
+    laci_coupling_set_label(c, 1, 1, out);
     return;
   }
   laci_coupling_add_grouped_axis(c, (laci_grouped_axis){.port = 1,
@@ -181,8 +181,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_coupling_describe_port(c, 1);
   laci_coupling_describe_port(c, LACI_OUT(0));
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   couple_channels(c, w, n_groups);
   return laci_coupling_status(c);
 }
@@ -219,7 +219,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     const int inputs[] = {dy, node->inputs[1]};
     laci_gradient_node made = {
         .type = "Conv", .n_inputs = 2, .inputs = inputs, .n_attrs = attrs.n, .attrs = attrs.attr};
-    laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+    laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   }
   if (laci_gradient_is_wanted(b, node, 1)) {
     const int inputs[] = {dy, node->inputs[0]};

@@ -178,19 +178,19 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || !w || read_geometry(node, w, &g, NULL)) return laci_coupling_status(c);
   for (int port = X; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, X, 0, batch);
-  laci_set_label(c, OFFSET, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
-  if (laci_has_input(node, MASK)) laci_set_label(c, MASK, 0, batch);
+  laci_coupling_set_label(c, X, 0, batch);
+  laci_coupling_set_label(c, OFFSET, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
+  if (laci_has_input(node, MASK)) laci_coupling_set_label(c, MASK, 0, batch);
   if (g.groups > 1) return laci_coupling_status(c);
   int out = laci_coupling_new_label(c);
-  laci_set_label(c, W, 0, out);
-  laci_set_label(c, LACI_OUT(0), 1, out);
-  if (laci_has_input(node, BIAS)) laci_set_label(c, BIAS, 0, out);
+  laci_coupling_set_label(c, W, 0, out);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, out);
+  if (laci_has_input(node, BIAS)) laci_coupling_set_label(c, BIAS, 0, out);
   if (g.offset_groups > 1) return laci_coupling_status(c);
   int in = laci_coupling_new_label(c);
-  laci_set_label(c, X, 1, in);
-  laci_set_label(c, W, 1, in);
+  laci_coupling_set_label(c, X, 1, in);
+  laci_coupling_set_label(c, W, 1, in);
   return laci_coupling_status(c);
 }
 

@@ -36,8 +36,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
     return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1))
     return laci_coupling_status(c);
   if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_status(c);
@@ -58,10 +58,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t channels = x.dims[1] / (block * block), height = x.dims[2], width = x.dims[3];
   bool depth_first = !laci_block_channel_first(node);
   laci_shape cut = {.rank = 6, .dims = {n, channels, height, block, width, block}};
-  int back = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
+  int back = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &cut);
   const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};
-  back = laci_gradient_transpose(b, back, 6, depth_first ? dcr : crd);
-  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, back, &x));
+  back = laci_gradient_add_transpose(b, back, 6, depth_first ? dcr : crd);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_reshape(b, back, &x));
   return laci_gradient_status(b);
 }
 

@@ -82,11 +82,11 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
   const laci_shape *x = laci_port_shape(c, 0), *parameter = laci_port_shape(c, port);
   if (!parameter || parameter->rank != 1) return;
   if (axis >= 0 && parameter->dims[0] == x->dims[axis])
-    laci_set_label(c, port, 0, laci_get_label(c, 0, axis));
-  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_coupling_new_label(c));
+    laci_coupling_set_label(c, port, 0, laci_coupling_get_label(c, 0, axis));
+  else if (parameter->dims[0] == 1) laci_coupling_set_label(c, port, 0, laci_coupling_new_label(c));
   else if (axis >= 0) { /* the sizes may differ: the axis is FIXED */
-    laci_set_label(c, 0, axis, LACI_FIXED);
-    laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
+    laci_coupling_set_label(c, 0, axis, LACI_FIXED);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
   }
 }
 
@@ -104,9 +104,9 @@ static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
     if (at == axis) continue;
     int label = laci_coupling_new_label(c);
     for (int port = 0; port < node->n_inputs; port++) {
-      if (laci_has_input(node, port)) laci_set_label(c, port, at, label);
+      if (laci_has_input(node, port)) laci_coupling_set_label(c, port, at, label);
     }
-    laci_set_label(c, LACI_OUT(0), at, label);
+    laci_coupling_set_label(c, LACI_OUT(0), at, label);
   }
   return laci_coupling_status(c);
 }
@@ -122,9 +122,9 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   couple_parameter(c, 2, axis);
   couple_parameter(c, 1, axis);
   /* one of the parameters has an uncertain size: all are FIXED */
-  if (axis >= 0 && laci_get_label(c, 0, axis) == LACI_FIXED) {
-    laci_set_label(c, 1, 0, LACI_FIXED);
-    laci_set_label(c, 2, 0, LACI_FIXED);
+  if (axis >= 0 && laci_coupling_get_label(c, 0, axis) == LACI_FIXED) {
+    laci_coupling_set_label(c, 1, 0, LACI_FIXED);
+    laci_coupling_set_label(c, 2, 0, LACI_FIXED);
   }
   return laci_coupling_status(c);
 }

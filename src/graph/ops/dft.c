@@ -120,8 +120,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || !y || (laci_has_input(node, 2) && !axis) || read_plan(node, x, NULL, axis, &p, NULL))
     return laci_coupling_status(c);
   laci_couple_other_axes(c, 0, LACI_OUT(0), p.axis);
-  laci_set_label(c, 0, x->rank - 1, LACI_FIXED);
-  laci_set_label(c, LACI_OUT(0), y->rank - 1, LACI_FIXED);
+  laci_coupling_set_label(c, 0, x->rank - 1, LACI_FIXED);
+  laci_coupling_set_label(c, LACI_OUT(0), y->rank - 1, LACI_FIXED);
   return laci_coupling_status(c);
 }
 

@@ -27,11 +27,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   if (laci_gradient_is_wanted(b, node, 0))
     laci_gradient_contribute_broadcast(b, node, 0,
-                                       laci_gradient_binary(b, "Div", dy, node->inputs[1]));
+                                       laci_gradient_add_binary(b, "Div", dy, node->inputs[1]));
   if (laci_gradient_is_wanted(b, node, 1)) {
-    int product = laci_gradient_binary(b, "Mul", dy, node->outputs[0]);
-    int quotient = laci_gradient_binary(b, "Div", product, node->inputs[1]);
-    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_unary(b, "Neg", quotient));
+    int product = laci_gradient_add_binary(b, "Mul", dy, node->outputs[0]);
+    int quotient = laci_gradient_add_binary(b, "Div", product, node->inputs[1]);
+    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_unary(b, "Neg", quotient));
   }
   return laci_gradient_status(b);
 }

@@ -37,7 +37,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)node;
   laci_couple_elementwise(c, (const int[]){0}, 1);
   const laci_shape *mask = laci_port_shape(c, LACI_OUT(1));
-  if (mask) laci_set_fresh_labels(c, LACI_OUT(1), 0, mask->rank);
+  if (mask) laci_coupling_set_fresh_labels(c, LACI_OUT(1), 0, mask->rank);
   return laci_coupling_status(c);
 }
 

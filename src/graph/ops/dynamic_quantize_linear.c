@@ -51,7 +51,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, 0);
   laci_couple_elementwise(c, (const int[]){0}, 1);
   for (int axis = 0; x && axis < x->rank; axis++)
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
   return laci_coupling_status(c);
 }
 

@@ -270,11 +270,12 @@ static void couple_indices(laci_coupling *c, const equation *e, const laci_shape
     for (int at = 0; at < e->in[k].n; at++) {
       int index = e->in[k].index[at];
       bool alone = shapes[k]->dims[at] != size[index] && label[index] > 0;
-      laci_set_label(c, k, at, alone ? laci_coupling_new_label(c) : label[index]);
+      laci_coupling_set_label(c, k, at, alone ? laci_coupling_new_label(c) : label[index]);
     }
   }
   laci_coupling_describe_port(c, LACI_OUT(0));
-  for (int at = 0; at < e->out.n; at++) laci_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
+  for (int at = 0; at < e->out.n; at++)
+    laci_coupling_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -349,12 +350,12 @@ static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, 
   write_term(&t, &kept, letters);
   t.s[t.n] = 0;
   laci_attr equation_attr = {.name = "equation", .kind = LACI_ATTR_TEXT, .text = t.s};
-  int sum = laci_gradient_add(
+  int sum = laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Einsum", .n_inputs = n, .inputs = inputs, .n_attrs = 1, .attrs = &equation_attr},
       NULL);
-  return laci_gradient_expand(b, laci_gradient_reshape(b, sum, &narrow), &shape);
+  return laci_gradient_add_expand(b, laci_gradient_add_reshape(b, sum, &narrow), &shape);
 }
 
 /** Is the operand free of repeated indices (diagonals) and of axes of size 1 that are broadcast? */

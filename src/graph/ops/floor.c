@@ -23,4 +23,4 @@ const laci_op laci_op_floor = {.name = "Floor",
                                .infer = laci_infer_same_type,
                                .eval = eval,
                                .couple = laci_couple_unary,
-                               .gradient = laci_gradient_zero};
+                               .gradient = laci_gradient_contribute_zero};

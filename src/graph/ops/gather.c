@@ -69,7 +69,8 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
   bool scalar = indices->shape.rank == 0;
   int along = axis + long_axis(&indices->shape);
   for (int at = axis; at < axis + indices->shape.rank; at++) {
-    if (at != along) laci_set_fresh_labels(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
+    if (at != along)
+      laci_coupling_set_fresh_labels(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
   }
   laci_axis_map *map =
       laci_coupling_add_map(c, LACI_OUT(0), scalar ? -1 : along, 0, axis, indices->count);
@@ -91,8 +92,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int at = 0; at < x->rank; at++) {
     if (at == axis) continue;
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, at, label);
-    laci_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
+    laci_coupling_set_label(c, 0, at, label);
+    laci_coupling_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
   }
   int64_t count = laci_shape_count(indices);
   bool is_list = indices->rank < 1 || long_axis(indices) >= 0;
@@ -117,7 +118,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 2,
                              .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

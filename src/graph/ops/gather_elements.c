@@ -57,4 +57,4 @@ const laci_op laci_op_gather_elements = {.name = "GatherElements",
                                          .is_fold = true,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = laci_couple_nothing};
+                                         .couple = laci_couple_no_axes};

@@ -60,4 +60,4 @@ const laci_op laci_op_gather_nd = {.name = "GatherND",
                                    .is_fold = true,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = laci_couple_nothing};
+                                   .couple = laci_couple_no_axes};

@@ -119,8 +119,8 @@ static void drop_label(laci_coupling *c, int label) {
   const int ports[] = {0, 1, LACI_OUT(0)};
   for (int at = 0; at < 3; at++) {
     for (int axis = 0; axis < 2; axis++) {
-      if (laci_get_label(c, ports[at], axis) == label)
-        laci_set_label(c, ports[at], axis, LACI_FIXED);
+      if (laci_coupling_get_label(c, ports[at], axis) == label)
+        laci_coupling_set_label(c, ports[at], axis, LACI_FIXED);
     }
   }
 }
@@ -129,17 +129,18 @@ static void drop_label(laci_coupling *c, int label) {
  * its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
-  /* absent, or not described: then laci_couple makes all axes FIXED */
+  /* absent, or not described: then laci_couple_node makes all axes FIXED */
   if (!bias || bias->rank > 2) return;
   laci_coupling_describe_port(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
     int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];
     if (have == full) {
-      laci_set_label(c, 2, bias->rank - back, laci_get_label(c, LACI_OUT(0), 2 - back));
+      laci_coupling_set_label(c, 2, bias->rank - back,
+                              laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
     } else if (have == 1) {
-      laci_set_label(c, 2, bias->rank - back, laci_coupling_new_label(c));
+      laci_coupling_set_label(c, 2, bias->rank - back, laci_coupling_new_label(c));
     } else { /* sizes unknown: it might be broadcast or not */
-      drop_label(c, laci_get_label(c, LACI_OUT(0), 2 - back));
+      drop_label(c, laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
     }
   }
 }
@@ -153,12 +154,12 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   roles r = roles_of(node);
   int row = laci_coupling_new_label(c), k = laci_coupling_new_label(c),
       col = laci_coupling_new_label(c);
-  laci_set_label(c, 0, r.a_row, row);
-  laci_set_label(c, 0, r.a_k, k);
-  laci_set_label(c, 1, r.b_k, k);
-  laci_set_label(c, 1, r.b_col, col);
-  laci_set_label(c, LACI_OUT(0), 0, row);
-  laci_set_label(c, LACI_OUT(0), 1, col);
+  laci_coupling_set_label(c, 0, r.a_row, row);
+  laci_coupling_set_label(c, 0, r.a_k, k);
+  laci_coupling_set_label(c, 1, r.b_k, k);
+  laci_coupling_set_label(c, 1, r.b_col, col);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, row);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, col);
   couple_bias(c);
   return laci_coupling_status(c);
 }
@@ -182,7 +183,7 @@ static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, 
                    float factor) {
   const laci_attr attrs[] = {laci_attr_float("alpha", factor), laci_attr_int("transA", trans_x),
                              laci_attr_int("transB", trans_y)};
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Gemm", .n_inputs = 2, .inputs = inputs, .n_attrs = 3, .attrs = attrs},
@@ -205,7 +206,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
                                      : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
   if (laci_gradient_is_wanted(b, node, 2))
-    laci_gradient_contribute_broadcast(b, node, 2, laci_gradient_scale(b, dy, beta));
+    laci_gradient_contribute_broadcast(b, node, 2, laci_gradient_add_scale(b, dy, beta));
   return laci_gradient_status(b);
 }
 

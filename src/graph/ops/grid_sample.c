@@ -169,11 +169,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph, (void)node;
   c->why = "GridSample reads places by their position";
   int batch = laci_coupling_new_label(c), channel = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, 0, 1, channel);
-  laci_set_label(c, 1, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
-  laci_set_label(c, LACI_OUT(0), 1, channel);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, 0, 1, channel);
+  laci_coupling_set_label(c, 1, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, channel);
   return laci_coupling_status(c);
 }
 

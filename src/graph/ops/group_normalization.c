@@ -71,7 +71,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int port = 1; port <= 2 && !per_channel; port++) laci_coupling_describe_port(c, port);
   laci_coupling_add_parts(c, 0, 1, n_groups_of(node));
   for (int axis = 1; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -85,15 +85,15 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape cut = {.rank = 4,
                     .dims = {x.dims[0], n_groups, own, laci_shape_count_range(&x, 2, x.rank)}};
   laci_shape side = {.rank = 3, .dims = {n_groups, parameters_per_channel(node) ? own : 1, 1}};
-  laci_gradient_norm norm = {.dy = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut),
-                             .x = laci_gradient_reshape(b, node->inputs[0], &cut),
-                             .scale = laci_gradient_reshape(b, node->inputs[1], &side),
+  laci_gradient_norm norm = {.dy = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &cut),
+                             .x = laci_gradient_add_reshape(b, node->inputs[0], &cut),
+                             .scale = laci_gradient_add_reshape(b, node->inputs[1], &side),
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  laci_gradient_normalized(b, &norm, out);
-  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, out[0], &x));
+  laci_gradient_add_normalization(b, &norm, out);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_reshape(b, out[0], &x));
   for (int port = 1; port <= 2; port++)
-    laci_gradient_contribute(b, node, port, laci_gradient_reshape(b, out[port], &vector));
+    laci_gradient_contribute(b, node, port, laci_gradient_add_reshape(b, out[port], &vector));
   return laci_gradient_status(b);
 }
 

@@ -11,4 +11,4 @@ const laci_op laci_op_hamming_window = {.name = "HammingWindow",
                                         .attributes = laci_taper_attributes,
                                         .infer = laci_taper_infer,
                                         .eval = eval,
-                                        .couple = laci_couple_nothing};
+                                        .couple = laci_couple_no_axes};

@@ -42,4 +42,4 @@ const laci_op laci_op_hann_window = {.name = "HannWindow",
                                      .attributes = laci_taper_attributes,
                                      .infer = laci_taper_infer,
                                      .eval = eval,
-                                     .couple = laci_couple_nothing};
+                                     .couple = laci_couple_no_axes};

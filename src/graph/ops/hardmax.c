@@ -24,10 +24,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "order matters to Hardmax, which takes the first of equal elements";
   int axis = x ? laci_axis_of(line.axis, x->rank) : -1;
   if (axis < 0 || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_status(c);
-  laci_couple_same(c, 0, LACI_OUT(0));
+  laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int at = axis; at < x->rank; at++) {
-    laci_set_label(c, 0, at, LACI_FIXED);
-    laci_set_label(c, LACI_OUT(0), at, LACI_FIXED);
+    laci_coupling_set_label(c, 0, at, LACI_FIXED);
+    laci_coupling_set_label(c, LACI_OUT(0), at, LACI_FIXED);
     if (!line.flattened) break;
   }
   return laci_coupling_status(c);

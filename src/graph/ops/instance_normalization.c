@@ -49,7 +49,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph, (void)node;
   if (!laci_couple_channels(c, 1, 2)) return laci_coupling_status(c);
   for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -62,16 +62,16 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   for (int axis = 0; axis < side.rank; axis++) side.dims[axis] = axis ? 1 : x.dims[1];
   laci_gradient_norm norm = {.dy = laci_gradient_of(b, node, 0),
                              .x = node->inputs[0],
-                             .scale = laci_gradient_reshape(b, node->inputs[1], &side),
+                             .scale = laci_gradient_add_reshape(b, node->inputs[1], &side),
                              .axis = 2,
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   if (x.rank < 3) return laci_gradient_refuse(b, node, "channels of one element have no gradient");
-  laci_gradient_normalized(b, &norm, out);
+  laci_gradient_add_normalization(b, &norm, out);
   laci_gradient_contribute(b, node, 0, out[0]);
   for (int port = 1; port <= 2; port++)
     laci_gradient_contribute(
         b, node, port,
-        laci_gradient_reshape(b, out[port], &(laci_shape){.rank = 1, .dims = {x.dims[1]}}));
+        laci_gradient_add_reshape(b, out[port], &(laci_shape){.rank = 1, .dims = {x.dims[1]}}));
   return laci_gradient_status(b);
 }
 

@@ -119,11 +119,12 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (axis < 0) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_has_input(node, 2) ? 3 : 2);
   for (int at = axis; at < x->rank; at++)
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, at));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
   for (int out = 1; out < node->n_outputs; out++) {
     for (int at = 0; at < x->rank; at++) {
-      laci_set_label(c, LACI_OUT(out), at,
-                     at < axis ? laci_get_label(c, 0, at) : laci_coupling_new_label(c));
+      laci_coupling_set_label(
+          c, LACI_OUT(out), at,
+          at < axis ? laci_coupling_get_label(c, 0, at) : laci_coupling_new_label(c));
     }
   }
   return laci_coupling_status(c);
@@ -139,15 +140,16 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .scale = node->inputs[1],
                              .axis = laci_node_int(node, "axis", -1),
                              .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
-  laci_gradient_normalized(b, &norm, out);
+  laci_gradient_add_normalization(b, &norm, out);
   laci_gradient_contribute(b, node, 0, out[0]);
   laci_gradient_contribute(b, node, 1, out[1]);
   if (laci_gradient_is_wanted(b, node, 2)) {
     laci_shape shape = laci_gradient_in_shape(b, node, 2);
     laci_shape same = laci_gradient_in_shape(b, node, 1);
-    laci_gradient_contribute(
-        b, node, 2,
-        laci_shape_equal(&shape, &same) ? out[2] : laci_gradient_unbroadcast(b, norm.dy, &shape));
+    laci_gradient_contribute(b, node, 2,
+                             laci_shape_equal(&shape, &same)
+                                 ? out[2]
+                                 : laci_gradient_add_unbroadcast(b, norm.dy, &shape));
   }
   return laci_gradient_status(b);
 }

@@ -27,9 +27,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool flags[LACI_MAX_RANK] = {false};
   int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
   for (int at = 0; at < n; at++) flags[axes[at]] = true;
-  int dy = laci_gradient_of(b, node, 0), sum = laci_gradient_sum(b, dy, flags, true);
-  int part = laci_gradient_binary(b, "Mul", laci_gradient_unary(b, "Exp", node->outputs[0]), sum);
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Sub", dy, part));
+  int dy = laci_gradient_of(b, node, 0), sum = laci_gradient_add_sum(b, dy, flags, true);
+  int part =
+      laci_gradient_add_binary(b, "Mul", laci_gradient_add_unary(b, "Exp", node->outputs[0]), sum);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Sub", dy, part));
   return laci_gradient_status(b);
 }
 

@@ -47,15 +47,17 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool absolute = laci_node_int(node, "p", 2) == 1, flags[LACI_MAX_RANK] = {false};
   if (axis < 0) return laci_gradient_refuse(b, node, "its axis does not fit");
   flags[axis] = true;
-  int size = absolute ? laci_gradient_unary(b, "Abs", x) : laci_gradient_binary(b, "Mul", x, x);
-  int norm = laci_gradient_sum(b, size, flags, true), zero = laci_gradient_store_scalar(b, x, 0);
-  if (!absolute) norm = laci_gradient_unary(b, "Sqrt", norm);
-  int above = laci_gradient_binary(b, "Greater", norm, zero);
-  int r = laci_gradient_where(b, above, laci_gradient_unary(b, "Reciprocal", norm), zero);
-  int along = laci_gradient_sum(b, laci_gradient_binary(b, "Mul", dy, y), flags, true);
-  int d = absolute ? laci_gradient_unary(b, "Sign", x) : y;
-  int rest = laci_gradient_binary(b, "Sub", dy, laci_gradient_binary(b, "Mul", d, along));
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", rest, r));
+  int size =
+      absolute ? laci_gradient_add_unary(b, "Abs", x) : laci_gradient_add_binary(b, "Mul", x, x);
+  int norm = laci_gradient_add_sum(b, size, flags, true),
+      zero = laci_gradient_store_scalar(b, x, 0);
+  if (!absolute) norm = laci_gradient_add_unary(b, "Sqrt", norm);
+  int above = laci_gradient_add_binary(b, "Greater", norm, zero);
+  int r = laci_gradient_add_where(b, above, laci_gradient_add_unary(b, "Reciprocal", norm), zero);
+  int along = laci_gradient_add_sum(b, laci_gradient_add_binary(b, "Mul", dy, y), flags, true);
+  int d = absolute ? laci_gradient_add_unary(b, "Sign", x) : y;
+  int rest = laci_gradient_add_binary(b, "Sub", dy, laci_gradient_add_binary(b, "Mul", d, along));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", rest, r));
   return laci_gradient_status(b);
 }
 

@@ -180,16 +180,16 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
       int axis = port == 0 ? a_axis : b_axis;
       if (axis < 0) continue;
       int64_t size = (port == 0 ? a : b)->dims[axis];
-      if (size == full) laci_set_label(c, port, axis, label);
-      else if (size == 1) laci_set_label(c, port, axis, laci_coupling_new_label(c));
+      if (size == full) laci_coupling_set_label(c, port, axis, label);
+      else if (size == 1) laci_coupling_set_label(c, port, axis, laci_coupling_new_label(c));
       else certain = false; /* FIXED, and so must be the axes that it corresponds to */
     }
     if (certain) {
-      laci_set_label(c, LACI_OUT(0), y_axis, label);
+      laci_coupling_set_label(c, LACI_OUT(0), y_axis, label);
       continue;
     }
-    if (a_axis >= 0) laci_set_label(c, 0, a_axis, LACI_FIXED);
-    if (b_axis >= 0) laci_set_label(c, 1, b_axis, LACI_FIXED);
+    if (a_axis >= 0) laci_coupling_set_label(c, 0, a_axis, LACI_FIXED);
+    if (b_axis >= 0) laci_coupling_set_label(c, 1, b_axis, LACI_FIXED);
   }
 }
 
@@ -205,17 +205,17 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_coupling_describe_port(c, 1);
   laci_coupling_describe_port(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
-  laci_set_label(c, 0, -1, k);
-  laci_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
+  laci_coupling_set_label(c, 0, -1, k);
+  laci_coupling_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
   if (a->rank > 1) {
     int row = laci_coupling_new_label(c);
-    laci_set_label(c, 0, -2, row);
-    laci_set_label(c, LACI_OUT(0), batches, row);
+    laci_coupling_set_label(c, 0, -2, row);
+    laci_coupling_set_label(c, LACI_OUT(0), batches, row);
   }
   if (b->rank > 1) {
     int col = laci_coupling_new_label(c);
-    laci_set_label(c, 1, -1, col);
-    laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
+    laci_coupling_set_label(c, 1, -1, col);
+    laci_coupling_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }
   couple_batches(c, a->rank, b->rank, tail);
   return laci_coupling_status(c);
@@ -240,7 +240,7 @@ static int transpose_matrices(laci_gradient_builder *b, int x) {
   for (int axis = 0; axis < shape.rank; axis++) order[axis] = axis;
   order[shape.rank - 2] = shape.rank - 1;
   order[shape.rank - 1] = shape.rank - 2;
-  return laci_gradient_transpose(b, x, shape.rank, order);
+  return laci_gradient_add_transpose(b, x, shape.rank, order);
 }
 
 /** Returns the gradient of a single matrix on the right of a batch: one product over all rows of
@@ -250,10 +250,10 @@ static int gradient_of_shared_matrix(laci_gradient_builder *b, int a, int dy) {
   int64_t rows = laci_shape_count_range(&a_shape, 0, a_shape.rank - 1);
   laci_shape flat_a = {.rank = 2, .dims = {rows, a_shape.dims[a_shape.rank - 1]}};
   laci_shape flat_y = {.rank = 2, .dims = {rows, y_shape.dims[y_shape.rank - 1]}};
-  const int inputs[] = {laci_gradient_reshape(b, a, &flat_a),
-                        laci_gradient_reshape(b, dy, &flat_y)};
+  const int inputs[] = {laci_gradient_add_reshape(b, a, &flat_a),
+                        laci_gradient_add_reshape(b, dy, &flat_y)};
   laci_attr trans = laci_attr_int("transA", 1);
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Gemm", .n_inputs = 2, .inputs = inputs, .n_attrs = 1, .attrs = &trans},
@@ -272,20 +272,20 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     y_shape.dims[y_shape.rank++] = m.a.dims[m.a.rank - 2];
     y_shape.dims[y_shape.rank++] = m.b.dims[m.b.rank - 1];
   }
-  int dy = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &y_shape);
-  int left = laci_gradient_reshape(b, node->inputs[0], &m.a);
-  int right = laci_gradient_reshape(b, node->inputs[1], &m.b);
+  int dy = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &y_shape);
+  int left = laci_gradient_add_reshape(b, node->inputs[0], &m.a);
+  int right = laci_gradient_add_reshape(b, node->inputs[1], &m.b);
   if (laci_gradient_is_wanted(b, node, 0)) {
-    int da = laci_gradient_binary(b, "MatMul", dy, transpose_matrices(b, right));
-    da = laci_gradient_unbroadcast(b, da, &m.a);
-    laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, da, &a_shape));
+    int da = laci_gradient_add_binary(b, "MatMul", dy, transpose_matrices(b, right));
+    da = laci_gradient_add_unbroadcast(b, da, &m.a);
+    laci_gradient_contribute(b, node, 0, laci_gradient_add_reshape(b, da, &a_shape));
   }
   if (laci_gradient_is_wanted(b, node, 1)) {
     bool one = m.b.rank == 2 && m.a.rank >= 2;
     int db = one ? gradient_of_shared_matrix(b, left, dy)
-                 : laci_gradient_binary(b, "MatMul", transpose_matrices(b, left), dy);
-    db = laci_gradient_unbroadcast(b, db, &m.b);
-    laci_gradient_contribute(b, node, 1, laci_gradient_reshape(b, db, &b_shape));
+                 : laci_gradient_add_binary(b, "MatMul", transpose_matrices(b, left), dy);
+    db = laci_gradient_add_unbroadcast(b, db, &m.b);
+    laci_gradient_contribute(b, node, 1, laci_gradient_add_reshape(b, db, &b_shape));
   }
   return laci_gradient_status(b);
 }

@@ -161,7 +161,7 @@ static void couple_channel_list(laci_coupling *c, int port, int label) {
   if (port < 0 || !laci_has_input(c->node, port)) return;
   laci_coupling_describe_port(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
-  laci_set_label(c, port, 0, is_scalar(c, port) ? laci_coupling_new_label(c) : label);
+  laci_coupling_set_label(c, port, 0, is_scalar(c, port) ? laci_coupling_new_label(c) : label);
 }
 
 static void rename_port(int *port, const int to[N_OPERANDS]) {
@@ -222,7 +222,7 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
   c->why = NULL;
   const int port[N_OPERANDS] = {ports->a, ports->b, ports->bias};
   lac_status st = couple_operands(c, like, port);
-  int label = laci_get_label(c, ports->b, k_axis);
+  int label = laci_coupling_get_label(c, ports->b, k_axis);
   const int numbers[] = {ports->a_scale, ports->a_zero,  ports->b_scale,
                          ports->b_zero,  ports->y_scale, ports->y_zero};
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers && !st; k++)

@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int dy = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1.0 / node->n_inputs);
+  int dy = laci_gradient_add_scale(b, laci_gradient_of(b, node, 0), 1.0 / node->n_inputs);
   for (int port = 0; port < node->n_inputs; port++)
     laci_gradient_contribute_broadcast(b, node, port, dy);
   return laci_gradient_status(b);

@@ -74,9 +74,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || !laci_port_shape(c, LACI_OUT(0)) || read_axes(node, x->rank, flags, NULL))
     return laci_coupling_status(c);
-  laci_couple_same(c, 0, LACI_OUT(0));
+  laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int axis = 0; axis < x->rank; axis++) {
-    if (flags[axis]) laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    if (flags[axis]) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }
@@ -89,15 +89,15 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int g = laci_gradient_of(b, node, 0), x = node->inputs[0];
   if (read_axes(node, laci_gradient_shape(b, x).rank, flags, NULL))
     return laci_gradient_refuse(b, node, "its axes do not fit");
-  int z = laci_gradient_binary(b, "Sub", x, laci_gradient_mean(b, x, flags));
-  int s = laci_gradient_unary(b, "Sqrt",
-                              laci_gradient_mean(b, laci_gradient_binary(b, "Mul", z, z), flags));
-  int d = laci_gradient_binary(b, "Add", s, laci_gradient_store_scalar(b, x, 1e-9));
-  int even = laci_gradient_binary(b, "Sub", g, laci_gradient_mean(b, g, flags));
-  int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, z), flags);
-  int ratio = laci_gradient_binary(b, "Div", along, laci_gradient_binary(b, "Mul", d, s));
-  int rest = laci_gradient_binary(b, "Sub", even, laci_gradient_binary(b, "Mul", z, ratio));
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Div", rest, d));
+  int z = laci_gradient_add_binary(b, "Sub", x, laci_gradient_add_mean(b, x, flags));
+  int s = laci_gradient_add_unary(
+      b, "Sqrt", laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", z, z), flags));
+  int d = laci_gradient_add_binary(b, "Add", s, laci_gradient_store_scalar(b, x, 1e-9));
+  int even = laci_gradient_add_binary(b, "Sub", g, laci_gradient_add_mean(b, g, flags));
+  int along = laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", g, z), flags);
+  int ratio = laci_gradient_add_binary(b, "Div", along, laci_gradient_add_binary(b, "Mul", d, s));
+  int rest = laci_gradient_add_binary(b, "Sub", even, laci_gradient_add_binary(b, "Mul", z, ratio));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Div", rest, d));
   return laci_gradient_status(b);
 }
 

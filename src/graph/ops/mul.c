@@ -17,8 +17,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   for (int port = 0; port < 2; port++) {
     if (laci_gradient_is_wanted(b, node, port))
-      laci_gradient_contribute_broadcast(b, node, port,
-                                         laci_gradient_binary(b, "Mul", dy, node->inputs[!port]));
+      laci_gradient_contribute_broadcast(
+          b, node, port, laci_gradient_add_binary(b, "Mul", dy, node->inputs[!port]));
   }
   return laci_gradient_status(b);
 }

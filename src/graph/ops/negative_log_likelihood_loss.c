@@ -62,9 +62,9 @@ lac_status laci_loss_couple(const laci_graph *graph, const laci_node *node, laci
   laci_coupling_describe_port(c, 1);
   for (int axis = 0; axis < labels->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis ? axis + 1 : 0, label);
-    laci_set_label(c, 1, axis, label);
-    if (is_unreduced(node)) laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, 0, axis ? axis + 1 : 0, label);
+    laci_coupling_set_label(c, 1, axis, label);
+    if (is_unreduced(node)) laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }

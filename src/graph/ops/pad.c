@@ -181,8 +181,8 @@ static lac_status eval(laci_eval *eval) {
 static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
   bool none = args->begin[axis] == 0 && args->end[axis] == 0;
   int label = none ? laci_coupling_new_label(c) : LACI_FIXED;
-  laci_set_label(c, 0, axis, label);
-  laci_set_label(c, LACI_OUT(0), axis, label);
+  laci_coupling_set_label(c, 0, axis, label);
+  laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   if (none || args->mode != PAD_CONSTANT) return;
   if (!laci_axis_is_mappable(c, 0, axis) || !laci_axis_is_mappable(c, LACI_OUT(0), axis)) return;
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
@@ -225,7 +225,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   }
   int pads = laci_gradient_store_ints(b, 2 * x.rank, back);
   laci_gradient_contribute(b, node, 0,
-                           laci_gradient_binary(b, "Pad", laci_gradient_of(b, node, 0), pads));
+                           laci_gradient_add_binary(b, "Pad", laci_gradient_of(b, node, 0), pads));
   return laci_gradient_status(b);
 }
 

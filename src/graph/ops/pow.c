@@ -71,28 +71,29 @@ static int slope_of_base(laci_gradient_builder *b, const laci_node *node) {
   int base = node->inputs[0], exponent = node->inputs[1];
   if (known && known->count == 1) {
     double e = laci_buf_get_f(known, 0);
-    if (e == 2) return laci_gradient_scale(b, base, 2);
+    if (e == 2) return laci_gradient_add_scale(b, base, 2);
     int less = laci_gradient_store_scalar(b, base, e - 1);
-    return laci_gradient_scale(b, laci_gradient_binary(b, "Pow", base, less), e);
+    return laci_gradient_add_scale(b, laci_gradient_add_binary(b, "Pow", base, less), e);
   }
   int one = laci_gradient_store_scalar(b, exponent, 1);
-  int power = laci_gradient_binary(b, "Pow", base, laci_gradient_binary(b, "Sub", exponent, one));
-  return laci_gradient_binary(b, "Mul", power, exponent);
+  int power =
+      laci_gradient_add_binary(b, "Pow", base, laci_gradient_add_binary(b, "Sub", exponent, one));
+  return laci_gradient_add_binary(b, "Mul", power, exponent);
 }
 
 /** da = dy * e * a^(e-1);  de = dy * y * log(a) where a > 0, else 0. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), base = node->inputs[0];
   if (laci_gradient_is_wanted(b, node, 0))
-    laci_gradient_contribute_broadcast(b, node, 0,
-                                       laci_gradient_binary(b, "Mul", dy, slope_of_base(b, node)));
+    laci_gradient_contribute_broadcast(
+        b, node, 0, laci_gradient_add_binary(b, "Mul", dy, slope_of_base(b, node)));
   if (laci_gradient_is_wanted(b, node, 1)) {
     int zero = laci_gradient_store_scalar(b, base, 0), one = laci_gradient_store_scalar(b, base, 1);
-    int positive = laci_gradient_binary(b, "Greater", base, zero);
-    int safe = laci_gradient_where(b, positive, base, one); /* log(1) = 0 where a <= 0 */
-    int slope =
-        laci_gradient_binary(b, "Mul", node->outputs[0], laci_gradient_unary(b, "Log", safe));
-    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, slope));
+    int positive = laci_gradient_add_binary(b, "Greater", base, zero);
+    int safe = laci_gradient_add_where(b, positive, base, one); /* log(1) = 0 where a <= 0 */
+    int slope = laci_gradient_add_binary(b, "Mul", node->outputs[0],
+                                         laci_gradient_add_unary(b, "Log", safe));
+    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_binary(b, "Mul", dy, slope));
   }
   return laci_gradient_status(b);
 }

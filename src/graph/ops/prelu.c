@@ -40,14 +40,15 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), x = node->inputs[0];
   int zero = laci_gradient_store_scalar(b, x, 0),
-      positive = laci_gradient_binary(b, "Greater", x, zero);
+      positive = laci_gradient_add_binary(b, "Greater", x, zero);
   if (laci_gradient_is_wanted(b, node, 0)) {
-    int scaled = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
-    laci_gradient_contribute(b, node, 0, laci_gradient_where(b, positive, dy, scaled));
+    int scaled = laci_gradient_add_binary(b, "Mul", dy, node->inputs[1]);
+    laci_gradient_contribute(b, node, 0, laci_gradient_add_where(b, positive, dy, scaled));
   }
   if (laci_gradient_is_wanted(b, node, 1)) {
-    int product = laci_gradient_binary(b, "Mul", dy, x);
-    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_where(b, positive, zero, product));
+    int product = laci_gradient_add_binary(b, "Mul", dy, x);
+    laci_gradient_contribute_broadcast(b, node, 1,
+                                       laci_gradient_add_where(b, positive, zero, product));
   }
   return laci_gradient_status(b);
 }

@@ -70,4 +70,4 @@ const laci_op laci_op_range = {.name = "Range",
                                .sizes_from_data = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = laci_couple_nothing};
+                               .couple = laci_couple_no_axes};

@@ -22,8 +22,8 @@ static lac_status eval(laci_eval *eval) {
 /** dx = dy * sign(x). */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int share = laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0));
-  int sign = laci_gradient_unary(b, "Sign", node->inputs[0]);
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", share, sign));
+  int sign = laci_gradient_add_unary(b, "Sign", node->inputs[0]);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", share, sign));
   return laci_gradient_status(b);
 }
 

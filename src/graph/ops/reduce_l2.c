@@ -20,9 +20,9 @@ static lac_status eval(laci_eval *eval) {
 
 /** dx = dy * x / y. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int share = laci_gradient_binary(b, "Div", laci_gradient_of(b, node, 0), node->outputs[0]);
+  int share = laci_gradient_add_binary(b, "Div", laci_gradient_of(b, node, 0), node->outputs[0]);
   share = laci_gradient_expand_reduced(b, node, share);
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", share, node->inputs[0]));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", share, node->inputs[0]));
   return laci_gradient_status(b);
 }
 

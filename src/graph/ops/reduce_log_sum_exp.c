@@ -30,8 +30,9 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int y = laci_gradient_restore_axes(b, node, node->outputs[0]);
   int dy = laci_gradient_restore_axes(b, node, laci_gradient_of(b, node, 0));
-  int part = laci_gradient_unary(b, "Exp", laci_gradient_binary(b, "Sub", node->inputs[0], y));
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", part, dy));
+  int part =
+      laci_gradient_add_unary(b, "Exp", laci_gradient_add_binary(b, "Sub", node->inputs[0], y));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", part, dy));
   return laci_gradient_status(b);
 }
 

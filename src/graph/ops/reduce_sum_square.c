@@ -18,9 +18,9 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  int dy = laci_gradient_scale(
+  int dy = laci_gradient_add_scale(
       b, laci_gradient_expand_reduced(b, node, laci_gradient_of(b, node, 0)), 2);
-  laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", dy, node->inputs[0]));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", dy, node->inputs[0]));
   return laci_gradient_status(b);
 }
 

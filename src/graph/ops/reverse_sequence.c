@@ -54,8 +54,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "order matters to ReverseSequence";
   for (int axis = 2; x && axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis, label);
-    laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, 0, axis, label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }

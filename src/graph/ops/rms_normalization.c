@@ -76,7 +76,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (axis < 0) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1}, 2);
   for (int at = axis; at < x->rank; at++)
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, at));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
   return laci_coupling_status(c);
 }
 
@@ -88,18 +88,18 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t axis = laci_axis_of(laci_node_int(node, "axis", -1), shape.rank);
   bool flags[LACI_MAX_RANK];
   for (int at = 0; at < LACI_MAX_RANK; at++) flags[at] = at >= axis && at < shape.rank;
-  int squares = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", x, x), flags);
-  int more =
-      laci_gradient_binary(b, "Add", squares, laci_gradient_store_scalar(b, x, laci_epsilon(node)));
-  int r = laci_gradient_unary(b, "Reciprocal", laci_gradient_unary(b, "Sqrt", more));
-  int h = laci_gradient_binary(b, "Mul", x, r);
+  int squares = laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", x, x), flags);
+  int more = laci_gradient_add_binary(b, "Add", squares,
+                                      laci_gradient_store_scalar(b, x, laci_epsilon(node)));
+  int r = laci_gradient_add_unary(b, "Reciprocal", laci_gradient_add_unary(b, "Sqrt", more));
+  int h = laci_gradient_add_binary(b, "Mul", x, r);
   if (laci_gradient_is_wanted(b, node, 0)) {
-    int g = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
-    int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, h), flags);
-    int rest = laci_gradient_binary(b, "Sub", g, laci_gradient_binary(b, "Mul", h, along));
-    laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", r, rest));
+    int g = laci_gradient_add_binary(b, "Mul", dy, node->inputs[1]);
+    int along = laci_gradient_add_mean(b, laci_gradient_add_binary(b, "Mul", g, h), flags);
+    int rest = laci_gradient_add_binary(b, "Sub", g, laci_gradient_add_binary(b, "Mul", h, along));
+    laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", r, rest));
   }
-  laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, h));
+  laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_binary(b, "Mul", dy, h));
   return laci_gradient_status(b);
 }
 

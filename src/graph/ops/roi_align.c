@@ -148,11 +148,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph, (void)node;
   c->why = "RoiAlign reads places and images by their position";
   int channel = laci_coupling_new_label(c), region = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 1, channel);
-  laci_set_label(c, 1, 0, region);
-  laci_set_label(c, 2, 0, region);
-  laci_set_label(c, LACI_OUT(0), 0, region);
-  laci_set_label(c, LACI_OUT(0), 1, channel);
+  laci_coupling_set_label(c, 0, 1, channel);
+  laci_coupling_set_label(c, 1, 0, region);
+  laci_coupling_set_label(c, 2, 0, region);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, region);
+  laci_coupling_set_label(c, LACI_OUT(0), 1, channel);
   return laci_coupling_status(c);
 }
 

@@ -103,11 +103,11 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     bool picked = positions && (port == COS || port == SIN);
     if (picked) laci_coupling_describe_port(c, port);
     if (!laci_has_input(node, port) || picked) continue;
-    laci_set_label(c, port, 0, batch);
-    laci_set_label(c, port, port == X ? x->rank - 2 : 1, tokens);
+    laci_coupling_set_label(c, port, 0, batch);
+    laci_coupling_set_label(c, port, port == X ? x->rank - 2 : 1, tokens);
   }
-  laci_set_label(c, LACI_OUT(0), 0, batch);
-  laci_set_label(c, LACI_OUT(0), x->rank - 2, tokens);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), x->rank - 2, tokens);
   return laci_coupling_status(c);
 }
 

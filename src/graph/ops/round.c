@@ -22,4 +22,4 @@ const laci_op laci_op_round = {.name = "Round",
                                .infer = laci_infer_same_type,
                                .eval = eval,
                                .couple = laci_couple_unary,
-                               .gradient = laci_gradient_zero};
+                               .gradient = laci_gradient_contribute_zero};

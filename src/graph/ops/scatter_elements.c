@@ -115,4 +115,4 @@ const laci_op laci_op_scatter_elements = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = laci_couple_nothing};
+    .couple = laci_couple_no_axes};

@@ -43,4 +43,4 @@ const laci_op laci_op_scatter_nd = {.name = "ScatterND",
                                     .attributes = LACI_ATTRIBUTES({"reduction", LACI_ATTR_TEXT}),
                                     .infer = infer,
                                     .eval = eval,
-                                    .couple = laci_couple_nothing};
+                                    .couple = laci_couple_no_axes};

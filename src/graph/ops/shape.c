@@ -44,7 +44,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   (void)graph;
   (void)node;
   const laci_shape *x = laci_port_shape(c, 0);
-  if (x) laci_set_fresh_labels(c, 0, 0, x->rank);
+  if (x) laci_coupling_set_fresh_labels(c, 0, 0, x->rank);
   return laci_coupling_status(c);
 }
 

@@ -147,8 +147,8 @@ static lac_status eval(laci_eval *eval) {
 
 static void couple_cut(laci_coupling *c, int axis, const cut *own) {
   int label = own->whole ? laci_coupling_new_label(c) : LACI_FIXED;
-  laci_set_label(c, 0, axis, label);
-  laci_set_label(c, LACI_OUT(0), axis, label);
+  laci_coupling_set_label(c, 0, axis, label);
+  laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   if (own->whole || own->unsure || !laci_axis_is_mappable(c, 0, axis)) return;
   if (laci_port_shape(c, LACI_OUT(0))->dims[axis] != own->n) return;
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, own->n);
@@ -195,7 +195,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = &dy,
                              .n_attrs = 3,
                              .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

@@ -25,7 +25,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int64_t axes[LACI_MAX_RANK];
   int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
   if (n == 0) { /* lines of one element: y is 1 for any x */
-    return laci_gradient_zero(b, node);
+    return laci_gradient_contribute_zero(b, node);
   }
   laci_attr attr = laci_attr_ints("axes", n, axes);
   const int inputs[] = {laci_gradient_of(b, node, 0), node->outputs[0]};
@@ -35,7 +35,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 1,
                              .attrs = &attr};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

@@ -42,7 +42,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *x = laci_port_shape(c, 0);
   if (st || !x || !laci_port_shape(c, 1) || !laci_port_shape(c, LACI_OUT(1))) return st;
   for (int axis = 0; axis < x->rank; axis++) {
-    laci_set_label(c, LACI_OUT(1), axis, laci_get_label(c, 0, axis));
+    laci_coupling_set_label(c, LACI_OUT(1), axis, laci_coupling_get_label(c, 0, axis));
   }
   return laci_coupling_status(c);
 }

@@ -85,8 +85,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
     return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
-  laci_set_label(c, 0, 0, batch);
-  laci_set_label(c, LACI_OUT(0), 0, batch);
+  laci_coupling_set_label(c, 0, 0, batch);
+  laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_axis_is_mappable(c, 0, 1) || !laci_axis_is_mappable(c, LACI_OUT(0), 1) ||
       x->dims[1] == 0)
     return laci_coupling_status(c);
@@ -102,7 +102,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
       .type = "DepthToSpace", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

@@ -103,8 +103,9 @@ static lac_status eval(laci_eval *eval) {
 static void couple_shared(laci_coupling *c, const laci_node *node, const laci_shape *x, int axis) {
   for (int at = 0; at < x->rank; at++) {
     int label = at == axis ? LACI_FIXED : laci_coupling_new_label(c);
-    laci_set_label(c, 0, at, label);
-    for (int part = 0; part < node->n_outputs; part++) laci_set_label(c, LACI_OUT(part), at, label);
+    laci_coupling_set_label(c, 0, at, label);
+    for (int part = 0; part < node->n_outputs; part++)
+      laci_coupling_set_label(c, LACI_OUT(part), at, label);
   }
 }
 
@@ -154,7 +155,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   }
   laci_gradient_node made = {
       .type = "Concat", .n_inputs = n, .inputs = parts, .n_attrs = 1, .attrs = &axis};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   laci_free(parts);
   return laci_gradient_status(b);
 }

@@ -62,8 +62,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (!x || !y || !find_dropped(node, &axes, x, dropped)) return laci_coupling_status(c);
   for (int axis = 0, to = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis, label);
-    if (!dropped[axis]) laci_set_label(c, LACI_OUT(0), to++, label);
+    laci_coupling_set_label(c, 0, axis, label);
+    if (!dropped[axis]) laci_coupling_set_label(c, LACI_OUT(0), to++, label);
   }
   return laci_coupling_status(c);
 }

@@ -17,7 +17,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_contribute_broadcast(b, node, 0, dy);
   if (laci_gradient_is_wanted(b, node, 1))
-    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_unary(b, "Neg", dy));
+    laci_gradient_contribute_broadcast(b, node, 1, laci_gradient_add_unary(b, "Neg", dy));
   return laci_gradient_status(b);
 }
 

@@ -35,15 +35,16 @@ static lac_status eval(laci_eval *eval) {
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), a = node->inputs[0];
   double alpha = laci_node_float(node, "alpha", 1);
-  int s = laci_gradient_unary(b, "Sigmoid", laci_gradient_scale(b, a, alpha));
-  int swish = laci_gradient_binary(b, "Mul", a, s);
+  int s = laci_gradient_add_unary(b, "Sigmoid", laci_gradient_add_scale(b, a, alpha));
+  int swish = laci_gradient_add_binary(b, "Mul", a, s);
   if (laci_gradient_is_wanted(b, node, 0)) {
-    int bend = laci_gradient_binary(b, "Sub", swish, laci_gradient_binary(b, "Mul", swish, s));
-    int slope = laci_gradient_binary(b, "Add", s, laci_gradient_scale(b, bend, alpha));
-    int back = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
-    laci_gradient_contribute(b, node, 0, laci_gradient_binary(b, "Mul", back, slope));
+    int bend =
+        laci_gradient_add_binary(b, "Sub", swish, laci_gradient_add_binary(b, "Mul", swish, s));
+    int slope = laci_gradient_add_binary(b, "Add", s, laci_gradient_add_scale(b, bend, alpha));
+    int back = laci_gradient_add_binary(b, "Mul", dy, node->inputs[1]);
+    laci_gradient_contribute(b, node, 0, laci_gradient_add_binary(b, "Mul", back, slope));
   }
-  laci_gradient_contribute(b, node, 1, laci_gradient_binary(b, "Mul", dy, swish));
+  laci_gradient_contribute(b, node, 1, laci_gradient_add_binary(b, "Mul", dy, swish));
   return laci_gradient_status(b);
 }
 

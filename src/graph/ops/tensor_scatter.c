@@ -52,9 +52,9 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_couple_other_axes(c, 0, LACI_OUT(0), axis);
   laci_coupling_describe_port(c, 1);
   for (int at = 0; at < x->rank; at++) {
-    if (at != axis) laci_set_label(c, 1, at, laci_get_label(c, 0, at));
+    if (at != axis) laci_coupling_set_label(c, 1, at, laci_coupling_get_label(c, 0, at));
   }
-  laci_set_label(c, 2, 0, laci_get_label(c, 0, 0));
+  laci_coupling_set_label(c, 2, 0, laci_coupling_get_label(c, 0, 0));
   return laci_coupling_status(c);
 }
 

@@ -81,8 +81,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int axis = 0; axis < x->rank; axis++) {
     if (repeats.v[axis] == 1) {
       int label = laci_coupling_new_label(c);
-      laci_set_label(c, 0, axis, label);
-      laci_set_label(c, LACI_OUT(0), axis, label);
+      laci_coupling_set_label(c, 0, axis, label);
+      laci_coupling_set_label(c, LACI_OUT(0), axis, label);
     } else if (laci_axis_is_mappable(c, 0, axis) && laci_axis_is_mappable(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, y->dims[axis]);
       for (int64_t at = 0; map && at < y->dims[axis]; at++)
@@ -107,9 +107,9 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     }
     cut.dims[cut.rank++] = x.dims[axis];
   }
-  int sum = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
-  sum = laci_gradient_sum(b, sum, repeats, false);
-  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, sum, &x));
+  int sum = laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &cut);
+  sum = laci_gradient_add_sum(b, sum, repeats, false);
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_reshape(b, sum, &x));
   return laci_gradient_status(b);
 }
 

@@ -61,8 +61,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, perm[axis], label);
-    laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, 0, perm[axis], label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }
@@ -76,8 +76,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     if (order) back[order[axis]] = axis;
     else back[axis] = x.rank - 1 - axis;
   }
-  laci_gradient_contribute(b, node, 0,
-                           laci_gradient_transpose(b, laci_gradient_of(b, node, 0), x.rank, back));
+  laci_gradient_contribute(
+      b, node, 0, laci_gradient_add_transpose(b, laci_gradient_of(b, node, 0), x.rank, back));
   return laci_gradient_status(b);
 }
 

@@ -36,8 +36,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   c->why = "order matters to Trilu";
   for (int axis = 0; x && axis < x->rank - 2; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis, label);
-    laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, 0, axis, label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }
@@ -51,7 +51,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 1,
                              .attrs = &upper};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 

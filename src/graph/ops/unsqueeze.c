@@ -45,8 +45,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_coupling_describe_port(c, 0);
   for (int axis = 0, from = 0; axis < y->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, LACI_OUT(0), axis, label);
-    if (!fresh[axis]) laci_set_label(c, 0, from++, label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
+    if (!fresh[axis]) laci_coupling_set_label(c, 0, from++, label);
   }
   return laci_coupling_status(c);
 }

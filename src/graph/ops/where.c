@@ -56,10 +56,10 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), zero = laci_gradient_store_scalar(b, dy, 0);
   if (laci_gradient_is_wanted(b, node, 1))
     laci_gradient_contribute_broadcast(b, node, 1,
-                                       laci_gradient_where(b, node->inputs[0], dy, zero));
+                                       laci_gradient_add_where(b, node->inputs[0], dy, zero));
   if (laci_gradient_is_wanted(b, node, 2))
     laci_gradient_contribute_broadcast(b, node, 2,
-                                       laci_gradient_where(b, node->inputs[0], zero, dy));
+                                       laci_gradient_add_where(b, node->inputs[0], zero, dy));
   return laci_gradient_status(b);
 }
 

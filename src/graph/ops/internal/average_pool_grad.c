@@ -23,4 +23,4 @@ const laci_op laci_op_average_pool_grad = {.name = "AveragePoolGrad",
                                            .role = LACI_ROLE_CLEAR,
                                            .infer = infer,
                                            .eval = eval,
-                                           .couple = laci_couple_nothing};
+                                           .couple = laci_couple_no_axes};

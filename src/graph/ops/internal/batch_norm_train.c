@@ -109,7 +109,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                              .inputs = inputs,
                              .n_attrs = 2,
                              .attrs = attrs};
-  (void)laci_gradient_add(b, &made, out);
+  (void)laci_gradient_add_node(b, &made, out);
   for (int port = 0; port < 3; port++) laci_gradient_contribute(b, node, port, out[port]);
   return laci_gradient_status(b);
 }
@@ -119,5 +119,5 @@ const laci_op laci_op_batch_norm_train = {.name = "BatchNormTrain",
                                           .role = LACI_ROLE_INFER,
                                           .infer = infer,
                                           .eval = eval,
-                                          .couple = laci_couple_nothing,
+                                          .couple = laci_couple_no_axes,
                                           .gradient = gradient};

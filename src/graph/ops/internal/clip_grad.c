@@ -32,4 +32,4 @@ const laci_op laci_op_clip_grad = {.name = "ClipGrad",
                                    .role = LACI_ROLE_CLEAR,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = laci_couple_nothing};
+                                   .couple = laci_couple_no_axes};

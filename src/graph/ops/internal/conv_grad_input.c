@@ -56,4 +56,4 @@ const laci_op laci_op_conv_grad_input = {.name = "ConvGradInput",
                                          .role = LACI_ROLE_CLEAR,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = laci_couple_nothing};
+                                         .couple = laci_couple_no_axes};

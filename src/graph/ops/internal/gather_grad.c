@@ -59,4 +59,4 @@ const laci_op laci_op_gather_grad = {.name = "GatherGrad",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = infer,
                                      .eval = eval,
-                                     .couple = laci_couple_nothing};
+                                     .couple = laci_couple_no_axes};

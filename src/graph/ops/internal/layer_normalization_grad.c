@@ -115,4 +115,4 @@ const laci_op laci_op_layer_normalization_grad = {.name = "LayerNormalizationGra
                                                   .role = LACI_ROLE_CLEAR,
                                                   .infer = infer,
                                                   .eval = eval,
-                                                  .couple = laci_couple_nothing};
+                                                  .couple = laci_couple_no_axes};

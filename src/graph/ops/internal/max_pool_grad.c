@@ -57,4 +57,4 @@ const laci_op laci_op_max_pool_grad = {.name = "MaxPoolGrad",
                                        .role = LACI_ROLE_CLEAR,
                                        .infer = infer,
                                        .eval = eval,
-                                       .couple = laci_couple_nothing};
+                                       .couple = laci_couple_no_axes};

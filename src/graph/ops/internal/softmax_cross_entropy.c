@@ -52,5 +52,5 @@ const laci_op laci_op_softmax_cross_entropy = {.name = "SoftmaxCrossEntropy",
                                                .role = LACI_ROLE_CLEAR,
                                                .infer = infer,
                                                .eval = eval,
-                                               .couple = laci_couple_nothing,
+                                               .couple = laci_couple_no_axes,
                                                .gradient = gradient};

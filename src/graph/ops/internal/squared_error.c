@@ -36,7 +36,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                                    .inputs = inputs,
                                    .n_attrs = 2,
                                    .attrs = attrs};
-  laci_gradient_contribute(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_gradient_contribute(b, node, 0, laci_gradient_add_node(b, &made, NULL));
   return laci_gradient_status(b);
 }
 
@@ -45,5 +45,5 @@ const laci_op laci_op_squared_error = {.name = "SquaredError",
                                        .role = LACI_ROLE_CLEAR,
                                        .infer = infer,
                                        .eval = eval,
-                                       .couple = laci_couple_nothing,
+                                       .couple = laci_couple_no_axes,
                                        .gradient = gradient};

@@ -24,4 +24,4 @@ const laci_op laci_op_squared_error_grad = {.name = "SquaredErrorGrad",
                                             .role = LACI_ROLE_CLEAR,
                                             .infer = infer,
                                             .eval = eval,
-                                            .couple = laci_couple_nothing};
+                                            .couple = laci_couple_no_axes};

@@ -38,4 +38,4 @@ const laci_op laci_op_unary_grad = {.name = "UnaryGrad",
                                     .role = LACI_ROLE_CLEAR,
                                     .infer = infer,
                                     .eval = eval,
-                                    .couple = laci_couple_nothing};
+                                    .couple = laci_couple_no_axes};

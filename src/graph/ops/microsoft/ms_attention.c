@@ -205,8 +205,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
   int in = laci_coupling_new_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;
   laci_coupling_describe_port(c, LACI_OUT(Y));
-  laci_set_label(c, X, 2, in);
-  laci_set_label(c, W, 0, in);
+  laci_coupling_set_label(c, X, 2, in);
+  laci_coupling_set_label(c, W, 0, in);
   const laci_channels places[] = {{W, 1, 0}, {W, 1, w.q}, {BIAS, 0, 0}, {BIAS, 0, w.q}};
   const laci_channels values[] = {{W, 1, 2 * w.q}, {BIAS, 0, 2 * w.q}};
   const laci_query_keys q = {.places = places,

@@ -47,14 +47,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   laci_couple_other_axes(c, 0, LACI_OUT(0), last);
   for (int port = 0; port < 2; port++) {
     for (int half = 0; half < 2; half++) {
-      laci_coupling_add_straight_map(c,
-                                     (laci_axis_map){.out_port = LACI_OUT(0),
-                                                     .out_axis = last,
-                                                     .in_port = port,
-                                                     .in_axis = port ? 0 : last,
-                                                     .n_out = n,
-                                                     .n = n},
-                                     half * n);
+      laci_coupling_add_consecutive_map(c,
+                                        (laci_axis_map){.out_port = LACI_OUT(0),
+                                                        .out_axis = last,
+                                                        .in_port = port,
+                                                        .in_axis = port ? 0 : last,
+                                                        .n_out = n,
+                                                        .n = n},
+                                        half * n);
     }
   }
   return laci_coupling_status(c);

@@ -105,10 +105,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   static const int tables[] = {WORDS, PLACES, KIND_TABLE}, vectors[] = {GAMMA, BETA};
   c->why = "rows of an embedding are picked by number";
   int label = laci_coupling_new_label(c);
-  for (int k = 0; k < 3; k++) laci_set_label(c, tables[k], 1, label);
-  for (int k = 0; k < 2; k++) laci_set_label(c, vectors[k], 0, label);
-  laci_set_label(c, LACI_OUT(Y), 2, label);
-  laci_set_label(c, LACI_OUT(SUM), 2, label);
+  for (int k = 0; k < 3; k++) laci_coupling_set_label(c, tables[k], 1, label);
+  for (int k = 0; k < 2; k++) laci_coupling_set_label(c, vectors[k], 0, label);
+  laci_coupling_set_label(c, LACI_OUT(Y), 2, label);
+  laci_coupling_set_label(c, LACI_OUT(SUM), 2, label);
   laci_coupling_mark_normalized(c, label);
   return laci_coupling_status(c);
 }

@@ -31,23 +31,23 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (st || !sum || !y || sum->rank != y->rank) {
     /* a summand z of unknown shape: all axes of the output are FIXED */
     for (int axis = 0; !st && y && axis < y->rank && laci_has_input(node, SUM); axis++)
-      laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
+      laci_coupling_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
     return st;
   }
   laci_coupling_describe_port(c, SUM);
   for (int axis = 0; axis < 2; axis++) {
-    int label = laci_get_label(c, LACI_OUT(0), axis);
-    if (label > 0) laci_set_label(c, SUM, axis, label);
+    int label = laci_coupling_get_label(c, LACI_OUT(0), axis);
+    if (label > 0) laci_coupling_set_label(c, SUM, axis, label);
   }
-  if (laci_get_label(c, LACI_OUT(0), 1) == LACI_MAPPED)
-    laci_coupling_add_straight_map(c,
-                                   (laci_axis_map){.out_port = LACI_OUT(0),
-                                                   .out_axis = 1,
-                                                   .in_port = SUM,
-                                                   .in_axis = 1,
-                                                   .n_out = y->dims[1],
-                                                   .n = y->dims[1]},
-                                   0);
+  if (laci_coupling_get_label(c, LACI_OUT(0), 1) == LACI_MAPPED)
+    laci_coupling_add_consecutive_map(c,
+                                      (laci_axis_map){.out_port = LACI_OUT(0),
+                                                      .out_axis = 1,
+                                                      .in_port = SUM,
+                                                      .in_axis = 1,
+                                                      .n_out = y->dims[1],
+                                                      .n = y->dims[1]},
+                                      0);
   return laci_coupling_status(c);
 }
 

@@ -95,13 +95,13 @@ static void couple_batch(laci_coupling *c, const operand o[2], int back, int y_a
     axis[port] = at < 0 ? -1 : o[port].axis[at];
     if (at < 0) continue;
     int64_t size = o[port].shape.dims[at];
-    if (size == full) laci_set_label(c, port, axis[port], label);
-    else if (size == 1) laci_set_label(c, port, axis[port], laci_coupling_new_label(c));
+    if (size == full) laci_coupling_set_label(c, port, axis[port], label);
+    else if (size == 1) laci_coupling_set_label(c, port, axis[port], laci_coupling_new_label(c));
     else certain = false; /* the axis is FIXED, and so must be the axes that correspond to it */
   }
-  if (certain) laci_set_label(c, LACI_OUT(0), y_axis, label);
+  if (certain) laci_coupling_set_label(c, LACI_OUT(0), y_axis, label);
   for (int port = 0; port < 2 && !certain; port++) {
-    if (axis[port] >= 0) laci_set_label(c, port, axis[port], LACI_FIXED);
+    if (axis[port] >= 0) laci_coupling_set_label(c, port, axis[port], LACI_FIXED);
   }
 }
 
@@ -117,17 +117,17 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int port = 0; port < 2; port++) laci_coupling_describe_port(c, port);
   laci_coupling_describe_port(c, LACI_OUT(0));
   int k = laci_coupling_new_label(c);
-  laci_set_label(c, 0, o[0].axis[a->rank - 1], k);
-  laci_set_label(c, 1, o[1].axis[b->rank > 1 ? b->rank - 2 : 0], k);
+  laci_coupling_set_label(c, 0, o[0].axis[a->rank - 1], k);
+  laci_coupling_set_label(c, 1, o[1].axis[b->rank > 1 ? b->rank - 2 : 0], k);
   if (a->rank > 1) {
     int row = laci_coupling_new_label(c);
-    laci_set_label(c, 0, o[0].axis[a->rank - 2], row);
-    laci_set_label(c, LACI_OUT(0), batches, row);
+    laci_coupling_set_label(c, 0, o[0].axis[a->rank - 2], row);
+    laci_coupling_set_label(c, LACI_OUT(0), batches, row);
   }
   if (b->rank > 1) {
     int col = laci_coupling_new_label(c);
-    laci_set_label(c, 1, o[1].axis[b->rank - 1], col);
-    laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
+    laci_coupling_set_label(c, 1, o[1].axis[b->rank - 1], col);
+    laci_coupling_set_label(c, LACI_OUT(0), y->rank - 1, col);
   }
   for (int back = 1; back <= batches; back++) couple_batch(c, o, back, batches - back);
   return laci_coupling_status(c);

@@ -209,7 +209,7 @@ static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
   const int ports[] = {a, b};
   int label = laci_coupling_new_label(c);
   for (int k = 0; k < 2; k++) {
-    laci_set_label(c, ports[k], 2, label);
+    laci_coupling_set_label(c, ports[k], 2, label);
     laci_coupling_add_parts(c, ports[k], 2, n_heads);
   }
 }

@@ -86,14 +86,14 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   int last = x->rank - 1, batch = laci_coupling_new_label(c), in = laci_coupling_new_label(c);
   int out = laci_coupling_new_label(c);
-  laci_set_label(c, X, 0, batch);
-  laci_set_label(c, X, last, in);
-  laci_set_label(c, W, 1, in);
-  laci_set_label(c, W, 0, out);
-  laci_set_label(c, BIAS, 0, out);
+  laci_coupling_set_label(c, X, 0, batch);
+  laci_coupling_set_label(c, X, last, in);
+  laci_coupling_set_label(c, W, 1, in);
+  laci_coupling_set_label(c, W, 0, out);
+  laci_coupling_set_label(c, BIAS, 0, out);
   for (int port = 0; port < 2; port++) {
-    laci_set_label(c, port ? SUM : LACI_OUT(0), 0, batch);
-    laci_set_label(c, port ? SUM : LACI_OUT(0), last, out);
+    laci_coupling_set_label(c, port ? SUM : LACI_OUT(0), 0, batch);
+    laci_coupling_set_label(c, port ? SUM : LACI_OUT(0), last, out);
   }
   return laci_coupling_status(c);
 }

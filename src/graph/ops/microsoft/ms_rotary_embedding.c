@@ -109,8 +109,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     /* each batch entry has its own positions, so the batch axis is FIXED */
     if (axis == 0 && positions->rank > 1) continue;
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, X, axis, label);
-    laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, X, axis, label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }

@@ -57,9 +57,10 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   if (axis < 0) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1}, 2);
   for (int at = 0; at < x->rank; at++) {
-    if (at >= axis) laci_coupling_mark_normalized(c, laci_get_label(c, 0, at));
-    laci_set_label(c, LACI_OUT(1), at,
-                   at < axis ? laci_get_label(c, 0, at) : laci_coupling_new_label(c));
+    if (at >= axis) laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, at));
+    laci_coupling_set_label(
+        c, LACI_OUT(1), at,
+        at < axis ? laci_coupling_get_label(c, 0, at) : laci_coupling_new_label(c));
   }
   return laci_coupling_status(c);
 }

@@ -39,14 +39,14 @@ lac_status laci_infer_equal_shapes(laci_infer *infer, int first, int last) {
 
 int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n_inputs,
                                const int *inputs, const laci_window_attrs *attrs) {
-  return laci_gradient_add(b,
-                           &(laci_gradient_node){.type = type,
-                                                 .domain = "lacuna",
-                                                 .n_inputs = n_inputs,
-                                                 .inputs = inputs,
-                                                 .n_attrs = attrs ? attrs->n : 0,
-                                                 .attrs = attrs ? attrs->attr : NULL},
-                           NULL);
+  return laci_gradient_add_node(b,
+                                &(laci_gradient_node){.type = type,
+                                                      .domain = "lacuna",
+                                                      .n_inputs = n_inputs,
+                                                      .inputs = inputs,
+                                                      .n_attrs = attrs ? attrs->n : 0,
+                                                      .attrs = attrs ? attrs->attr : NULL},
+                                NULL);
 }
 
 /* ---- Parts of rules ---- */
@@ -56,30 +56,30 @@ void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis != 1;
   if (laci_gradient_is_wanted(b, node, port))
-    laci_gradient_contribute(b, node, port, laci_gradient_sum(b, x, flags, false));
+    laci_gradient_contribute(b, node, port, laci_gradient_add_sum(b, x, flags, false));
 }
 
-int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n) {
+int laci_gradient_add_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n) {
   const int64_t end = start + n, axes = axis;
   const int inputs[] = {x, laci_gradient_store_ints(b, 1, &start),
                         laci_gradient_store_ints(b, 1, &end),
                         laci_gradient_store_ints(b, 1, &axes)};
-  return laci_gradient_add(
+  return laci_gradient_add_node(
       b, &(laci_gradient_node){.type = "Slice", .n_inputs = 4, .inputs = inputs}, NULL);
 }
 
-int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]) {
+int laci_gradient_add_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]) {
   laci_shape shape = laci_gradient_shape(b, x);
   double n = 1;
   for (int axis = 0; axis < shape.rank; axis++) n *= flags[axis] ? (double)shape.dims[axis] : 1;
-  return laci_gradient_scale(b, laci_gradient_sum(b, x, flags, true), 1 / n);
+  return laci_gradient_add_scale(b, laci_gradient_add_sum(b, x, flags, true), 1 / n);
 }
 
 /** Returns 1 where x equals y, else 0, in x's type. */
 static int equal_as_number(laci_gradient_builder *b, int x, int y) {
   laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, x));
-  int equal = laci_gradient_binary(b, "Equal", x, y);
-  return laci_gradient_add(
+  int equal = laci_gradient_add_binary(b, "Equal", x, y);
+  return laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Cast", .n_inputs = 1, .inputs = &equal, .n_attrs = 1, .attrs = &to},
@@ -89,8 +89,8 @@ static int equal_as_number(laci_gradient_builder *b, int x, int y) {
 int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y) {
   laci_shape shape = laci_gradient_shape(b, y);
   int mask = equal_as_number(b, node->inputs[0], y);
-  int count = laci_gradient_unbroadcast(b, mask, &shape);
-  return laci_gradient_binary(b, "Mul", mask, laci_gradient_binary(b, "Div", dy, count));
+  int count = laci_gradient_add_unbroadcast(b, mask, &shape);
+  return laci_gradient_add_binary(b, "Mul", mask, laci_gradient_add_binary(b, "Div", dy, count));
 }
 
 /** A Resize along an axis multiplies by a matrix: the identity, resampled. So dx is dy times the
@@ -101,9 +101,9 @@ int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t 
   if (dy < 0) return -1;
   const int64_t sizes[2] = {in, y.dims[axis]};
   const int inputs[] = {
-      laci_gradient_unary(b, "EyeLike", laci_gradient_store_filled(b, dy, &square, 0)), LACI_ABSENT,
-      LACI_ABSENT, laci_gradient_store_ints(b, 2, sizes)};
-  int matrix = laci_gradient_add(
+      laci_gradient_add_unary(b, "EyeLike", laci_gradient_store_filled(b, dy, &square, 0)),
+      LACI_ABSENT, LACI_ABSENT, laci_gradient_store_ints(b, 2, sizes)};
+  int matrix = laci_gradient_add_node(
       b,
       &(laci_gradient_node){
           .type = "Resize", .n_inputs = 4, .inputs = inputs, .n_attrs = n_attrs, .attrs = attrs},
@@ -113,33 +113,34 @@ int laci_gradient_of_resize(laci_gradient_builder *b, int dy, int axis, int64_t 
     last[at] = at == y.rank - 1 ? axis : at < axis ? at : at + 1;
     back[last[at]] = at;
   }
-  int rows = laci_gradient_transpose(b, dy, y.rank, last);
-  int transposed = laci_gradient_transpose(b, matrix, 2, (const int64_t[]){1, 0});
-  return laci_gradient_transpose(b, laci_gradient_binary(b, "MatMul", rows, transposed), y.rank,
-                                 back);
+  int rows = laci_gradient_add_transpose(b, dy, y.rank, last);
+  int transposed = laci_gradient_add_transpose(b, matrix, 2, (const int64_t[]){1, 0});
+  return laci_gradient_add_transpose(b, laci_gradient_add_binary(b, "MatMul", rows, transposed),
+                                     y.rank, back);
 }
 
-void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm *norm,
-                              int out[3]) {
+void laci_gradient_add_normalization(laci_gradient_builder *b, const laci_gradient_norm *norm,
+                                     int out[3]) {
   const laci_attr attrs[] = {laci_attr_int("axis", norm->axis),
                              laci_attr_float("epsilon", norm->epsilon)};
   const int inputs[] = {norm->dy, norm->x, norm->scale};
-  (void)laci_gradient_add(b,
-                          &(laci_gradient_node){.type = "LayerNormalizationGrad",
-                                                .domain = "lacuna",
-                                                .n_inputs = 3,
-                                                .n_outputs = 3,
-                                                .inputs = inputs,
-                                                .n_attrs = 2,
-                                                .attrs = attrs},
-                          out);
+  (void)laci_gradient_add_node(b,
+                               &(laci_gradient_node){.type = "LayerNormalizationGrad",
+                                                     .domain = "lacuna",
+                                                     .n_inputs = 3,
+                                                     .n_outputs = 3,
+                                                     .inputs = inputs,
+                                                     .n_attrs = 2,
+                                                     .attrs = attrs},
+                               out);
 }
 
 /* ---- Ready-made rules ---- */
 
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
-  laci_gradient_contribute(b, node, 0, laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &x));
+  laci_gradient_contribute(b, node, 0,
+                           laci_gradient_add_reshape(b, laci_gradient_of(b, node, 0), &x));
   return laci_gradient_status(b);
 }
 
@@ -150,13 +151,13 @@ lac_status laci_gradient_of_max_or_min(laci_gradient_builder *b, const laci_node
   if (!masks) return LAC_NO_MEMORY;
   for (int port = 0; port < node->n_inputs; port++) {
     masks[port] = equal_as_number(b, node->inputs[port], node->outputs[0]);
-    count = port ? laci_gradient_binary(b, "Add", count, masks[port]) : masks[port];
+    count = port ? laci_gradient_add_binary(b, "Add", count, masks[port]) : masks[port];
   }
-  int share = laci_gradient_binary(b, "Div", dy, count);
+  int share = laci_gradient_add_binary(b, "Div", dy, count);
   for (int port = 0; port < node->n_inputs; port++) {
     if (laci_gradient_is_wanted(b, node, port))
       laci_gradient_contribute_broadcast(b, node, port,
-                                         laci_gradient_binary(b, "Mul", share, masks[port]));
+                                         laci_gradient_add_binary(b, "Mul", share, masks[port]));
   }
   laci_free(masks);
   return laci_gradient_status(b);

@@ -27,9 +27,9 @@ int laci_gradient_add_internal(laci_gradient_builder *b, const char *type, int n
 void laci_gradient_contribute_channels(laci_gradient_builder *b, const laci_node *node, int port,
                                        int x);
 /** Returns x[start .. start + n) along an axis. */
-int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n);
+int laci_gradient_add_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n);
 /** Returns the mean over the flagged axes, which stay with size 1. */
-int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]);
+int laci_gradient_add_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]);
 /** Returns dy divided evenly among the elements of input 0 that equal y, and zeros elsewhere. y and
  * dy have size 1 along the reduced axes. */
 int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y);
@@ -49,7 +49,8 @@ typedef struct laci_gradient_norm {
   int64_t axis;
   float epsilon;
 } laci_gradient_norm;
-void laci_gradient_normalized(laci_gradient_builder *b, const laci_gradient_norm *norm, int out[3]);
+void laci_gradient_add_normalization(laci_gradient_builder *b, const laci_gradient_norm *norm,
+                                     int out[3]);
 
 /* Ready-made rules. */
 lac_status laci_gradient_of_reshape(laci_gradient_builder *b,

@@ -76,9 +76,9 @@ lac_status laci_line_eval(const laci_eval *eval, laci_line_axis line, laci_line_
 lac_status laci_line_couple(laci_coupling *c, laci_line_axis line) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || check_axis(c->node, x->rank, &line, NULL)) return laci_coupling_status(c);
-  laci_couple_same(c, 0, LACI_OUT(0));
+  laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int axis = (int)line.axis; axis < x->rank; axis++) {
-    laci_coupling_mark_normalized(c, laci_get_label(c, 0, axis));
+    laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, axis));
     if (!line.flattened) break;
   }
   return laci_coupling_status(c);

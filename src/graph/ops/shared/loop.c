@@ -61,7 +61,7 @@ lac_status laci_loop_end_infer(laci_infer *infer) {
 
 void laci_couple_carried(laci_coupling *c, int in, int out) {
   const laci_shape *shape = laci_port_shape(c, in);
-  if (shape) laci_set_fresh_labels(c, in, 0, shape->rank);
+  if (shape) laci_coupling_set_fresh_labels(c, in, 0, shape->rank);
   laci_coupling_mark_fresh(c, out);
 }
 
@@ -74,8 +74,8 @@ void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis) {
     int to = k + (k >= axis);
     if (one->dims[k] != all->dims[to]) continue;
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, slice, k, label);
-    laci_set_label(c, whole, to, label);
+    laci_coupling_set_label(c, slice, k, label);
+    laci_coupling_set_label(c, whole, to, label);
   }
 }
 

@@ -213,13 +213,13 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || x->rank < 1 || !laci_port_shape(c, 1)) return laci_coupling_status(c);
   laci_couple_elementwise(c, (const int[]){0, 1, norm->scale, norm->shift, norm->bias}, 5);
-  laci_coupling_mark_normalized(c, laci_get_label(c, 0, -1));
+  laci_coupling_mark_normalized(c, laci_coupling_get_label(c, 0, -1));
   for (int axis = 0; axis < x->rank; axis++) {
-    int label = laci_get_label(c, 0, axis);
-    laci_set_label(c, LACI_OUT(norm->sum), axis, label);
+    int label = laci_coupling_get_label(c, 0, axis);
+    laci_coupling_set_label(c, LACI_OUT(norm->sum), axis, label);
     if (axis == x->rank - 1) label = laci_coupling_new_label(c);
-    laci_set_label(c, LACI_OUT(norm->mean), axis, label);
-    laci_set_label(c, LACI_OUT(norm->inverse), axis, label);
+    laci_coupling_set_label(c, LACI_OUT(norm->mean), axis, label);
+    laci_coupling_set_label(c, LACI_OUT(norm->inverse), axis, label);
   }
   return laci_coupling_status(c);
 }
@@ -236,7 +236,7 @@ void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
     for (int place = 0; place < q->n_places; place++) {
       const laci_channels *at = &q->places[place];
       int64_t own = q->keys[place] ? head / q->copies : head;
-      laci_coupling_add_straight_map(
+      laci_coupling_add_consecutive_map(
           c,
           (laci_axis_map){.out_port = LACI_OUT(0),
                           .out_axis = LACI_UNSEEN(alone ? 0 : (int)(head / q->copies)),
@@ -255,7 +255,8 @@ void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q) {
   for (int place = 0; place < q->n_places; place++) {
     const laci_channels *at = &q->places[place];
     int64_t heads = q->keys[place] ? q->n_heads / q->copies : q->n_heads;
-    laci_coupling_hold_axis(c, (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
+    laci_coupling_add_axis_hold(c,
+                                (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
   }
 }
 

@@ -43,9 +43,9 @@ double laci_epsilon(const laci_node *node) { return laci_node_float(node, "epsil
 bool laci_couple_channels(laci_coupling *c, int first, int last) {
   const laci_shape *x = laci_port_shape(c, 0);
   if (!x || !laci_port_shape(c, LACI_OUT(0)) || x->rank < 2) return false;
-  laci_couple_same(c, 0, LACI_OUT(0));
+  laci_couple_equal_axes(c, 0, LACI_OUT(0));
   for (int port = first; port <= last; port++) {
-    laci_set_label(c, port, 0, laci_get_label(c, 0, 1));
+    laci_coupling_set_label(c, port, 0, laci_coupling_get_label(c, 0, 1));
   }
   return true;
 }

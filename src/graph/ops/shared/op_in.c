@@ -243,9 +243,9 @@ void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axi
   if (!in || !out || in->rank != out->rank) return;
   for (int at = 0; at < in->rank; at++) {
     if (at == axis) continue;
-    int label = laci_get_label(c, in_port, at);
+    int label = laci_coupling_get_label(c, in_port, at);
     if (label <= 0) label = laci_coupling_new_label(c);
-    laci_set_label(c, in_port, at, label);
-    laci_set_label(c, out_port, at, label);
+    laci_coupling_set_label(c, in_port, at, label);
+    laci_coupling_set_label(c, out_port, at, label);
   }
 }

@@ -196,8 +196,8 @@ lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, l
   if (!x || !y || x->rank != y->rank || x->rank < 3) return laci_coupling_status(c);
   for (int axis = 0; axis < 2; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis, label);
-    laci_set_label(c, LACI_OUT(0), axis, label);
+    laci_coupling_set_label(c, 0, axis, label);
+    laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   }
   return laci_coupling_status(c);
 }

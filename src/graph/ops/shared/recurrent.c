@@ -326,7 +326,7 @@ static void couple_output(const laci_node *node, laci_coupling *c, const laci_re
   const laci_shape *y = laci_port_shape(c, LACI_OUT(out));
   if (out >= node->n_outputs || !y) return;
   int place = is_batch_first(node) ? 0 : y->rank - 2;
-  laci_set_label(c, LACI_OUT(out), place, batch);
+  laci_coupling_set_label(c, LACI_OUT(out), place, batch);
   map_hidden(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
   map_hidden(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
   map_hidden(c, LACI_OUT(out), R, 2, 1, hidden);
@@ -354,12 +354,12 @@ lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
   bool batch_first = is_batch_first(node);
   int batch = laci_coupling_new_label(c), inputs = laci_coupling_new_label(c);
   for (int port = 0; port < node->n_inputs; port++) laci_coupling_describe_port(c, port);
-  laci_set_label(c, X, batch_first ? 0 : 1, batch);
-  laci_set_label(c, X, 2, inputs);
-  laci_set_label(c, W, 2, inputs);
-  laci_set_label(c, LENGTHS, 0, batch);
+  laci_coupling_set_label(c, X, batch_first ? 0 : 1, batch);
+  laci_coupling_set_label(c, X, 2, inputs);
+  laci_coupling_set_label(c, W, 2, inputs);
+  laci_coupling_set_label(c, LENGTHS, 0, batch);
   for (int port = INITIAL_H; port <= (op->has_cell ? INITIAL_C : INITIAL_H); port++) {
-    laci_set_label(c, port, batch_first ? 0 : 1, batch);
+    laci_coupling_set_label(c, port, batch_first ? 0 : 1, batch);
   }
   int64_t hidden = laci_port_shape(c, R)->dims[2];
   for (int out = 0; out < node->n_outputs; out++) couple_output(node, c, op, out, batch, hidden);

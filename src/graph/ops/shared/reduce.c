@@ -191,10 +191,11 @@ static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
   int out = 0;
   for (int axis = 0; axis < x->rank; axis++) {
     int label = laci_coupling_new_label(c);
-    laci_set_label(c, 0, axis, label);
+    laci_coupling_set_label(c, 0, axis, label);
     if (flags[axis] && !keep) continue;
     if (out < y->rank)
-      laci_set_label(c, LACI_OUT(0), out++, flags[axis] ? laci_coupling_new_label(c) : label);
+      laci_coupling_set_label(c, LACI_OUT(0), out++,
+                              flags[axis] ? laci_coupling_new_label(c) : label);
   }
 }
 
@@ -231,10 +232,10 @@ int laci_gradient_restore_axes(laci_gradient_builder *b, const laci_node *node, 
   for (int axis = 0; axis < shape.rank; axis++) {
     if (flags[axis]) shape.dims[axis] = 1;
   }
-  return laci_gradient_reshape(b, y, &shape);
+  return laci_gradient_add_reshape(b, y, &shape);
 }
 
 int laci_gradient_expand_reduced(laci_gradient_builder *b, const laci_node *node, int y) {
   laci_shape shape = laci_gradient_in_shape(b, node, 0);
-  return laci_gradient_expand(b, laci_gradient_restore_axes(b, node, y), &shape);
+  return laci_gradient_add_expand(b, laci_gradient_restore_axes(b, node, y), &shape);
 }

@@ -11,63 +11,68 @@
  *
  * A share that is NULL means a single process. Next: comm/comm.h, trainer.h (buckets),
  * same_state.h. */
-#ifndef LACI_TRAIN_SHARE_H
-#define LACI_TRAIN_SHARE_H
+#ifndef LACI_TRAIN_DATA_PARALLEL_H
+#define LACI_TRAIN_DATA_PARALLEL_H
 
 #include "comm/comm.h"
 
 typedef struct laci_trace laci_trace;
 typedef struct laci_trainer laci_trainer;
 
-typedef struct laci_share laci_share;
+typedef struct laci_data_parallel laci_data_parallel;
 
-typedef struct laci_share_options {
+typedef struct laci_data_parallel_options {
   laci_comm *comm;
   laci_wire wire; /* format in which gradients are sent; statistics are sent as f32, losses as
                      double */
   size_t bucket;  /* bytes of gradients that are reduced at a time */
-} laci_share_options;
+} laci_data_parallel_options;
 
 /** Creates a share; comm and trainer must outlive it. Fails LAC_NO_MEMORY on all processes alike,
  * LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_share_create(laci_trainer *trainer,
-                                            const laci_share_options *options, laci_share **share,
-                                            lac_error *err);
-void laci_share_destroy(laci_share *share); /* NULL is fine */
+LAC_MUST_CHECK lac_status laci_data_parallel_create(laci_trainer *trainer,
+                                                    const laci_data_parallel_options *options,
+                                                    laci_data_parallel **share, lac_error *err);
+void laci_data_parallel_destroy(laci_data_parallel *share); /* NULL is fine */
 /** Copies the whole state of the training from process 0 to all: weights, optimizer state,
  * statistics, averages, masks [laci_optimizer_size] (or NULL), and `note`, bytes of the caller.
  * Fails LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_share_broadcast_state(laci_share *share, uint8_t *masks, void *note,
-                                                     size_t note_bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_data_parallel_broadcast_state(laci_data_parallel *share,
+                                                             uint8_t *masks, void *note,
+                                                             size_t note_bytes, lac_error *err);
 
 /** Computes a batch of a step other than the last one, as laci_trainer_batch; an interrupt does not
  * end it. Its loss is added to *loss. */
-LAC_MUST_CHECK lac_status laci_share_early_batch(laci_share *share, const float *images,
-                                                 const float *labels, double *loss, lac_error *err);
+LAC_MUST_CHECK lac_status laci_data_parallel_run_early_batch(laci_data_parallel *share,
+                                                             const float *images,
+                                                             const float *labels, double *loss,
+                                                             lac_error *err);
 /** Computes the last batch of a step, as laci_trainer_batch. Afterwards gradients are the sums over
  * all processes, and statistics their means. *loss in: the sum of the losses of this process's
  * earlier batches of the step (0: none); out: the mean over all batches and processes. n_batches:
  * batches of this process in the step, this one included. Fails on all processes alike where one
  * could not read its batch or was interrupted before it; as laci_trainer_batch; LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_share_last_batch(laci_share *share, const float *images,
-                                                const float *labels, int n_batches, double *loss,
-                                                lac_error *err);
-/** Called instead of laci_share_last_batch by a process that has no batch. mine: the reason;
- * n_batches: batches of a step, which the other processes may have to finish first. Returns the
- * failure with which all processes end the step.
+LAC_MUST_CHECK lac_status laci_data_parallel_run_last_batch(laci_data_parallel *share,
+                                                            const float *images,
+                                                            const float *labels, int n_batches,
+                                                            double *loss, lac_error *err);
+/** Called instead of laci_data_parallel_run_last_batch by a process that has no batch. mine: the
+ * reason; n_batches: batches of a step, which the other processes may have to finish first. Returns
+ * the failure with which all processes end the step.
  */
-lac_status laci_share_fail_step(laci_share *share, lac_status mine, int n_batches, lac_error *err);
+lac_status laci_data_parallel_fail_step(laci_data_parallel *share, lac_status mine, int n_batches,
+                                        lac_error *err);
 
 /** Times of the communication in the last step. */
-typedef struct laci_share_times {
+typedef struct laci_data_parallel_times {
   double busy;   /* seconds during which sums of gradients were in progress */
   double waited; /* seconds of these during which the step waited at its end */
-} laci_share_times;
-laci_share_times laci_share_last_times(const laci_share *share);
+} laci_data_parallel_times;
+laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *share);
 
 /** Returns how many sums of gradients a step has; for NULL 0. */
-int laci_share_count_sums(const laci_share *share);
+int laci_data_parallel_count_sums(const laci_data_parallel *share);
 /** Records the last batch of every following step in `trace`; both may be NULL. */
-void laci_share_record(laci_share *share, laci_trace *trace);
+void laci_data_parallel_record_sums(laci_data_parallel *share, laci_trace *trace);
 
 #endif

@@ -2,7 +2,7 @@
  * Shares gradients of a training between processes. Sums are ended in the order in which they were
  * begun, which is that of the buckets and the same on all processes, since their plans are the
  * same. */
-#include "train/share.h"
+#include "train/data_parallel.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "train/trace.h"
 #include "train/trainer.h"
 
-struct laci_share {
+struct laci_data_parallel {
   laci_comm *comm;
   laci_trainer *trainer;
   laci_bucket *buckets;
@@ -23,7 +23,7 @@ struct laci_share {
   laci_comm_sum *of_statistics;
   double *losses; /* [size of the group] */
   bool has_voted; /* the vote of this step has ended: all processes have their batches */
-  laci_share_times times;
+  laci_data_parallel_times times;
   laci_trace *trace; /* NULL: none */
 };
 
@@ -31,7 +31,7 @@ struct laci_share {
 
 /* Sets the order of buckets to that of process 0: plans may differ between processors, and with
  * them the order in which buckets become final. */
-static lac_status broadcast_order(laci_share *s, lac_error *err) {
+static lac_status broadcast_order(laci_data_parallel *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
   int64_t *offsets = s->offsets;
   for (size_t b = 0; b < n; b++) offsets[b] = s->buckets[b].offset;
@@ -46,7 +46,7 @@ static lac_status broadcast_order(laci_share *s, lac_error *err) {
   return st;
 }
 
-static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
+static lac_status make_sums(laci_data_parallel *s, laci_wire wire, lac_error *err) {
   int64_t n_statistics;
   (void)laci_trainer_statistics(s->trainer, &n_statistics);
   s->sums = laci_alloc((size_t)s->n_buckets, sizeof(laci_comm_sum *));
@@ -66,7 +66,7 @@ static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
  * messages. */
 enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
 
-static size_t bucket_bytes(const laci_trainer *trainer, const laci_share_options *options) {
+static size_t bucket_bytes(const laci_trainer *trainer, const laci_data_parallel_options *options) {
   const laci_training_graph *graph = laci_trainer_graph(trainer);
   const laci_parameter *parameters = laci_trainer_parameters(trainer);
   size_t all = 0;
@@ -76,8 +76,8 @@ static size_t bucket_bytes(const laci_trainer *trainer, const laci_share_options
   return part < LEAST_BUCKET ? LEAST_BUCKET : part > MOST_BUCKET ? MOST_BUCKET : part;
 }
 
-static lac_status share_init(laci_share *s, laci_trainer *trainer,
-                             const laci_share_options *options, lac_error *err) {
+static lac_status share_init(laci_data_parallel *s, laci_trainer *trainer,
+                             const laci_data_parallel_options *options, lac_error *err) {
   if (!s) return laci_fail_memory(err, "what processes share");
   s->comm = options->comm;
   s->trainer = trainer;
@@ -86,19 +86,20 @@ static lac_status share_init(laci_share *s, laci_trainer *trainer,
   return st ? st : make_sums(s, options->wire, err);
 }
 
-lac_status laci_share_create(laci_trainer *trainer, const laci_share_options *options,
-                             laci_share **share, lac_error *err) {
+lac_status laci_data_parallel_create(laci_trainer *trainer,
+                                     const laci_data_parallel_options *options,
+                                     laci_data_parallel **share, lac_error *err) {
   *share = NULL;
-  laci_share *s = laci_alloc(1, sizeof *s);
+  laci_data_parallel *s = laci_alloc(1, sizeof *s);
   lac_status st = share_init(s, trainer, options, err);
-  st = laci_comm_agree(options->comm, st, err);
+  st = laci_comm_agree_on_status(options->comm, st, err);
   if (!st) st = broadcast_order(s, err);
-  if (st) laci_share_destroy(s);
+  if (st) laci_data_parallel_destroy(s);
   else *share = s;
   return st;
 }
 
-void laci_share_destroy(laci_share *s) {
+void laci_data_parallel_destroy(laci_data_parallel *s) {
   if (!s) return;
   for (int b = 0; b < s->n_buckets && s->sums; b++) laci_comm_sum_destroy(s->sums[b]);
   laci_comm_sum_destroy(s->of_statistics);
@@ -115,8 +116,8 @@ static lac_status send_floats(laci_comm *comm, float *floats, int64_t n, lac_err
   return floats ? laci_comm_broadcast(comm, floats, (size_t)n * sizeof *floats, err) : LAC_OK;
 }
 
-lac_status laci_share_broadcast_state(laci_share *s, uint8_t *masks, void *note, size_t note_bytes,
-                                      lac_error *err) {
+lac_status laci_data_parallel_broadcast_state(laci_data_parallel *s, uint8_t *masks, void *note,
+                                              size_t note_bytes, lac_error *err) {
   if (!s) return LAC_OK;
   laci_optimizer *optimizer = laci_trainer_optimizer(s->trainer);
   const int64_t n = laci_optimizer_size(optimizer);
@@ -142,15 +143,16 @@ lac_status laci_share_broadcast_state(laci_share *s, uint8_t *masks, void *note,
 
 /* Ends the vote on whether all processes have their batches; if not, all stop. The vote begins
  * before the batch, and the answers are read when they are needed. */
-static lac_status end_vote(laci_share *s, lac_status mine, lac_error *err) {
+static lac_status end_vote(laci_data_parallel *s, lac_status mine, lac_error *err) {
   uint32_t any = 0;
   lac_status st = laci_comm_vote_end(s->comm, &any, err);
   s->has_voted = true;
   if (st || !any) return st;
-  return laci_comm_agree(s->comm, mine, err);
+  return laci_comm_agree_on_status(s->comm, mine, err);
 }
 
-lac_status laci_share_fail_step(laci_share *s, lac_status mine, int n_batches, lac_error *err) {
+lac_status laci_data_parallel_fail_step(laci_data_parallel *s, lac_status mine, int n_batches,
+                                        lac_error *err) {
   if (!s) return mine;
   lac_error lost = {0};
   lac_status st = laci_comm_vote_begin(s->comm, 1, &lost);
@@ -160,7 +162,7 @@ lac_status laci_share_fail_step(laci_share *s, lac_status mine, int n_batches, l
 }
 
 static lac_status on_ready(void *context, int bucket, lac_error *err) {
-  laci_share *s = context;
+  laci_data_parallel *s = context;
   if (!s->has_voted) {
     lac_status st = end_vote(s, LAC_OK, err);
     if (st) return st;
@@ -172,12 +174,12 @@ static lac_status on_ready(void *context, int bucket, lac_error *err) {
 }
 
 static void poll_sums(void *context) {
-  const laci_share *s = context;
+  const laci_data_parallel *s = context;
   laci_comm_poll(s->comm);
 }
 
 /* Replaces the running statistics by their means over all processes, whose images differ. */
-static lac_status share_statistics(laci_share *s, lac_error *err) {
+static lac_status share_statistics(laci_data_parallel *s, lac_error *err) {
   int64_t n;
   float *statistics = laci_trainer_statistics(s->trainer, &n);
   const float part = 1.0F / (float)laci_comm_size(s->comm);
@@ -187,7 +189,7 @@ static lac_status share_statistics(laci_share *s, lac_error *err) {
   return st;
 }
 
-static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_error *err) {
+static lac_status share_loss(laci_data_parallel *s, int n_batches, double *loss, lac_error *err) {
   const int size = laci_comm_size(s->comm);
   double sum = 0;
   lac_status st = laci_comm_gather(s->comm, loss, sizeof *loss, s->losses, err);
@@ -197,7 +199,7 @@ static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_err
 }
 
 /* Computes how long sums were in progress in total; overlapping times count once. */
-static void measure_times(laci_share *s, double waited) {
+static void measure_times(laci_data_parallel *s, double waited) {
   double busy = 0, until = 0;
   for (int b = 0; b < s->n_buckets; b++) {
     laci_comm_times t = laci_comm_sum_times(s->sums[b]);
@@ -205,10 +207,10 @@ static void measure_times(laci_share *s, double waited) {
     if (t.done > from) busy += t.done - from;
     if (t.done > until) until = t.done;
   }
-  s->times = (laci_share_times){.busy = busy, .waited = waited};
+  s->times = (laci_data_parallel_times){.busy = busy, .waited = waited};
 }
 
-static lac_status end_sums(laci_share *s, lac_error *err) {
+static lac_status end_sums(laci_data_parallel *s, lac_error *err) {
   const double begin = laci_clock_seconds();
   lac_status st = LAC_OK;
   for (int b = 0; b < s->n_buckets && !st; b++) st = laci_comm_sum_end(s->sums[b], err);
@@ -221,8 +223,8 @@ static lac_status end_sums(laci_share *s, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_share_early_batch(laci_share *s, const float *images, const float *labels,
-                                  double *loss, lac_error *err) {
+lac_status laci_data_parallel_run_early_batch(laci_data_parallel *s, const float *images,
+                                              const float *labels, double *loss, lac_error *err) {
   const laci_batch_watch watch = {.keeps_on = true};
   float part = 0;
   lac_status st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
@@ -230,8 +232,9 @@ lac_status laci_share_early_batch(laci_share *s, const float *images, const floa
   return st;
 }
 
-lac_status laci_share_last_batch(laci_share *s, const float *images, const float *labels,
-                                 int n_batches, double *loss, lac_error *err) {
+lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float *images,
+                                             const float *labels, int n_batches, double *loss,
+                                             lac_error *err) {
   const laci_batch_watch watch = {.buckets = s->buckets,
                                   .n_buckets = s->n_buckets,
                                   .ready = on_ready,
@@ -255,9 +258,11 @@ lac_status laci_share_last_batch(laci_share *s, const float *images, const float
 
 /* ---- Looking ---- */
 
-laci_share_times laci_share_last_times(const laci_share *s) { return s->times; }
-int laci_share_count_sums(const laci_share *s) { return s ? s->n_buckets : 0; }
+laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *s) {
+  return s->times;
+}
+int laci_data_parallel_count_sums(const laci_data_parallel *s) { return s ? s->n_buckets : 0; }
 
-void laci_share_record(laci_share *s, laci_trace *trace) {
+void laci_data_parallel_record_sums(laci_data_parallel *s, laci_trace *trace) {
   if (s) s->trace = trace;
 }
