@@ -6,7 +6,8 @@
  *
  * x_d are the layer's inputs in the dense network, x_p those in the network whose layers before
  * this one are pruned; H = sum x_p x_p', K = sum x_d x_p'. A score (score.def) chooses the mask;
- * laci_fit_solve_weights then minimises E over the weights that stay, exactly. Both see H and K with
+ * laci_fit_solve_weights then minimises E over the weights that stay, exactly. Both see H and K
+ * with
  *
  *     d = max(1 %, 25 % * columns / positions) * mean(diag H)
  *

@@ -22,8 +22,8 @@ struct laci_score {
   bool needs_gram;
   /** Computes out [rows, columns], >= 0: the larger, the more the weight matters. */
   lac_status (*saliency)(const laci_sums *sums, double *out, lac_error *err);
-  /** Computes mask and weight as laci_fit_choose_mask says. NULL: the weights of largest saliency are
-   * kept, unchanged. */
+  /** Computes mask and weight as laci_fit_choose_mask says. NULL: the weights of largest saliency
+   * are kept, unchanged. */
   lac_status (*choose)(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err);
   /** Returns the peak number of bytes that `choose` allocates (or `saliency`, if choose is NULL).
    * NULL: none are allocated. */

@@ -90,8 +90,8 @@ LAC_MUST_CHECK lac_status laci_comm_gather_parts(laci_comm *comm, void *all, con
  * that has one, with "process K: " before its text where that is not process 0. */
 LAC_MUST_CHECK lac_status laci_comm_agree_on_status(laci_comm *comm, lac_status mine,
                                                     lac_error *err);
-/** Does the same as laci_comm_agree_on_status, but waits as long as the other processes live: after work that
- * takes some of them much longer than others. */
+/** Does the same as laci_comm_agree_on_status, but waits as long as the other processes live: after
+ * work that takes some of them much longer than others. */
 LAC_MUST_CHECK lac_status laci_comm_agree_without_timeout(laci_comm *comm, lac_status mine,
                                                           lac_error *err);
 /** Do all processes know of the last failure, because laci_comm_agree_on_status reported it? */

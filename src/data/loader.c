@@ -23,7 +23,8 @@
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
-/** Memory that a thread needs to decode. The caller of laci_loader_take_batch has such memory, too. */
+/** Memory that a thread needs to decode. The caller of laci_loader_take_batch has such memory, too.
+ * */
 typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];

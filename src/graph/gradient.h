@@ -59,8 +59,8 @@ LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
 lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text);
 
 /** A new node of up to eight outputs; inputs and attrs are copied. inputs may hold LACI_ABSENT;
- * domain NULL is ai.onnx in its newest version. laci_gradient_add_node returns the first output, and
- * writes all of them to outputs[n_outputs] where that is not NULL. */
+ * domain NULL is ai.onnx in its newest version. laci_gradient_add_node returns the first output,
+ * and writes all of them to outputs[n_outputs] where that is not NULL. */
 enum { LACI_ABSENT = -2, LACI_GRADIENT_OUTPUTS = 8 };
 typedef struct laci_gradient_node {
   const char *type, *domain;

@@ -79,8 +79,8 @@ LAC_MUST_CHECK lac_status laci_training_broadcast_weights(laci_training *t, cons
 /** Makes all processes return the same status (laci_comm_agree_on_status). */
 LAC_MUST_CHECK lac_status laci_training_agree_on_status(const laci_training *t, lac_status mine,
                                                         lac_error *err);
-/** Does laci_training_agree_on_status after work on files, which may take much longer in one process
- * (laci_comm_agree_without_timeout). */
+/** Does laci_training_agree_on_status after work on files, which may take much longer in one
+ * process (laci_comm_agree_without_timeout). */
 LAC_MUST_CHECK lac_status laci_training_agree_without_timeout(const laci_training *t,
                                                               lac_status mine, lac_error *err);
 /** Gathers the scores of all parts from the processes that evaluated them. */
