@@ -9,7 +9,7 @@ Every row is a method of pruning all eligible layers of a trained network, 2:4 u
 exact solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check`
 says along which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched
 orders of channels with the file's, for three patterns; --parts measures other networks instead (accuracy_networks.py). --docs
-writes the tables and the chart of docs/explain/without-training.md; --from takes what an earlier run kept with --json, and measures
+writes the tables and the chart of docs/explain/without-training.md and its notes; --from takes what an earlier run kept with --json, and measures
 only what is missing there.
 """
 import argparse
@@ -28,7 +28,7 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
-PAGE = TOP / "docs/explain/without-training.md"
+PAGE, NOTES = TOP / "docs/explain/without-training.md", TOP / "bench/notes/without-training.md"
 CHART = TOP / "docs/explain/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
@@ -232,15 +232,16 @@ def draw_chart(table, networks):
 
 def write_page(results, networks):
     """What was not measured stays as it is on the page."""
-    table, text = gathered(results), PAGE.read_text()
+    table, text, notes = gathered(results), PAGE.read_text(), NOTES.read_text()
     if any(is_method(method) for network in table.keys() & set(networks) for method in table[network]):
         text = fill(text, "accuracy", "accuracy.py", method_lines(table, networks))
         CHART.write_text(draw_chart(table, networks))
     for part in table.keys() & PARTS.keys():
-        text = fill(text, part, "accuracy.py", PARTS[part][2](table[part]))
+        notes = fill(notes, part, "accuracy.py", PARTS[part][2](table[part]))
     if len(lines := order_lines(table)) > 2:
-        text = fill(text, "orders", "accuracy.py", lines)
+        notes = fill(notes, "orders", "accuracy.py", lines)
     PAGE.write_text(text)
+    NOTES.write_text(notes)
 
 
 def main():

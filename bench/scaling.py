@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How training on many nodes scales, by the model of scaling_model.py: tables, charts and the published figures.
 
-    bench/scaling.py [--docs]                             the tables; --docs writes docs/explain/scaling.md and its charts
+    bench/scaling.py [--docs]                             the tables; --docs writes docs/explain/scaling.md, bench/notes/scaling.md and charts
     bench/scaling.py --measure BUILD [--threads N]        measures ResNet-50's step here, into bench/scaling.json
     bench/scaling.py --nodes 64 --link 25 [--images 300] [--batch 32] [--per-node 1] [--algorithm direct] [--bucket 4]
                      [--wire f32|bf16] [--latency US] [--jitter SHARE]           one case
@@ -24,7 +24,8 @@ from page import fill
 from scaling_model import MIB, Cluster, gigabits, simulate
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE, CHARTS, MEASURED = TOP / "docs/explain/scaling.md", TOP / "docs/explain/scaling", TOP / "bench/scaling.json"
+PAGE, NOTES = TOP / "docs/explain/scaling.md", TOP / "bench/notes/scaling.md"
+CHARTS, MEASURED = TOP / "docs/explain/scaling", TOP / "bench/scaling.json"
 LINKS = {10: "a", 25: "b", 100: "c", 200: "d"}  # Gbit/s of a node, and colours
 COLOURS = {"direct": "a", "ring": "b", "tree": "c", "halving": "d", "hierarchical": "e"}
 SHORT = {"hierarchical": "inside first"}  # what fits next to a chart
@@ -175,11 +176,14 @@ def chart_of_algorithms():
 
 
 def write_docs():
-    text, here = PAGE.read_text(), measured()
+    text, notes, here = PAGE.read_text(), NOTES.read_text(), measured()
     for key in cases():
-        text = fill(text, key, "scaling.py", list(table_of(key)))
+        if key == "large":
+            text = fill(text, key, "scaling.py", list(table_of(key)))
+        else:
+            notes = fill(notes, key, "scaling.py", list(table_of(key)))
     text = fill(text, "algorithms", "scaling.py", list(table_of_algorithms()))
-    text = fill(text, "published", "scaling.py", list(table_of_published()))
+    NOTES.write_text(fill(notes, "published", "scaling.py", list(table_of_published())))
     shares = here["shares"]
     text = fill(text, "step", "scaling.py", [
         f"ResNet-50, {here['dtype']}, batch {here['batch']}, {here['threads']} threads: {here['step_s']:.2f} s a step; forward "
@@ -189,7 +193,7 @@ def write_docs():
     CHARTS.mkdir(exist_ok=True)
     (CHARTS / "links.svg").write_text(chart_of_links())
     (CHARTS / "algorithms.svg").write_text(chart_of_algorithms())
-    print(f"wrote {PAGE.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
+    print(f"wrote {PAGE.relative_to(TOP)}, {NOTES.relative_to(TOP)} and {CHARTS.relative_to(TOP)}")
 
 
 # ---- measuring ----
@@ -242,7 +246,7 @@ def one_case(arguments):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write docs/explain/scaling.md and its charts")
+    parser.add_argument("--docs", action="store_true", help="write docs/explain/scaling.md, bench/notes/scaling.md and charts")
     parser.add_argument("--measure", type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of --measure")
     parser.add_argument("--nodes", type=int)

@@ -5,7 +5,7 @@
     bench/search.py [--build build/release] [--quick] [--only ROW]... [--json FILE] [--docs] [--record]
 
 Runs search_bench on matrices and `lacuna prune` on trained networks, then prints every wanted line with what was
-measured. --docs draws docs/explain/search/efficacy-over-time.svg and fills the tables of docs/explain/search.md; --record keeps the
+measured. --docs draws docs/explain/search/efficacy-over-time.svg and fills the tables of docs/explain/search.md and bench/notes/search.md; --record keeps the
 figures in bench/ledger.json; --from FILE does both from an earlier --json instead of running anything.
 """
 import argparse
@@ -21,7 +21,7 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 CHART = TOP / "docs/explain/search/efficacy-over-time.svg"
-PAGE = TOP / "docs/explain/search.md"
+PAGE, NOTES = TOP / "docs/explain/search.md", TOP / "bench/notes/search.md"
 DRAWN = (("reference", "128 × 64, the reference's matrix"), ("2304x256", "2304 × 256, heterogeneous"),
          ("512x1024", "512 × 1024, gaussian"))
 LINES = (("assign", "a"), ("swap, restarted", "b"), ("stripes", "c"))
@@ -229,13 +229,13 @@ def write_docs(results):
     here = results["circumstances"]
     page = PAGE.read_text()
     page = fill(page, "machine", "search.py", [f"{here['machine']['cpu']} ({results['cpu']}), {here['compiler']}, {here['date']}."])
-    page = fill(page, "matrices", "search.py", table_of_matrices(results))
+    NOTES.write_text(fill(NOTES.read_text(), "matrices", "search.py", table_of_matrices(results)))
     PAGE.write_text(fill(page, "networks", "search.py", table_of_networks(results)))
     svg = draw_chart(results)
     if svg:
         CHART.parent.mkdir(exist_ok=True)
         CHART.write_text(svg)
-    print(f"wrote {PAGE.relative_to(TOP)}" + (f", {CHART.relative_to(TOP)}" if svg else "; rows for the chart are missing"))
+    print(f"wrote {PAGE.relative_to(TOP)}, {NOTES.relative_to(TOP)}" + (f", {CHART.relative_to(TOP)}" if svg else "; rows for the chart are missing"))
 
 
 # ---- the command line ----

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How docs/explain/scaling.md starts a training on many nodes: lines of mpirun, and examples/slurm/train.sbatch, which is run by bash
+"""How docs/how-to/several-machines.md starts a training on many nodes: lines of mpirun, and examples/slurm/train.sbatch, which is run by bash
 with stand-ins of srun and scontrol on the digits. The Kubernetes example is in tests/interop/test_launch.py."""
 import argparse
 import os
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGE, SBATCH = TOP / "docs/explain/scaling.md", TOP / "examples/slurm/train.sbatch"
+PAGE, SBATCH = TOP / "docs/how-to/several-machines.md", TOP / "examples/slurm/train.sbatch"
 DIGITS = TOP / "examples/digits"
 # Options of sbatch(1) and what their values look like.
 SBATCH_OPTIONS = {"job-name": r"[\w-]+", "nodes": r"\d+", "ntasks-per-node": r"\d+", "cpus-per-task": r"\d+", "exclusive": "",
