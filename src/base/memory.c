@@ -15,7 +15,8 @@
 enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
-static atomic_long fail_then;      /* value of fail_countdown after that failure */
+/* value that fail_countdown gets when an allocation was made to fail */
+static atomic_long fail_then;
 
 static atomic_size_t taken;
 

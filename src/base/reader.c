@@ -29,9 +29,10 @@ struct laci_reader {
   laci_file_id id;
   bool has_id;
   struct timespec changed; /* time of the last change when the file was opened */
-  int fd;                  /* -1: none, or parked */
-  laci_origin origin;      /* origin.whole NULL: a file, or memory */
-  pthread_rwlock_t lock;   /* read-locked to fetch, write-locked to read bytes into pages */
+  int fd;                  /* -1: none, or closed by laci_reader_close_descriptor */
+  /* where a virtual file's content comes from; origin.whole NULL: this is a real file, or memory */
+  laci_origin origin;
+  pthread_rwlock_t lock; /* read-locked to fetch, write-locked to read bytes into pages */
   bool has_lock;
   uint8_t *pages;  /* [size_bytes]; NULL: an empty file */
   uint8_t *blocks; /* a bit for each block: its bytes are in its pages; NULL: none was read

@@ -4,7 +4,7 @@
  * No file is mapped: another program may truncate a file at any moment, and access to a mapping
  * would then end this process (SIGBUS). A reader reserves an address for every byte of the file,
  * but no memory at first. Parts are copied to the caller (fetch), or read into memory at their
- * addresses (look, materialise). Access to other addresses crashes at once, so a mistake is found
+ * addresses (load, materialise). Access to other addresses crashes at once, so a mistake is found
  * early. So a large tensor has an address long before its bytes are read, if they ever are.
  *
  * After each read the file is checked again: if it was truncated, or is newer than when it was

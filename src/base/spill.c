@@ -134,7 +134,8 @@ lac_status laci_spill_write(laci_spill *spill, const char *name, const void *byt
   void *pages = MAP_FAILED;
   if (!st) pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);
   if (!st && pages == MAP_FAILED) st = laci_fail_memory(err, name);
-  if (st) { /* the part must be zeros again, since a later one may skip zeros here */
+  /* make what was written zeros again: a later write may skip its zeros and rely on these */
+  if (st) {
     (void)!ftruncate(spill->fd, (off_t)spill->size_bytes);
     return st;
   }

@@ -149,8 +149,8 @@ int laci_temporary_create(int folder, const char *prefix, const char *name,
   for (int number = 0; number < NUMBERS; number++) {
     (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", name_hash(name), number);
     if (!join_path(prefix, other, path)) return -1;
-    if (fd >= 0) { /* the file was created; those of dead processes under the other names are
-                      removed, too */
+    /* the file was created already: now remove what dead processes left under the other names */
+    if (fd >= 0) {
       (void)laci_remove_if_owner_is_dead(folder, path);
       continue;
     }

@@ -34,8 +34,9 @@ typedef struct loop {
   int64_t n, grain;
   laci_pool_body *body;
   void *context;
-  lac_context *job; /* of the posting thread: workers use it for the log and for interruption */
-  bool flushes;     /* denormals are flushed in the posting thread, and so in its workers */
+  /* context of the thread that posted the loop: workers use its log and its interrupt flag */
+  lac_context *job;
+  bool flushes; /* denormals are flushed in the posting thread, and so in its workers */
   _Atomic int64_t next;
 } loop;
 

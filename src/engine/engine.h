@@ -150,14 +150,15 @@ typedef struct laci_engine_options {
 } laci_engine_options;
 
 typedef struct laci_engine_memory {
-  size_t arena_bytes;  /* of everything that is kept between steps */
-  size_t weight_bytes; /* of weights, in the layouts of the engine */
+  size_t arena_bytes;  /* bytes of the arena, which holds everything that is kept between steps */
+  size_t weight_bytes; /* bytes of the weights, in the layouts of the engine */
   int n_recomputed;    /* nodes that are computed twice, so that the arena is smaller */
 } laci_engine_memory;
 
 /** Description of a step, for reports. Its texts are views that live as long as the engine. */
 typedef struct laci_engine_step {
-  const char *name;   /* of its node; NULL: the step only changes a layout for the next one */
+  /* name of the step's node; NULL: the step only changes a layout for the next step */
+  const char *name;
   const char *op;     /* the node's operator, "reorder" or "output" */
   const char *what;   /* operator with all that was fused into it */
   const char *kernel; /* the library's name, LACI_ENGINE_EXACT, or "own" for a copy of ours */
@@ -227,7 +228,7 @@ const char *laci_engine_plan_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step);
-/** Which nodes an engine of two kinds (AUTO) runs on the exact engine. */
+/** Returns which nodes the engine AUTO runs on the exact engine; other engines run none there. */
 laci_engine_exact laci_engine_exact_part(const laci_engine *engine);
 /** Returns the content of output `port` after a run, in the type and precision in which it was
  * computed; a view, valid until the next run. NULL: only the caller's buffer has it; never so for

@@ -18,7 +18,7 @@ enum {
   VECTOR = 64,         /* bytes of a vector */
   MOST_AHEAD = 4,      /* most columns that are loaded before they are used */
   MASK = 1,            /* k1: the tile's lanes */
-  NEIGHBOUR_MASKS = 1, /* k2, k3: the lanes that have a pixel before, or after */
+  NEIGHBOUR_MASKS = 1, /* mask registers k2 and k3: the lanes that have a pixel before, or after */
   LOW = 31,            /* used after the last column */
   HIGH = 30,
 };

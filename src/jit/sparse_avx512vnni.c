@@ -22,7 +22,7 @@ enum {
   BYTE_BITS = 8,
   VECTOR = 64,    /* bytes of a vector */
   LANES_MASK = 1, /* k1 */
-  MASKS = 2,      /* k2 and on: the bytes that come from B */
+  MASKS = 2,      /* mask registers k2 and on: the bytes that come from B */
   A = 24,         /* A and B as loaded, then in other orders */
   B = 25,
   ROTATED_B = 26,

@@ -22,7 +22,7 @@ enum {
 
 struct laci_sparse_code {
   laci_code_cache *cache;
-  laci_pool *pool; /* of the options: threads that make the code */
+  laci_pool *pool; /* the options' pool, whose threads make the code */
   laci_sparse_plan plan;
   size_t *entry; /* [n_code_blocks + 1] */
   float *weight; /* [terms], in the code's order; memory of the cache */

@@ -154,7 +154,7 @@ typedef struct laci_sparse_plan {
   laci_sparse_columns *code_blocks;
   int64_t n_groups, n_code_blocks;
   int64_t n_terms;
-  uint32_t *rows;     /* of all groups: bits as in laci_code_block.rows */
+  uint32_t *rows;     /* for the columns of all groups: bits as in laci_code_block.rows */
   int64_t *row_begin; /* [rows of the product + 1], copied from the product */
   laci_sparse_values values;
   laci_int8x8 int8x8; /* for int8 */
@@ -190,7 +190,7 @@ typedef struct laci_sparse_one_lane_run {
   int64_t row_stride;
   float *sums; /* [rows of the group][16]: sums of the previous code block, which this one reads, or
                   its own, which it writes */
-  bool first, last; /* first: begin at the bias; last: compute results */
+  bool first, last; /* first: sums begin at the bias; last: the block computes results */
 } laci_sparse_one_lane_run;
 
 bool laci_sparse_is_one_lane(const laci_sparse_tile *tile);

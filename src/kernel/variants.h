@@ -3,8 +3,8 @@
  * source that the build compiles for each of them (cmake/kernels.cmake). NAME_<variant>.c is the
  * source of one variant and replaces NAME_isa.c for it. The scalar variant is the reference. Each
  * family makes its declarations and its table from this list, so that a new instruction set needs
- * one more line here and one in cmake/kernels.cmake. A function NAME_now() returns the variant for
- * the instruction set in force (laci_cpu_level_in_force()). */
+ * one more line here and one in cmake/kernels.cmake. A function NAME_variant() returns the variant
+ * for the instruction set in force (laci_cpu_level_in_force()). */
 #ifndef LACI_KERNEL_VARIANTS_H
 #define LACI_KERNEL_VARIANTS_H
 

@@ -163,7 +163,7 @@ static void rank_column(const tile *t, int column, scratch *b) {
 typedef struct job {
   const cut *cut;
   uint8_t *mask;          /* for choosing: the mask */
-  laci_mask_stats *parts; /* for measuring: one for each part */
+  laci_mask_stats *parts; /* [parts] statistics of each part, when a weight is measured */
   atomic_bool no_memory;
 } job;
 

@@ -23,7 +23,8 @@ typedef struct tile {
   int64_t first;       /* flat index of the first row's first column */
   int64_t row, n_rows; /* packed rows */
   int columns, kept;   /* columns of the block, and how many of them are kept */
-  int64_t value, left; /* indices in a packed row: of the block's first value, of its first sign */
+  /* index of the block's first value in a packed row, and of its first sign bit */
+  int64_t value, left;
 } tile;
 
 /** Processes a tile. Returning false ends the walk. */
@@ -151,7 +152,9 @@ static uint32_t load_bits(const uint32_t *words, int64_t at, int n_bits) {
 /* A block's elements in one row, and which columns of it have to be stored. */
 typedef struct block {
   uint64_t bits[LACI_MOST_PATTERN_M];
-  uint64_t filled, negative; /* one bit a column: neither fill nor -0.0; -0.0 */
+  /* a bit for each column; `filled`: its element is neither the fill value nor -0.0, `negative`: it
+   * is -0.0 */
+  uint64_t filled, negative;
 } block;
 
 static void read_block(const laci_packing *p, const tile *t, int64_t row, const uint8_t *dense,

@@ -26,7 +26,7 @@
 /** Sizes of the packed arrays, computed from a weight's geometry and a pattern. It owns no memory.
  */
 typedef struct laci_packing {
-  const char *name; /* of the weight, for messages; a view */
+  const char *name; /* the weight's name, for messages; borrowed */
   lac_dtype dtype;
   laci_pattern pattern;
   int64_t outer, columns, inner, run; /* as in laci_weight_view, all >= 1 */

@@ -89,8 +89,8 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
 static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_of(w, first);
-  if (w->scale_block) { /* in a row, each element has another scale, or all of the block have this
-                           one */
+  /* consecutive elements either have a scale each, or the rest of the block has this one */
+  if (w->scale_block) {
     int64_t place = first % w->scale_size, end = (place / w->scale_block + 1) * w->scale_block;
     left = w->scale_stride > 1 ? 1 : (end < w->scale_size ? end : w->scale_size) - place;
   }

@@ -27,16 +27,14 @@ typedef struct element {
 
 struct laci_square {
   laci_pattern pattern;
-  int n_choices, n_patterns;                      /* both 0 where m is larger than LISTED_M */
-  uint8_t choice[MOST_CHOICES];                   /* bit c: column c */
-  uint8_t patterns[MOST_PATTERNS][LISTED_M];      /* a choice for each row */
-  element *elements;                              /* [m * m] for greedy */
-  double *cost;                                   /* [m * m] for paths, like all members from here
-                                                     on */
-  uint8_t *kept;                                  /* [m * m] */
+  int n_choices, n_patterns;                 /* both 0 where m is larger than LISTED_M */
+  uint8_t choice[MOST_CHOICES];              /* bit c: column c */
+  uint8_t patterns[MOST_PATTERNS][LISTED_M]; /* a choice for each row */
+  element *elements;                         /* [m * m] for greedy */
+  double *cost;  /* [m * m] cost of each element; this and all members below are for paths */
+  uint8_t *kept; /* [m * m] */
   double price[2 * MOST_M], distance[2 * MOST_M]; /* rows, then columns */
-  int before[2 * MOST_M];                         /* the node before it on the cheapest path; -1:
-                                                     none */
+  int before[2 * MOST_M]; /* [nodes] the node before each one on the cheapest path; -1: none */
   bool visited[2 * MOST_M];
   int load[MOST_M]; /* kept elements of a column */
 };

@@ -27,7 +27,7 @@ typedef struct laci_type {
  * fixed size. */
 int laci_dtype_bits(lac_dtype dtype);
 
-/** No size and no symbol: a place in which a size is not known, where symbols are compared, too. */
+/** Stands for an unknown size in code that otherwise holds a size or a symbol; it is neither. */
 #define LACI_SIZE_UNKNOWN INT64_MIN
 
 /** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the

@@ -21,8 +21,8 @@ typedef struct laci_auto_part {
 } laci_auto_part;
 
 typedef struct laci_auto {
-  laci_engine *whole; /* the fast engine, where it can run the whole network; then all else here is
-                         unused */
+  /* the fast engine, if it can run the whole network; no other member is then used */
+  laci_engine *whole;
   const laci_graph *graph;
   laci_auto_cut cut;
   laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
@@ -31,14 +31,16 @@ typedef struct laci_auto {
   laci_auto_part *parts; /* [n_parts] */
   size_t n_steps;
   laci_engine_port *inputs, *outputs; /* of the network */
-  void **at;    /* [n_values] where a value's content is in a run: memory of ours or the caller's */
+  /* [n_values] address of each value's content during a run, in memory of this engine or of the
+   * caller */
+  void **at;
   bool *ours;   /* [n_values] `at` is to be freed */
   bool *walked; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
                    output that no node computes */
   laci_pool *pool;
   laci_stepper *walk; /* stepper of the last run; it has the results of exact nodes */
   laci_budget budget; /* memory that is held without the stepper, and the limit */
-  laci_budget held;   /* with the memory of the stepper */
+  laci_budget held;   /* `budget` with the memory of the stepper added */
   laci_engine_memory planned;
   char *text;
 } laci_auto;

@@ -151,7 +151,8 @@ static void find_phases(laci_auto_cut *cut) {
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
     const bool begins = laci_node_control(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
-    cut->n_exact += !cut->fast[n] && !begins; /* begin nodes are not in the file */
+    /* nodes that begin a body are not in the file, so they are not reported */
+    cut->n_exact += !cut->fast[n] && !begins;
   }
 }
 

@@ -15,8 +15,9 @@ typedef struct laci_auto_cut {
   const laci_graph *graph;
   laci_type *types; /* [n_values] shapes are known as far as they follow from those of the inputs */
   bool *fast;       /* [n_nodes] the fast engine runs it */
-  bool *constant;   /* [n_nodes] its results are the same in every run, and the fast engine knows */
-  int *phase;       /* [n_nodes] even: fast nodes, odd: exact ones */
+  /* [n_nodes] the fast engine knows that the node's results are the same in every run */
+  bool *constant;
+  int *phase; /* [n_nodes] even: fast nodes, odd: exact ones */
   int n_phases;
   int n_exact;      /* nodes */
   lac_error reason; /* why the first exact node is not fast */

@@ -21,7 +21,7 @@ static lac_status call_between_steps(void *context, size_t step, lac_error *err)
   return s->to->between(s->to->context, s->first + step, err);
 }
 
-/* ---- From one kind to the other ---- */
+/* ---- Conversion between buffers and the stepper ---- */
 
 /* Copies a value of floats or integers from its buffer into the stepper, for exact nodes. */
 static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_port *port,

@@ -46,8 +46,8 @@ struct laci_net {
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
   const laci_checked_value
-      *suspect; /* the value at which the last run stopped because it may not be
-                                 finite */
+      /* name of the value at which the last run stopped because that value may not be finite */
+      *suspect;
   laci_onednn *onednn;
   laci_native_net *native; /* native/layer.h; NULL: sparse kernels support no layer */
   int *workspaces; /* [n_nodes] the workspace that a forward node keeps for its gradient, a tensor;

@@ -42,7 +42,8 @@ void laci_plain_set_budget(laci_plain *run, laci_budget *budget);
 /** As laci_stepper_set_value. */
 void laci_plain_set_value(laci_plain *run, int value, laci_buf *take);
 
-/** As laci_stepper_step; LAC_BAD_SHAPE also for a value that is over the limit. */
+/** Computes a node, as laci_stepper_step; also fails LAC_BAD_SHAPE for a value of more elements
+ * than the limit. */
 LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *err);
 
 /** Steps all nodes in order. */

@@ -22,12 +22,13 @@ struct laci_plain {
   bool *held;        /* [n_bodies] values that the loop reads from outside count more readers, so
                         that they live until its end */
   lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for loop.c */
-  int max_iterations;   /* laci_stepper_options.iterations */
-  bool single;          /* laci_stepper_options.single */
-  bool unrounded;       /* laci_stepper_options.unrounded */
-  int64_t n_iterations; /* run by all loops so far, without the first one of each */
-  laci_budget *budget;  /* NULL: no limit */
-  int last;             /* node stepped last, whose inputs and outputs are still there; -1: none */
+  int max_iterations; /* laci_stepper_options.iterations */
+  bool single;        /* laci_stepper_options.single */
+  bool unrounded;     /* laci_stepper_options.unrounded */
+  /* iterations that all loops have run so far, not counting the first one of each loop */
+  int64_t n_iterations;
+  laci_budget *budget; /* NULL: no limit */
+  int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
 };
 
 /* values.c */

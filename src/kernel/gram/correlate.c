@@ -38,13 +38,13 @@ typedef struct side {
 
 typedef struct layout {
   side y, x;
-  int64_t images;                                       /* of a block */
-  int64_t wide, high;                                   /* floats of a row and of a column, zeros
+  int64_t images;                            /* of a block */
+  int64_t wide, high;                        /* floats of a row and of a column, zeros
                                                            included */
-  int64_t image_stride, row, column, corner;            /* floats from an image, row, column or
+  int64_t image_stride, row, column, corner; /* floats from an image, row, column or
                                                            corner to the next one */
-  int64_t first_image, rows, columns, corners, channel; /* where each kind begins; channel: floats
-                                                           of a channel */
+  /* where images, rows, columns and corners begin in a channel; channel: floats of a channel */
+  int64_t first_image, rows, columns, corners, channel;
 } layout;
 
 static side make_side(const laci_unfold_axis *axis) {

@@ -36,7 +36,7 @@ int64_t laci_csr_n_strips(int64_t n_tiles) {
 enum {
   LINE = 64 / (int)sizeof(float), /* floats of a line */
   MOST_LINES = 256,               /* half of a first-level cache of 32 KB */
-  SLOTS = 1024,                   /* of a hash table that is never full */
+  SLOTS = 1024,                   /* slots of a hash table that is never full */
   FOUR = 4,                       /* columns */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Vectors of floats of the instruction set that a source file is compiled for (kernel/variants.h).
- * They have WIDTH lanes, are loaded from any alignment. For sources of kernels only. */
+ * They have WIDTH lanes and are loaded from any alignment. For sources of kernels only. */
 #ifndef LACI_KERNEL_SPARSE_FLOATS_ISA_H
 #define LACI_KERNEL_SPARSE_FLOATS_ISA_H
 

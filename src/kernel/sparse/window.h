@@ -65,8 +65,8 @@ static inline int64_t laci_sparse_layout_channels(int64_t channels, laci_sparse_
  * next one follows directly. In CHW and HWC16N, all memory that is not a pixel must be zero. */
 typedef struct laci_sparse_layout {
   laci_memory_format format;
-  int64_t channel_stride; /* from a channel to the next; in CHW16C, from 16 channels to the next
-                             16 */
+  /* floats from a channel to the next; in CHW16C, from 16 channels to the next 16 */
+  int64_t channel_stride;
   int64_t phase_stride, row_stride, pixel_stride, n_floats;
   int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;

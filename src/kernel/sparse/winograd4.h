@@ -82,7 +82,7 @@ typedef struct laci_winograd4 {
               needs no border. If not, CHW may be unpadded, provided that the memory which a window
               reads before a row is readable */
   int64_t n_image_blocks;   /* images, or groups of 16 images in HWC16N */
-  int64_t stride;           /* of the window, in both directions */
+  int64_t stride;           /* stride of the window, in both directions */
   int64_t sources;          /* stride^2 for each input channel */
   int64_t taps, points;     /* taps of a source's side; points of a tile */
   int64_t tiles_h, tiles_w; /* of an image */

@@ -27,7 +27,7 @@ typedef struct attend_step {
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;
-  size_t scratch_bytes;      /* for one part of the work */
+  size_t scratch_bytes;      /* scratch memory of one part of the work */
   laci_checked_value result; /* reported as suspect where a mask makes a row NaN */
 } attend_step;
 

@@ -191,8 +191,9 @@ void laci_lower_binary(laci_net *net, const laci_fused *fused) {
 
 typedef struct gate_step {
   laci_gate *gate;
-  int64_t n_blocks, n_pixels, n_factors; /* n_blocks: of channels in all images; n_factors: of
-                                            distinct ones, which repeat for each image */
+  /* n_blocks: blocks of 16 channels in all images; n_factors: number of factors, which repeat after
+   * so many channels */
+  int64_t n_blocks, n_pixels, n_factors;
 } gate_step;
 
 typedef struct gate_work {

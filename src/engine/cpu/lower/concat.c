@@ -15,7 +15,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { CHUNKS = 8 }; /* parts of a run for the threads */
+enum { CHUNKS = 8 }; /* chunks into which a run of bytes is divided for the threads */
 
 /* ---- Runs of bytes ---- */
 

@@ -53,8 +53,8 @@ static int read_int8_result(laci_net *net, const laci_fused *fused) {
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
-  const bool are_there = laci_native_is_int8_tensor(net, x, fused->details); /* the layer before has
-                                                                          written them */
+  /* the layer before has written the int8 values already */
+  const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
   if (are_there || laci_native_wants_int8(net, fused->output)) {
     laci_net_bind_value(net, fused->output, are_there ? x : read_int8_result(net, fused));
     return;

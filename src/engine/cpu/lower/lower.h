@@ -152,8 +152,9 @@ int laci_net_view_new(laci_net *net, int tensor, const laci_shape *shape, laci_l
 void laci_net_set_content(laci_net *net, int tensor, int content);
 /** Returns a tensor with that content in layout md, or -1. */
 int laci_net_find_tensor(const laci_net *net, int content, const laci_layout *md);
-/** Uses `found`, an existing tensor with the content of `like`, for one more reader, and returns
- * it. Reads of its buffer that are still to come are those of other values. */
+/** Returns a tensor over the bytes of `found`, which has the content of `like`, for a reader of
+ * `like`. Neither that reader nor a later one may overwrite these bytes, unless both have the same
+ * buffer. */
 int laci_net_reuse_tensor(laci_net *net, int found, int like);
 /** Returns the tensor of a value, in any layout of oneDNN; a native layout is converted. Constants
  * become weights. */
@@ -199,7 +200,7 @@ laci_element laci_net_result_element(const laci_net *net, int value);
 int laci_net_apply_function(laci_net *net, const laci_fused *fused, int from,
                             const laci_function *f);
 
-/* ---- weights.c: what is constant, as tensors; done at once ---- */
+/* ---- weights.c: makes tensors of constants while planning ---- */
 
 /** A constant as the weight of a product: element i in file order is multiplied by factor * scale[i
  * / run % n_scale]. */

@@ -15,9 +15,8 @@
 #include "tensor/buf.h"
 
 typedef struct part {
-  laci_shape shape;                      /* of the part in its order in memory, last axis
-                                            innermost */
-  int64_t first, strides[LACI_MAX_RANK]; /* of the part in the whole tensor, in elements */
+  laci_shape shape; /* the part's shape in the order of memory, last axis innermost */
+  int64_t first, strides[LACI_MAX_RANK]; /* where the part is in the whole tensor, in elements */
   size_t element, whole;                 /* bytes of an element, and of the whole tensor */
 } part;
 
@@ -105,7 +104,7 @@ static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) 
   return LAC_OK;
 }
 
-/* tensors: what came back, the whole */
+/* The step's tensors: the gradient of the slice, and the gradient of the whole tensor. */
 static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *err) {
   const part *p = step->context;
   part_work w = {.p = p,

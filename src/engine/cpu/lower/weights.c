@@ -19,8 +19,8 @@ enum {
   SLICE = 1 << 20,  /* elements in a slice */
   SCALED = 1 << 16, /* elements that a thread scales at a time */
   STEP = 64,        /* slices begin at multiples of this: no layout has longer blocks */
-  SAMPLES = 16,     /* places of a weight where zeros are counted, and ... */
-  SAMPLE = 2048,    /* ... elements of each */
+  SAMPLES = 16,     /* number of samples of a weight in which zeros are counted */
+  SAMPLE = 2048,    /* elements of each such sample */
 };
 
 /* ---- Buffers ---- */
@@ -39,7 +39,7 @@ static int weight_buffer(laci_net *net, size_t bytes, int value) {
 }
 
 int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
-  enum { ELEMENT = sizeof(int64_t) }; /* of tensors without a oneDNN layout */
+  enum { ELEMENT = sizeof(int64_t) }; /* bytes of an element of tensors without a oneDNN layout */
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)(bytes / ELEMENT)});
   const int buffer = weight_buffer(net, bytes, value);
   if (buffer >= 0) laci_pages_use_huge(net->buffers[buffer].data, bytes);

@@ -29,7 +29,7 @@ enum { MOST_MICRO_BATCHES = 16 };
 /** A node's work for one image. */
 typedef struct work {
   double flops, bytes;
-  double pixels; /* of the result, in one channel */
+  double pixels; /* pixels of the node's result, in one channel */
   double wasted; /* pixels that could be added to a call without more time */
   bool runs;     /* it is a separate step */
 } work;
@@ -89,7 +89,8 @@ static work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
     const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
     w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
                                              laci_plan_shape(plan, node->inputs[1]), y) /
-              (double)y->dims[0] / (plan->bf16 ? 2 : 1); /* bf16 computes two in the time of one */
+              /* bf16 does two products in the time of one */
+              (double)y->dims[0] / (plan->bf16 ? 2 : 1);
     w.pixels = (double)laci_shape_count(y) / (double)(y->dims[0] * y->dims[1]);
     w.wasted = count_window_pixels(plan, node) > 1 ? 320 : 40;
   }

@@ -16,8 +16,8 @@ typedef struct laci_stage_rule {
   double flops, memory, cache; /* per second: operations, bytes to or from memory, bytes to or from
                                   the caches */
   double step_seconds;         /* fixed time of each step */
-  double cache_bytes;          /* a layer that reads and writes no more is in the caches */
-  double least_gain;           /* a cut must save this share of a run */
+  double cache_bytes; /* a layer that reads and writes at most so many bytes stays in the caches */
+  double least_gain;  /* a cut must save this share of a run */
 } laci_stage_rule;
 extern const laci_stage_rule laci_stage_usual;
 

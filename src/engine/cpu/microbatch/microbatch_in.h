@@ -36,7 +36,7 @@ struct laci_microbatches {
   void *fetch_context;
   bool observed;
   laci_net *careful;       /* NULL: not needed so far */
-  double *careful_seconds; /* [its steps] times of a watched careful run */
+  double *careful_seconds; /* [steps of `careful`] times of a watched careful run */
 };
 
 static inline const laci_stage *laci_microbatches_last_stage(const laci_microbatches *stages) {
@@ -45,8 +45,9 @@ static inline const laci_stage *laci_microbatches_last_stage(const laci_microbat
 
 /** Destroys the last stage. */
 void laci_microbatches_destroy_last(laci_microbatches *stages);
-/** If a stage is careless, replaces all stages by one careful stage. before: the options' budget
- * before the stages were created. Fails as laci_net_create. */
+/** If a stage needs a careful plan from the start (plan/finite.h), replaces all stages by one
+ * careful stage. before: the options' budget before the stages were created. Fails as
+ * laci_net_create. */
 LAC_MUST_CHECK lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
                                                                const laci_engine_options *options,
                                                                const laci_budget *before,

@@ -82,8 +82,8 @@ lac_status laci_microbatches_run(laci_microbatches *stages, const void *const *i
     if (st || !is_all_finite(s)) return st;
     from = s->written;
   }
-  const void *const read[] = {from, inputs[0]}; /* the second is read if the part asks for the shape
-                                                   of the graph's input */
+  /* inputs[0] is read only if the part needs the shape of the graph's input */
+  const void *const read[] = {from, inputs[0]};
   lac_status st = run_micro_batch(stages, last, 0, (stage_ports){read, outputs}, watch, err);
   if (st || is_all_finite(last)) return st;
   return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);

@@ -65,7 +65,7 @@ typedef struct laci_native_layer {
   bool rows; /* a product with a constant matrix, as a 1x1 convolution over one image of one line,
                 whose pixels are the rows of the left matrix */
   laci_native_kind kind;
-  laci_native_bytes *bytes; /* of an int8 layer; NULL: f32 or bf16 */
+  laci_native_bytes *bytes; /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* values; residual -1: none */
@@ -79,18 +79,21 @@ typedef struct laci_native_layer {
   bool is_dense;      /* so many weights are kept that generated code and CSR are not faster than
                          dense kernels */
   laci_native_reading reading;
-  const uint8_t *mask; /* of a weight that training changes; only valid while planning; NULL: the
-                          weight is a constant */
-  bool transposed;     /* the gradient of a convolution's input: the output channels are the
+  /* the mask of a weight that training changes; only valid while planning; NULL: the weight is a
+   * constant */
+  const uint8_t *mask;
+  bool transposed; /* the gradient of a convolution's input: the output channels are the
                           convolution's input channels */
-  int64_t scatter;     /* a kernel writes every scatter-th row and pixel; 0, 1: every one */
-  int n_phases;        /* of a layer with a mask: how many kernels, one for each phase, write its
-                          results together. If n_phases is 1 and scatter > 1, the results that no
-                          kernel writes are zero */
-  int64_t whole_h, whole_w;          /* of a transposed layer: height and width of the result */
-  struct laci_native_kernel *kernel; /* of a layer with a mask, set when it is lowered */
+  int64_t scatter; /* a kernel writes every scatter-th row and pixel; 0, 1: every one */
+  /* in a layer with a mask: how many kernels, one for each phase, write its results together. If
+   * n_phases is 1 and scatter > 1, the results that no kernel writes are zero */
+  int n_phases;
+  int64_t whole_h, whole_w; /* height and width of the result of a transposed layer */
+  /* the kernel of a layer with a mask, set when the layer is lowered */
+  struct laci_native_kernel *kernel;
   bool chosen;
-  laci_algorithm_id algorithm; /* of a chosen layer; before the choice, the default of its kind */
+  /* the algorithm of a chosen layer; before the choice, the default of the layer's kind */
+  laci_algorithm_id algorithm;
 } laci_native_layer;
 
 /** The tensors that a layer's step reads and writes; residual -1: none. */
@@ -120,9 +123,8 @@ struct laci_native_net {
   laci_jit_isa isa, isa_of_bytes; /* of f32 or bf16 layers, and of int8 layers */
   laci_native_layer *layers;      /* in the order of execution */
   int n_layers;
-  bool trained;                          /* training under masks: every layer has a mask */
-  bool tight;                            /* memory does not suffice for the weights that Winograd's
-                                            algorithm transforms */
+  bool trained; /* training under masks: every layer has a mask */
+  bool tight;   /* there is too little memory for the transformed weights of Winograd's algorithm */
   laci_native_place *places;             /* [n_values] */
   size_t code_limit;                     /* bytes of addresses that generated code takes at most */
   laci_code_cache *cache;                /* all generated code; NULL: there is none */

@@ -28,8 +28,8 @@ void laci_native_choose(laci_net *net);
 typedef struct laci_native_refusal {
   const char *algorithm, *node, *why;
 } laci_native_refusal;
-/** Finds the next such layer from layer *at on, and sets *at to the layer after it; false: there
- * are no more. */
+/** Finds the next layer that the algorithm named by LAC_ALGORITHM cannot compute, from layer *at
+ * on, and sets *at to the layer after it; false: there are no more. */
 bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
 /** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
@@ -56,7 +56,8 @@ laci_lower_supports laci_product_sparse_fits;
  * kept? native/algorithms/costs.c */
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights);
 bool laci_vector_kernel_is_faster(const laci_net *net, double kept);
-/** Returns how many bytes these products save by storing their matrices without zeros. */
+/** Returns how many bytes products by kernel/sparse/vector save by storing their matrices without
+ * zeros. */
 double laci_native_bytes_saved_by_sparse_products(laci_net *net);
 laci_lower_function laci_lower_product_sparse;
 /** For batch normalization of training in HWC16N (kernel/sparse/image_norm.h), where a native layer

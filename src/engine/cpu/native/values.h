@@ -12,8 +12,8 @@ typedef struct laci_fake_quantized laci_fake_quantized;
 /** Returns a tensor in a native layout as a tensor in a layout that oneDNN knows: an existing copy,
  * or a new one, made by a step. */
 int laci_native_read_for_onednn(laci_net *net, int tensor);
-/** Return the layout of that copy, and the layout that a copy of an NCHW tensor of that shape would
- * have. NULL after a failure. */
+/** Return the layout in which laci_native_read_for_onednn copies a tensor, and that in which it
+ * would copy an NCHW tensor of the given shape. NULL after a failure. */
 laci_layout *laci_native_onednn_layout(laci_net *net, int tensor);
 laci_layout *laci_native_onednn_layout_of_shape(laci_net *net, const laci_shape *shape);
 /** Returns an int8 tensor in a native layout as floats: an existing copy, or a new one, made by a
@@ -29,9 +29,9 @@ int laci_native_read_as_int8(laci_net *net, int value, int output,
 
 /** Does a chosen layer write or add the value, or read it as it is stored? */
 bool laci_native_uses_value(const laci_net *net, int value);
-/** Does an int8 layer read it? */
+/** Does a chosen int8 layer read the value? */
 bool laci_native_wants_int8(const laci_net *net, int value);
-/** Is the tensor int8 with these scales and bounds? tensor may be -1: no. */
+/** Is the tensor int8 with the scale and bounds of `bytes`? False where tensor is -1. */
 bool laci_native_is_int8_tensor(const laci_net *net, int tensor, const laci_fake_quantized *bytes);
 /** Is the value stored in the layout of layers under training (HWC16N)? */
 bool laci_native_is_trained(const laci_net *net, int value);

@@ -30,7 +30,7 @@ typedef struct laci_dnnl_window {
 typedef struct laci_dnnl_conv {
   dnnl_prop_kind_t kind;
   dnnl_alg_kind_t alg;
-  const char *name; /* of the wanted implementation; NULL: the first one */
+  const char *name; /* name of the wanted implementation; NULL: the first one is taken */
 } laci_dnnl_conv;
 
 /* Copies n sizes to an array of the library, whose functions declare DNNL_MAX_NDIMS numbers; shapes

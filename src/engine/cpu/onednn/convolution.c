@@ -16,10 +16,11 @@
 
 enum {
   BLOCK = LACI_NET_BLOCK,
-  WINOGRAD_MIN_CHANNELS = 64, /* of the input; with fewer, the transforms take more time than is
-                                 saved */
-  WINOGRAD_FEW_CHANNELS = 32, /* least channels of the output, if ... */
-  WINOGRAD_FEW_ROWS = 14,     /* ... its images have at least so many rows; else MIN_CHANNELS */
+  /* least channels of the input; with fewer, the transforms take more time than is saved */
+  WINOGRAD_MIN_CHANNELS = 64,
+  /* least channels of the output where its images have WINOGRAD_FEW_ROWS rows or more */
+  WINOGRAD_FEW_CHANNELS = 32,
+  WINOGRAD_FEW_ROWS = 14, /* with fewer rows the output needs WINOGRAD_MIN_CHANNELS channels, too */
   /* The whole network is in blocks if at least one in so many of its multiplications is in a layer
    * that gains by blocks. A depthwise convolution moves far more bytes for each multiplication, so
    * a smaller share is enough. */

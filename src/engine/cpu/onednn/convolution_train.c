@@ -11,11 +11,13 @@
 
 /* What the three primitives of one convolution have in common. */
 typedef struct conv {
-  laci_shape x, weight, y; /* weight: has an axis for groups if there are several */
+  /* shapes; that of the weight has an axis for groups if there are several */
+  laci_shape x, weight, y;
   laci_window window;
-  laci_layout *md_x, *md_weight, *md_y; /* in blocks, or chosen by the primitive; md_weight is
-                                           always chosen by it */
-  bool winograd;                        /* Winograd's algorithm is worth trying */
+  /* layouts in blocks, or such that the primitive chooses them; md_weight is always of the latter
+   * kind */
+  laci_layout *md_x, *md_weight, *md_y;
+  bool winograd; /* Winograd's algorithm is worth trying */
 } conv;
 
 static void clear_conv(conv *c) {

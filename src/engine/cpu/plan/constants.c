@@ -455,7 +455,7 @@ lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, i
   return st;
 }
 
-/* ---- As far as it goes ---- */
+/* ---- Inference of graphs with nodes that cannot be run ---- */
 
 /** Can a step read or write the value: has it numbers, and a known size? */
 static bool is_numeric_of_known_size(const laci_type *type) {

@@ -61,7 +61,7 @@ static void check_operands(walk *w, const laci_fused *fused, bool all) {
       continue;
     const bool is_mask = fused->pattern == LACI_PATTERN_ATTENTION &&
                          value == ((const laci_attention_pattern *)fused->details)->mask;
-    if (is_mask) continue; /* may hold -inf, which excludes a key */
+    if (is_mask) continue; /* the mask of attention may hold -inf, which excludes a key */
     if (all ? w->bounds[value] > LACI_FINITE_MOST : !is_known(w->bounds[value])) {
       add_value_to_check(w, value, LACI_FINITE_MOST);
     }

@@ -6,7 +6,7 @@
 #include "kernel/pointwise/fake_quantize.h"
 
 /* Reads the scale and zero point: one f32 scale and one zero point for the whole tensor, and a
- * quotient computed in f32. False: they are not so. */
+ * quotient computed in f32. False: the node has other parameters. */
 static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *scale,
                             double *zero) {
   *zero = 0;

@@ -13,7 +13,7 @@
 #include "graph/ops.h"
 #include "tensor/buf.h"
 
-/* ---- What a Pad puts around ---- */
+/* ---- Pads of a Pad node ---- */
 
 /** Reads the pads of a Pad, whatever it fills with; false: they are not constant. */
 static bool read_pad_list(laci_cpu_plan *plan, const laci_node *node, bool inputs, int rank,
@@ -71,7 +71,7 @@ bool laci_plan_window_may_be_all_padding(const laci_cpu_plan *plan, const laci_n
   return false;
 }
 
-/* ---- What a window takes in ---- */
+/* ---- Windows that can include the pads ---- */
 
 static bool is_observed(const laci_cpu_plan *plan, int value) {
   for (int at = 0; at < plan->observer.n_values; at++) {

@@ -20,7 +20,7 @@
 enum {
   LACI_FUSED_MAX_POSTS = 6,
   LACI_FUSED_MAX_READS = 5,
-  LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last node */
+  LACI_FUSED_MAX_NODES = 8, /* most nodes of a pattern, not counting its last node */
 };
 
 typedef struct laci_buf laci_buf;
@@ -53,7 +53,7 @@ typedef struct laci_plan_value {
   int n_uses;              /* reads by computed nodes, and as graph outputs; of a value that is
                               computed twice, the reads of the first copy */
   int n_uses_again;        /* reads of the second copy; 0: there is none */
-  int tensor;              /* that holds the value; -1: not lowered yet */
+  int tensor;              /* the tensor that holds the value; -1: not lowered yet */
 } laci_plan_value;
 
 /* ---- Element-wise functions ---- */
@@ -122,7 +122,7 @@ typedef enum laci_fused_pattern {
 typedef struct laci_fused {
   int node, tail;       /* tail: the last node that was fused; node itself if none */
   int n_nodes;          /* number of fused nodes */
-  bool recomputed;      /* the schedule has a recomputation of it */
+  bool recomputed;      /* the schedule also recomputes this fused node */
   int output;           /* the value of its result */
   float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
   int64_t channels;
@@ -201,7 +201,7 @@ struct laci_cpu_plan {
   laci_scheduled *schedule;      /* [n_scheduled] fused nodes in the order of their computation */
   laci_arena memory;             /* of all small objects */
   size_t arena_bytes, weight_bytes;
-  size_t constant_bytes; /* of constants that only planning needs */
+  size_t constant_bytes; /* bytes of constants that only planning needs */
   laci_budget budget;    /* memory that others hold, and the ports; without the caller's budget
                             there is no limit */
   lac_status status;
@@ -373,7 +373,8 @@ typedef struct laci_buffer {
   size_t bytes;
   int first, last; /* first and last step that uses it; first < 0: none does */
   size_t offset;   /* in the arena */
-  void *data;      /* of a weight: set while planning; of the caller: set by every run */
+  /* the bytes: those of a weight are set while planning, those of the caller by every run */
+  void *data;
   bool owned;
   bool unreferenced; /* a weight that only steps may read: it is freed if none does */
   int port;          /* of a caller's buffer */

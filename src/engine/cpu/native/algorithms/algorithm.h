@@ -102,7 +102,8 @@ int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
 /** laci_cost_is_memory_bound: is the layer a sum or a pool? Their time is that of memory, whatever
- * computes them. The other two return its cost by native kernels, and by dense kernels. */
+ * computes them. laci_cost_of_memory_bound, laci_cost_of_memory_bound_dense: return its cost by
+ * native and by dense kernels. */
 bool laci_cost_is_memory_bound(const laci_native_layer *layer);
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer);
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer);

@@ -50,8 +50,8 @@ void laci_native_clear_scratch(struct laci_native_net *native);
 /** Returns all weights of a layer with a constant weight, scaled, [channels_out][inputs of a
  * result], in scratch; NULL after a failure (noted). */
 const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer);
-/** Stores these weights as a tensor of the plan and returns its index; -1 after a failure
- * (noted). */
+/** Stores what laci_native_read_dense_weights returns as a tensor of the plan, and returns its
+ * index; -1 after a failure (noted). */
 int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer);
 /** Stores the bias as a tensor of the plan and returns its index; the bias is zeros if the layer
  * has none. -1 after a failure (noted). */

@@ -31,7 +31,7 @@ void laci_native_find_layers(laci_net *net);
 
 /** Is the node a sum of two int8 values whose result is int8? */
 bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is it a MaxPool of floats, with nothing fused after it? */
+/** Is the node a MaxPool of floats, with nothing fused after it? */
 bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero
  * point? */
@@ -75,7 +75,9 @@ typedef struct laci_native_costs {
   double norm_of_images;         /* additional cost of a float that a normalization writes in HWC16N
                                     instead of another layout */
   double step;                   /* constant cost of a reorder */
-  double least_gain; /* the least gain, for the whole network, for which dense kernels are left */
+  /* native kernels must gain at least this in the whole network, or dense kernels compute all
+   * layers */
+  double least_gain;
 } laci_native_costs;
 
 /** Allocates arrays for all layers; false: no memory (noted). */

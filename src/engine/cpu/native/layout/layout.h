@@ -74,7 +74,7 @@ laci_sparse_operands laci_native_operands_of(const laci_net *net, const laci_nat
  * The value needs four axes, a multiple of 16 images, an even number of channels in bf16, and a
  * plan with such layers. */
 bool laci_native_may_be_hwc16n(const laci_net *net, int value);
-/** Returns the kernels for what is between such layers, for f32 or bf16. */
+/** Returns the kernels of normalizations and sums in HWC16N, for f32 or bf16. */
 const struct laci_image_norm *laci_native_hwc16n_kernels(const laci_net *net);
 /** Is the value stored in HWC16N? */
 bool laci_native_is_hwc16n(const laci_net *net, int value);

@@ -158,7 +158,7 @@ bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_lay
   return true;
 }
 
-/* ---- What is no pixel ---- */
+/* ---- Filling the padding of a layout ---- */
 
 typedef struct filling {
   const laci_sparse_layout *layout;

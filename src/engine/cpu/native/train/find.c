@@ -22,7 +22,7 @@ static double kept_share(const uint8_t *mask, int64_t n) {
   return n > 0 ? (double)kept / (double)n : 1;
 }
 
-enum { THREE = 3, PHASES = 4 }; /* THREE and PHASES: of a 3x3 window of stride 2 */
+enum { THREE = 3, PHASES = 4 }; /* taps along an axis, and phases, of a 3x3 window of stride 2 */
 
 /** Sets the window of the gradient of a strided 1x1 convolution; the results in between are
  * zeros. */

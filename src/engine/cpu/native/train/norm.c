@@ -19,7 +19,8 @@
 #include "cpu/pool.h"
 
 enum {
-  TILE_PIXELS = 64, /* about; the tile, with all channels, fits in the second-level cache */
+  /* pixels of a tile, about: with all channels, it fits in the second-level cache */
+  TILE_PIXELS = 64,
   LANES = LACI_SPARSE_LANES,
   TOTALS_GRAIN = 64, /* channels */
 };
@@ -29,15 +30,17 @@ static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 /** One step, forward or backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  laci_sparse_size size; /* channels: those of the layout, each of which holds `each` channels of
-                            the value */
+  /* size.channels counts channels of the layout, each of which holds `each` channels of
+   * the value */
+  laci_sparse_size size;
   int each;
-  laci_sparse_layout x, y, to; /* backward: y is the layout of dy */
-  int64_t tile_rows, n_tiles;  /* of an image block */
+  /* layouts of the operands and of the result; backward, y is the layout of dy */
+  laci_sparse_layout x, y, to;
+  int64_t tile_rows, n_tiles; /* rows of a tile; number of tiles of an image block */
   double epsilon;
   bool relu, given; /* given: mean and variance are inputs */
   bool fixed;       /* backward: mean and variance are constants, so that no sums are needed */
-  int tensors[10];  /* by the enum below; -1: none */
+  int tensors[10];  /* tensors, indexed by the enum below; -1: none */
 } norm_step;
 
 enum { X, SCALE, SHIFT, MEAN, VAR, TO, SCRATCH, DY, DSCALE, DSHIFT, N_TENSORS };

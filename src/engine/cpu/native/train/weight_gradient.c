@@ -96,7 +96,8 @@ typedef struct gradient_step {
 
 typedef struct gradient_work {
   const gradient_step *s;
-  laci_sparse_gradient_operands slopes; /* scratch: that of the first part */
+  /* operands of each part; scratch is set for the first part */
+  laci_sparse_gradient_operands slopes;
   float *dw;
 } gradient_work;
 
