@@ -34,10 +34,10 @@ typedef enum option_kind {
   OPTION_SECONDS,
   OPTION_REAL,
   OPTION_SIZE,
-  OPTION_HEAD, /* not an option: a row with the title of the options after it */
+  OPTION_HEAD, /* a row that is no option: it holds the title of the group of options after it */
 } option_kind;
 
-/** Values of an option that may be given several times; views of argv. */
+/** The values of an option that may be given several times. The texts point into argv. */
 typedef struct text_list {
   const char **items;
   int n;
@@ -125,8 +125,8 @@ bool option_takes_value(const option_row *option);
 const char *option_help(const option_row *option, verb_id verb);
 const char *option_argument(const option_row *option, verb_id verb);
 
-/** Returns the name as typed on the command line, with - for _. Valid until the fourth next call in
- * the same thread. */
+/** Returns the name as typed on the command line, with - for _. The text stays valid for three more
+ * calls in the same thread. */
 const char *text_with_dashes(const char *name);
 /** Returns the length of the prefix of a typed word that is not part of the option's name: dashes,
  * and "no-". */

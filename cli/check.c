@@ -26,7 +26,7 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   return targets_print(report, stdout, err);
 }
 
-/* Returns EXIT_DONE if every eligible layer holds the pattern. */
+/* Returns EXIT_DONE if the weights of every eligible layer are N:M sparse with the pattern. */
 static exit_code judge_pattern(const arguments *args, const lac_report *report, lac_error *err) {
   int n_missing = 0, n_eligible = 0;
   const char *first = NULL;

@@ -65,8 +65,8 @@ typedef struct demo {
   lac_options pruning;
   output_folder out;
   lac_eval_result dense;
-  lac_eval_result again;                            /* pruned by magnitude, then batch
-                                                       normalization's statistics estimated again */
+  lac_eval_result again;                            /* result of pruning by magnitude and estimating
+                                                       batch normalization's statistics again */
   lac_eval_result in_order[SEEDS], permuted[SEEDS]; /* pruned with calibration, one result per seed:
                                                        in the file's order, and permuted */
   attempt magnitude, calibrated;
@@ -241,7 +241,8 @@ static lac_status prune_calibrated(demo *d, lac_error *err) {
   return st ? st : fine_tune(d, &d->calibrated, "calibrated", err);
 }
 
-/* Computes the confidence interval of top-1, in percent, for images like those of the test part. */
+/* Computes the confidence interval of the top-1 accuracy, in percent, from the scores of the test
+ * images. */
 static void confidence_interval(const lac_eval_result *r, double ends[2]) {
   int64_t right = (int64_t)llround(r->top1 * (double)r->images / 100);
   ends[0] = 100 * laci_binomial_lower(right, r->images, DOUBT);

@@ -72,7 +72,7 @@ bool group_prints_failure(const arguments *args, lac_error *err) {
   int rank = is_run_by_all(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
-  /* a failure to join usually happens in all processes */
+  /* if joining failed, it usually failed in all processes, and process 0 reports first */
   if (!args->group) (void)sleep(HEAD_START_S);
   if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
   else (void)laci_fail_with_prefix(err, err->status, "process %d", rank);

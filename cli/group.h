@@ -21,8 +21,8 @@ bool group_is_first(const arguments *args);
 int group_size(const arguments *args);
 
 /** Makes the processes agree on a status. All processes call it at the same points of a verb, each
- * with its own status, and all return the same one. A failure on which all have agreed before is
- * returned at once. */
+ * with its own status, and all return the same status. If all processes agreed on a failure before,
+ * that failure is returned at once. */
 LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_error *err);
 
 /** Does group_agree after work on files, which may take one process much longer than the others: it

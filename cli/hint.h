@@ -8,7 +8,8 @@
 
 #include "lacuna/status.h"
 
-/** Prints what follows a failure's text on the same line: the options that help, or nothing. */
+/** Prints, after the text of a failure on the same line, which options would help; prints nothing
+ * if none would. */
 void hint_print(const lac_error *err, FILE *out);
 
 #endif

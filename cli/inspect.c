@@ -26,8 +26,8 @@ static bool same_names(const char *const *a, int n_a, const char *const *b, int 
   return same;
 }
 
-/* Do the two groups differ only in their number? A grouped convolution has one such group of
- * channels per convolution group. */
+/* Are the two groups of channels equal except for their index? A grouped convolution has one group
+ * of channels per convolution group. */
 static bool is_alike(const lac_group *a, const lac_group *b) {
   return a->channels == b->channels && a->frozen == b->frozen &&
          strcmp(a->cause ? a->cause : "", b->cause ? b->cause : "") == 0 &&

@@ -37,7 +37,8 @@ static bool is_same_option(const char *a, const char *b, size_t n) {
   return true;
 }
 
-/* Returns the script's row that has this word of n bytes among its words; NULL: none. */
+/* Returns the script's row of the translation table whose words include `word` (n bytes); NULL:
+ * there is none. */
 static const row *find_row(const char *script, const char *word, size_t n) {
   for (int k = 0; k < N_ROWS; k++) {
     if (strcmp(rows[k].script, script) != 0) continue;
@@ -80,7 +81,7 @@ typedef struct cursor {
 
 static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
 
-/* Takes the next word if it can be a value; NULL: it cannot, or there is none. */
+/* Returns the next word of the command line and moves past it, if it can be a value; else NULL. */
 static char *take_value(cursor *at) {
   if (at->next >= at->argc || is_option(at->argv[at->next])) return NULL;
   return at->argv[at->next++];

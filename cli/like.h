@@ -18,7 +18,8 @@ typedef struct like_item {
   const char *name;  /* "batch-size"; with a leading *: not an option of this command, evaluated by
                         like_complete */
   const char *value; /* NULL: it takes none */
-  const char *typed; /* as the user typed it; NULL: a default of the script */
+  const char
+      *typed; /* the option as the user typed it; NULL: the item is a default of the script */
 } like_item;
 
 /** A translation; like_clear frees it. Zero-initialised it is empty: there is nothing to translate.
@@ -28,7 +29,8 @@ typedef struct like {
   verb_id verb;
   like_item items[LIKE_MOST];
   int n_items;
-  const char *notes[LIKE_MOST]; /* in pairs: the word, its message */
+  const char *notes[LIKE_MOST]; /* pairs of texts: a word of the command line, and the message about
+                                   it */
   int n_notes;
   char *operands[LIKE_MOST_WORDS], *others[LIKE_MOST_WORDS]; /* options of this command, as typed */
   int n_operands, n_others;

@@ -96,7 +96,8 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
 void log_begin(const arguments *args) {
   static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
                                          LAC_LOG_TRACE};
-  int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its own steps */
+  int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its steps itself, so the
+                                                            library is one level quieter there */
   display.quiet = args->quiet || !group_is_first(args);
   const char *terminal = getenv("TERM");
   display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;

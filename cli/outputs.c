@@ -393,7 +393,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   if (!st) st = export_model(plan, model, err);
   if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
   if (!st) st = write_report(plan, report, err);
-  /* last, since bytes in standard output cannot be removed after a failure */
+  /* standard output is written last, since bytes written there cannot be removed after a failure */
   if (!st && is_stdout(out)) st = lac_model_stream(model, write_to_stdout, NULL, err);
   return st;
 }
@@ -403,7 +403,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
 lac_status outputs_flush(lac_error *err) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return LAC_OK;
-  if (errno == 0) errno = EIO; /* an earlier write failed, and its errno is lost */
+  if (errno == 0) errno = EIO; /* an earlier write failed and errno was overwritten since */
   return fail_errno(err, "standard output");
 }
 

@@ -30,8 +30,9 @@ typedef enum output_role {
 } output_role;
 
 typedef struct output_file {
-  const char *path;    /* as given on the command line; NULL: this output is not wanted */
-  char real[PATH_MAX]; /* path with its folder resolved, for comparisons with other paths */
+  const char *path; /* as given on the command line; NULL: this output is not wanted */
+  char real
+      [PATH_MAX]; /* path with all links in its folder resolved, to compare it with other paths */
 } output_file;
 
 typedef struct outputs {

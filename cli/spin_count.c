@@ -14,6 +14,6 @@ void spin_count_set(char **argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0 || setenv("GOMP_SPINCOUNT", "1000", 1)) return;
-  self[length] = 0; /* the program's own path, so that the process keeps its name */
+  self[length] = 0; /* path of this program's file, so that the process keeps its name after exec */
   (void)execv(self, argv);
 }

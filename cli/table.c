@@ -123,7 +123,7 @@ static void wrap_columns(const text_table *table, layout *l) {
       end++;
     }
     (void)shrink_columns(table, l, begin, end, available, 1);
-    /* the column is alone on its line */
+    /* a column that is alone on its line is cut to the available width */
     if (l->width[begin] > available) l->width[begin] = available;
     for (; begin < end; begin++) l->line[begin] = line;
   }

@@ -197,7 +197,7 @@ static lac_status add_option_hints(const run *r, lac_status st, lac_error *err) 
 
 /* Prunes the network if it should be sparse, and trains it. */
 static lac_status finetune(run *r, lac_error *err) {
-  /* for fresh weights an evaluation after pruning would show nothing */
+  /* an evaluation before the first step says nothing about freshly initialized weights */
   r->options.library.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
   if (!st || r->result.training.interrupted) report_summary(r);

@@ -333,7 +333,7 @@ lac_status train_options_print(const train_options *options, const char *data, F
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);
   table_clear(&table);
-  /* the recipe is also shown if the folder does not exist */
+  /* the recipe is printed even if the data folder does not exist */
   const bool there = data && access(data, F_OK) == 0;
   return st || !there ? st : print_training_size(o, data, out, err);
 }

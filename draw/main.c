@@ -37,7 +37,7 @@ typedef struct format {
 
 static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
 
-/* The messages of graphviz so far; it passes a message in parts. */
+/* The messages that graphviz has sent so far. graphviz sends one message in several parts. */
 static char said[512];
 
 static int keep_message(char *part) {
@@ -77,8 +77,8 @@ static void fit_to_format(Agraph_t *graph, const char *name) {
   double longest = fmax(width, height);
   double capacity = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
   if (strcmp(name, "pdf") == 0 && longest > capacity) {
-    /* Margins are added, and sizes are rounded to whole points, so stay one point below the limit.
-     */
+    /* Graphviz adds margins and rounds sizes to whole points, so the scale aims one point below the
+     * limit. */
     double scale = capacity / longest;
     GD_drawing(graph)->size.x = width * scale;
     GD_drawing(graph)->size.y = height * scale;

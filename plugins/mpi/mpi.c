@@ -200,7 +200,7 @@ static lac_transport *open_transport(const char **reason) {
   transport *t = &mpi;
   int threads = 0;
   *reason = t->why;
-  /* Other threads compute at the same time; only the first one calls MPI. */
+  /* Only the main thread calls MPI, while other threads compute. */
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
   if (code != MPI_SUCCESS) {
     (void)fail(t, "start", code);
