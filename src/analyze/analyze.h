@@ -36,12 +36,14 @@ typedef struct laci_layer {
   /* the value to replace by a stored tensor, so that the weight could be pruned; -1: the weight is
    * stored already, or depends on unknown values */
   int computed;
-  /* that value can be stored: it is the same in every run, and exact */
+  /* the value can be stored instead, since it is the same in every run and exact */
   bool storable;
-  bool alone; /* that value can be stored, and nothing else reads what it is computed from */
-  /* stored -1: the weight is stored in packed blocks, whose shape is not that of the value */
+  bool alone; /* the value can be stored instead, and no other node reads the tensors that it is
+                 computed from */
+  /* with stored == -1: the file stores the weight in packed blocks, in another shape than the
+   * weight's */
   bool packed;
-  /* stored -1: the weight is a constant, quantized or not, whose content can be computed */
+  /* with stored == -1: the weight is a constant, quantized or not, whose content can be computed */
   bool constant;
   int k_axis, c_axis;
   int64_t groups;                    /* convolution groups */
@@ -51,11 +53,12 @@ typedef struct laci_layer {
   bool eligible;
   bool odd_size; /* not eligible only because of a size that Tensor Cores do not accept */
   bool declined; /* a target does not accept the layer */
-  /* for a weight g * v / |v|, whose v is masked: the stored tensor g; -1: none */
+  /* index of the stored tensor g if the weight is g * v / |v| and v gets the mask; -1: it is no
+   * such weight */
   int gain;
   int gain_axis; /* the axis of v along which g runs */
   int product;   /* the value g * v / |v| */
-  /* some input channels belong to a group of two or more channels that may move */
+  /* some input channels belong to a group of at least two channels that may be reordered */
   bool searchable;
   int group_c, group_k; /* index into groups, -1: none */
   /* why the layer is not eligible, or if it is, why not searchable; NULL: no reason */
@@ -81,14 +84,15 @@ typedef struct laci_group {
   const char *cause;
   int class_id; /* index of its class; -1: frozen */
   int n_consumers, n_layers,
-      /* consumers: slots of the group in eligible layers; layers: the distinct layers among them */
+      /* consumers: places in eligible layers that read the group's channels; layers: those layers,
+       * each once */
       n_producers;
   const laci_consumer *consumers;
   const int *layers;    /* [n_layers] eligible layers that read its channels, ascending */
   const int *producers; /* [n_producers] layers whose output channels are the group's */
 } laci_group;
 
-/** An axis of a stored tensor that belongs to a track. */
+/** An axis of a stored tensor. A track is a set of axes that must share one channel order. */
 typedef struct laci_stored_axis {
   int stored, axis, conv_groups;
 } laci_stored_axis;
@@ -128,7 +132,8 @@ void laci_analysis_destroy(laci_analysis *analysis);
 bool laci_layer_fill_computed_view(const laci_analysis *analysis, const laci_layer *layer,
                                    lac_dtype dtype, const uint8_t *bytes, laci_weight_view *view);
 
-/** Describes a layer for targets; *out points into the analysis and its graph. */
+/** Fills *out with the facts of a layer that inference targets are asked about; *out points into
+ * the analysis and its graph. */
 void laci_analysis_describe_target_layer(const laci_analysis *analysis, int layer,
                                          laci_target_layer *out);
 
@@ -140,8 +145,8 @@ LAC_MUST_CHECK lac_status laci_analysis_explain_node(const laci_analysis *analys
 
 /** Whether the channels of node's output 0 can move, for drawings of a network. */
 typedef struct laci_node_mobility {
-  bool free;   /* some axis of its outputs has a group that may move, searched or not */
-  bool blocks; /* the node itself is the first cause that freezes channels */
+  bool free;   /* some axis of the node's outputs has channels that may be reordered */
+  bool blocks; /* the node itself is the first cause that keeps channels from being reordered */
 } laci_node_mobility;
 void laci_analysis_node_mobility(const laci_analysis *analysis, int node,
                                  laci_node_mobility *channels);
@@ -179,8 +184,8 @@ int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_va
  * without memory for the check. */
 bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group);
 
-/** Calls visit for every axis of a stored tensor that is on the track by itself. conv_groups > 0:
- * the weight of a grouped convolution. */
+/** Calls visit for every axis of a stored tensor whose positions are those of the track.
+ * conv_groups > 0: the tensor is the weight of a grouped convolution. */
 typedef void laci_stored_axis_visit(int stored, int axis, int conv_groups, void *context);
 void laci_track_visit_stored_axes(const laci_analysis *analysis, int track,
                                   laci_stored_axis_visit *visit, void *context);

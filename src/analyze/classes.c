@@ -39,9 +39,10 @@ typedef struct walker {
   int64_t *member;       /* vertices by component, ascending */
   up_edge *up;           /* by big position, in the order of the links */
   int64_t *up_first;     /* [n + 1] into up */
-  int32_t *seen;         /* [n] 1 + index in the walk; 0: not visited */
+  int32_t *seen;         /* [n] 1 + the number of the visit of a position; 0: not visited */
   int64_t *queue;        /* [n] */
-  int64_t *best;         /* [n] the best walk of each component, at its offset in member */
+  int64_t *best;         /* [n] for each component, its positions in the order of its canonical
+                            walk, from its offset in `member` on */
   int32_t n_components;
 } walker;
 
@@ -220,7 +221,8 @@ static void visit_position(walker *w, int64_t v, int64_t *n_queued, signature *s
   *s = signature_add(*s, (uint64_t)w->seen[v]);
 }
 
-/* The canonical walk from root; w->queue holds the positions met. */
+/* Walks the component from position `root` in an order that depends on its structure alone. Returns
+ * a hash of the walk; w->queue then has the visited positions. */
 static signature walk_canonically(walker *w, int64_t root) {
   signature s = {1, 2};
   int64_t n_queued = 0;
@@ -283,7 +285,7 @@ static void compute_signature(walker *w, component *comp) {
     comp->root = w->member[i];
     memcpy(w->best + first, w->queue, (size_t)comp->size * sizeof *w->queue);
   }
-  /* too large to compare: a unique signature, so a class of its own */
+  /* the component is too large to compare, so it gets a unique signature and a class of its own */
   if (tried < count) comp->sign = (signature){(uint64_t)comp->id, 0};
 }
 
@@ -384,8 +386,9 @@ void laci_classes_clear(laci_classes *classes) {
   *classes = (laci_classes){0};
 }
 
-/* Checks the order of one track; -1: correct. Each position must read one of the same track and
- * colour, none twice, and frozen positions stay. Returns the first position that violates this. */
+/* Checks the order of one track; -1: correct. Each new position must come from an old position of
+ * the same colour, no old position may be used twice, and frozen positions must not move. Returns
+ * the first position that violates this. */
 static int64_t find_violation_in_track(const laci_track *track, const int32_t *order,
                                        uint8_t *taken) {
   memset(taken, 0, (size_t)track->n);

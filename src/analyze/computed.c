@@ -14,7 +14,8 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* Is it a node that trace.c follows for any weight? The product may be stored before such nodes. */
+/* Does the node change no element, so that trace.c looks through it for any weight? Then the
+ * computed weight may be stored before the node. */
 static bool keeps_elements(const laci_graph *graph, const laci_node *node) {
   if (node->n_inputs < 1 || node->inputs[0] < 0 || node->n_outputs != 1) return false;
   if (laci_node_is(node, "Identity") || laci_node_is(node, "Transpose")) return true;
@@ -50,7 +51,8 @@ typedef struct closure {
   const laci_graph *graph;
   const uint8_t *constants; /* [n_values] */
   bool *stored;             /* [n_values] the product is stored */
-  bool *is_removed;         /* [n_nodes] nothing reads the node's outputs then */
+  bool *is_removed;         /* [n_nodes] nothing reads the node's outputs once the computed weights
+                               are stored */
   int *stack;               /* [n_values] */
   int *seen, round;         /* [n_values] */
 } closure;
@@ -200,7 +202,8 @@ static bool may_be_stored(const laci_layer *layer, const uint8_t *constants) {
          constants[layer->computed] == LACI_CONSTANT;
 }
 
-/* Stops storing products whose parts something else needs, until none is left. */
+/* Repeats until nothing changes: a computed weight is not stored if another node needs a tensor
+ * that it is computed from. */
 static bool keep_shared_parts(laci_analysis *a, closure *c) {
   for (bool changed = true; changed;) {
     changed = false;

@@ -122,7 +122,7 @@ static bool zero_points_agree(const laci_weight_view *a, const laci_weight_view 
 static int count_reads(const laci_node *node, int value) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
-  /* a capture counts twice, so that it is never the only reader */
+  /* a read by a node's body (a capture) counts twice, so that it never counts as the only read */
   for (int i = 0; i < node->n_captures; i++) n += 2 * (node->captures[i] == value);
   return n;
 }

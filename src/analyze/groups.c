@@ -164,7 +164,8 @@ static void list_layers_on_axes(const builder *b, bool is_c, layer_lists *lists)
       int class = c->class_of[c->first[view.track] + p];
       if (class >= 0) count_or_list_layer(lists, b->group_of_class[class], l);
     }
-    /* A layer is listed for the frozen group that has most of its positions. */
+    /* If most positions of the layer's axis belong to a frozen group, the layer is listed for that
+     * group. */
     if (most >= 0 && b->a->groups[most].frozen) count_or_list_layer(lists, most, l);
   }
 }
@@ -235,7 +236,8 @@ static int sort_rank(const laci_group *group) {
   return group->n_layers > 0 ? 0 : 1;
 }
 
-/* Sorts groups: searchable ones first; within a kind in order of creation. */
+/* Sorts the groups: first the searchable ones, then other movable ones, then frozen ones; each in
+ * order of creation. */
 static bool sort_groups(laci_analysis *analysis) {
   int n = analysis->n_groups, *new_id = laci_alloc((size_t)n, sizeof *new_id), at = 0;
   laci_group *sorted = laci_alloc((size_t)n, sizeof *sorted);

@@ -54,10 +54,11 @@ typedef struct laci_weight_source {
   int stored;
   int n_chain;
   int chain[16]; /* nodes between the stored tensor and the layer, starting at the layer */
-  /* for each axis of the layer's weight, the axis of the stored tensor */
+  /* [axis of the layer's weight] the corresponding axis of the stored tensor */
   int axis_of[LACI_MAX_RANK];
   int scale_value, zero_value,
-      /* operands of DequantizeLinear, and the constant of Mul; -1: none */
+      /* values with the scales and zero points of DequantizeLinear, and the constant of Mul; -1:
+       * none */
       factor_value;
   int scale_axis; /* axis of the stored tensor that scales run along; -1: one scale for all */
   /* 0: one scale for each index along scale_axis; else scales differ by blocks of so many indices

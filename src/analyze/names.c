@@ -44,7 +44,7 @@ static lac_status judge_by_match(laci_analysis *analysis, const char *what, cons
     st = match_layer_name(expression, analysis, layer, &found, err);
     if (st) break;
     any |= found;
-    /* layers with computed weights have a reason already */
+    /* rows from n_layers on have computed weights and already have a reason */
     if (found != leaves_out || l >= analysis->n_layers) continue;
     layer->odd_size = false;
     if (!layer->reason) layer->reason = reason;

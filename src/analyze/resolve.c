@@ -18,7 +18,7 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
   laci_layout *layout = laci_port_layout(r, g->port);
-  /* a fixed axis of the weight freezes the data's axis */
+  /* if the weight's axis must stay in place, so must the axis of the data */
   if (!layout || layout->set[g->axis] < 0) {
     int data = laci_port_value(r, g->data_port);
     if (laci_port_layout(r, g->data_port))
@@ -96,7 +96,8 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   laci_free(index);
 }
 
-/* Freezes the held positions of an axis whose other positions may move. */
+/* Freezes those positions of an axis that the operator holds in place; its other positions may
+ * move. */
 static void resolve_axis_hold(laci_resolve *r, const laci_axis_hold *hold) {
   const laci_axis_set *axis_set = laci_port_axis_set(r, hold->port, hold->axis);
   if (!axis_set) return;
@@ -118,7 +119,8 @@ static int blame_unknown_shape(laci_resolve *r) {
   return -1;
 }
 
-/* Freezes inputs that the coupling does not describe, and axes that are FIXED in it. */
+/* Freezes the inputs that the node's coupling does not describe, and the axes that it marks FIXED.
+ */
 static void freeze_undescribed(laci_resolve *r) {
   int blamed = blame_unknown_shape(r);
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -165,7 +167,8 @@ static void freeze_inputs(laci_resolve *r) {
   }
 }
 
-/* Starts a new track for each axis of a fresh output; a later node joins these tracks. */
+/* Starts a new track for each axis of an output that is marked fresh. A later node joins these
+ * tracks to others. */
 static void start_fresh_tracks(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     int value = r->node->outputs[i];
@@ -198,7 +201,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   lac_status st = laci_couple_node(coupling, r->t->graph, node);
   if (st) return st;
   if (node->op && node->op->couple) {
-    /* inputs whose content is not read are not joined */
+    /* inputs of which only the shape is read are not joined */
     for (int i = 0; i < node->n_inputs; i++) {
       if (!laci_reads_content(node, i)) coupling->in[i] = (laci_port_labels){0};
     }
@@ -219,8 +222,8 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
   return LAC_OK;
 }
 
-/* Resolves a node that matters for its shape alone: its integers may be sizes, which must not
- * move. */
+/* Resolves a node of whose outputs only the shapes matter: its integer inputs may be sizes, which
+ * must not be reordered. */
 static lac_status resolve_shape_only(laci_resolve *r, laci_coupling *coupling) {
   lac_status st = laci_coupling_init(coupling, r->t->graph, r->node);
   for (int i = 0; i < r->node->n_inputs && !st; i++) {

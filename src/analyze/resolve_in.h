@@ -17,7 +17,8 @@ typedef struct laci_resolve {
   const laci_node *node;
   int node_id;
   int cause;      /* the cause of this node; -1: not created yet */
-  int part_cause; /* the cause of this node for parts of a composite; -1: not created yet */
+  int part_cause; /* the cause that this node gives for frozen parts of a composite axis; -1: not
+                     created yet */
 } laci_resolve;
 
 /** Returns the cause of this node, which is created on first use. */
@@ -40,12 +41,12 @@ const laci_shape *laci_port_value_shape(const laci_resolve *r, int port);
 const laci_axis_set *laci_port_axis_set(const laci_resolve *r, int port, int axis);
 bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis);
 
-/** The state of an output axis that nothing has been found about yet. */
+/** The state of an output axis that is not resolved yet. */
 enum { LACI_AXIS_PENDING = -3 };
 
 void laci_resolve_maps(laci_resolve *r);   /* resolves MAPPED output axes */
 void laci_resolve_labels(laci_resolve *r); /* joins axes by labels */
-/* resolves maps whose output axis has a label too */
+/* resolves maps whose output axis also has a label */
 void laci_resolve_labelled_maps(laci_resolve *r);
 void laci_resolve_reshape(laci_resolve *r); /* output 0 is input 0, reshaped */
 

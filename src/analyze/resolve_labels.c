@@ -24,7 +24,7 @@ typedef struct label_set {
   int label[MAX_SET];
   int64_t size[MAX_SET];
   int track;         /* track of the full axis set */
-  bool any_axis_set; /* some input axis set takes part */
+  bool any_axis_set; /* at least one input's axis set has labels of the set */
   int fixed_cause;   /* cause of a fixed input axis in the set; -1: none */
   bool broken;       /* no full axis set, or sizes that contradict: nothing may move */
 } label_set;
@@ -167,8 +167,8 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
       if (label <= 0 || find_root(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
-      /* An axis of a composite that was mapped and frozen, or whose output has a layout already:
-       * never uniform. */
+      /* The axis belongs to a composite that was mapped and frozen, or whose output has a layout
+       * already, so it is not uniform. */
       else if (state >= 0 && !axis_set_takes_part(r, port, &layout->axis_sets[state])) {
         set->fixed_cause = laci_resolve_cause_of_node(r);
       }
@@ -324,7 +324,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   part_of part = part_of_axes(r, set, port, LACI_AXIS_PENDING);
   if (!part.n) return;
   laci_layout *layout = laci_port_layout(r, port);
-  /* In the order of the full axis set, not of the output's axes. */
+  /* The axes are listed in the order of the full axis set, not in that of the output. */
   laci_axis_set axis_set = {.track = set->track};
   int ordered[MAX_SET];
   int64_t n = 1;
@@ -403,8 +403,8 @@ static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
   else tag_by_labels(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
 }
 
-/* Tags the track where a softmax or a normalization runs over a part of it: the rest must stay in
- * place. */
+/* Tags the positions of the track if a softmax or a normalization runs over only some of its axes,
+ * so that the other axes stay in place. */
 static void tag_by_normalized(laci_resolve *r, const label_set *set) {
   int rest[MAX_SET], n_rest = 0, n_normalized = 0;
   for (int k = 0; k < set->n; k++) {
@@ -440,7 +440,8 @@ static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   }
   tag_by_normalized(r, &set);
   for (int at = sets->first[root], out; (out = next_port(sets, root, false, &at)) >= 0;) {
-    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* fixed axes that a lifted map could not handle */
+    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* tags by the fixed axes, which lifted maps could
+                                                  not handle */
     place_output(r, &set, LACI_OUT(out));
   }
 }

@@ -70,7 +70,7 @@ static bool reads_uniform_axis(const laci_resolve *r, const laci_axis_map *map) 
   return layout && layout->set[map->in_axis] == LACI_AXIS_UNIFORM;
 }
 
-/* Returns an array with 1 at every out position for which one of the maps reads something; NULL: no
+/* Returns an array with 1 at every output position that some map fills from an input; NULL: no
  * memory. */
 static uint8_t *mark_positions_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
                                     bool uniform_too) {
@@ -235,8 +235,8 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
 /* ---- composites ---- */
 
 typedef struct lift {
-  int n_axes, which;           /* axes of the composite; which of them is mapped */
-  int label[LACI_MAX_RANK];    /* labels of the other axes */
+  int n_axes, which;        /* n_axes: axes of the composite; which: the number of the mapped one */
+  int label[LACI_MAX_RANK]; /* labels of the other axes */
   int64_t size[LACI_MAX_RANK]; /* sizes of the other axes */
   int out_axis[LACI_MAX_RANK]; /* each axis' number in the output; -1: a scalar index removed it */
 } lift;
@@ -394,8 +394,8 @@ static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
     const laci_axis_map *map = w->same[i];
     const laci_axis_set *axis_set = laci_port_axis_set(r, map->in_port, map->in_axis);
     if (axis_set) laci_track_freeze(r->t, axis_set->track, cause);
-    /* Also where a scalar index removed the mapped axis: the remaining axes of the composite are
-     * not uniform. Done once for all maps that read the composite. */
+    /* If a scalar index removed the mapped axis, the remaining axes of the composite are not
+     * uniform either. Done once for all maps that read the composite. */
     int id = axis_set ? laci_port_layout(r, map->in_port)->set[map->in_axis] : -1;
     bool again = axis_set && (w->frozen[map->in_port] >> id & 1);
     if (axis_set) w->frozen[map->in_port] |= (uint16_t)(1 << id);
@@ -409,7 +409,7 @@ static bool is_labelled(const laci_resolve *r, const laci_axis_map *map) {
   return map->out_axis >= 0 && laci_port_labels_of(r, map->out_port)->label[map->out_axis] > 0;
 }
 
-/* Freezes mapped input axes that no map mentions. */
+/* Freezes input axes that are marked MAPPED although no map reads them. */
 static void freeze_unread(laci_resolve *r) {
   uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* axes, a bit each */
   if (!read) {
@@ -494,8 +494,8 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
       flush_tags(r, out->track, &tags);
       continue;
     }
-    /* The output axis is frozen, so the positions that it reads are frozen too; and it is not
-     * uniform. */
+    /* The output axis is frozen and not uniform, so the input positions that it reads are frozen as
+     * well. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
     if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause_of_node(r));
     if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause_of_node(r));

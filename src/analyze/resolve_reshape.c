@@ -22,7 +22,7 @@ typedef struct reshape {
   laci_layout *in, *out;
   int n_segments;
   segment segments[LACI_MAX_RANK + 1];
-  int joined[LACI_MAX_RANK + 1]; /* [segment] the lowest segment that it is joined with */
+  int joined[LACI_MAX_RANK + 1]; /* [segment] the first of the segments that it is joined with */
 } reshape;
 
 static int list_long_axes(const laci_shape *shape, int *axes) {
@@ -130,7 +130,8 @@ static segment merge_segments(const reshape *c, int first, bool *plain) {
   return all;
 }
 
-/* Passes segments of one axis each through: axis sets are kept, with their axes renumbered. */
+/* Copies the axis sets of segments that have one axis before and after the Reshape; only the axes'
+ * numbers change. */
 static void copy_axis_sets(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->set[all->in[k]];
@@ -195,8 +196,8 @@ static bool fill_link(const reshape *c, int first, const segment *all, const lac
   return identity;
 }
 
-/* Chooses the axis set to follow: the first whose axes are all in the segments; all others must
- * stay in place. */
+/* Chooses the axis set whose channels may move through the Reshape: the first one with all axes in
+ * the segments. All other axis sets must stay in place. */
 static int choose_carrier(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;

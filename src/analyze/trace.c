@@ -44,7 +44,7 @@ static bool trace_transpose(const laci_graph *graph, const laci_node *node, laci
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
-  if (s->grid_block) clear_grid(s); /* blocks depend on the order of axes too */
+  if (s->grid_block) clear_grid(s); /* blocks of a grid depend on the order of the axes */
   if (s->grid_axis >= 0) s->grid_axis = through[s->grid_axis];
   return true;
 }
@@ -158,7 +158,7 @@ static bool trace_reshape(const laci_graph *graph, const laci_node *node, laci_w
     }
     s->axis_of[a] = found;
   }
-  if (s->grid_axis >= 0) clear_grid(s); /* its axis may be a part of another axis now */
+  if (s->grid_axis >= 0) clear_grid(s); /* the grid's axis may have become a part of another axis */
   s->reshaped = true;
   return true;
 }

@@ -107,7 +107,7 @@ static bool is_norm_of_value(const laci_graph *graph, int value, int v, laci_wei
   if (!left || (left & (left - 1))) return false;
   n->axis = 0;
   while (!(left >> n->axis & 1)) n->axis++;
-  /* a Reshape keeps the axis where it is the first one */
+  /* the first axis keeps its index through a Reshape */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
   return kept && varies_only_along(graph, value, v, n->axis);
 }
@@ -132,7 +132,8 @@ static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
   return true;
 }
 
-/* Do only nodes of the pattern read its inner values, and has the weight one reader? */
+/* Are the values inside of the pattern read only by nodes of the pattern, and does the weight have
+ * a single reader? */
 static bool is_read_only_inside(const laci_graph *graph, const laci_weight_norm *n, int weight) {
   const int values[2] = {n->v, n->g};
   for (int k = -2; k < n->n_nodes; k++) {

@@ -81,7 +81,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   b = laci_track_root(t, b);
   if (a == b) return a;
   int root = a < b ? a : b,
-      /* the older id is the root, so ids do not depend on the order of unions */
+      /* the smaller id becomes the root, so that root ids do not depend on the order of unions */
       other = a < b ? b : a;
   merge_tracks(&t->tracks[root], &t->tracks[other]);
   laci_budget_subtract(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
@@ -186,7 +186,8 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
     laci_track_freeze(t, axis_set->track, cause);
     return;
   }
-  /* One axis of a composite is frozen: channels must not cross its indices. */
+  /* The axis is one of several in an axis set, and it is frozen: channels may only move within one
+   * index of the axis. */
   int which = 0;
   while (axis_set->axes[which] != axis) which++;
   int32_t *index = laci_alloc((size_t)track->n, sizeof *index);

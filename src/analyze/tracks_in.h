@@ -18,7 +18,7 @@ typedef struct laci_graph laci_graph;
 
 /** Why positions may not move. */
 typedef struct laci_cause {
-  int node;  /* the node that froze them; -1: none */
+  int node;  /* the node that froze the positions; -1: none */
   int value; /* the value whose axis was frozen */
   const char *text;
 } laci_cause;
@@ -30,7 +30,8 @@ typedef struct laci_track {
   uint64_t *colour; /* [n] hash of a position's tags; NULL: no tags */
   int32_t *frozen;  /* [n] index of the cause, or -1; NULL: nothing is frozen */
   bool all_frozen;  /* every position is frozen */
-  /* [n] 1: the position holds a constant (as in Pad), which counts as a source; NULL: none does */
+  /* [n] 1: the position holds a constant, such as one that Pad adds, which counts as stored
+   * content; NULL: no position does */
   uint8_t *fill;
 } laci_track;
 
@@ -93,8 +94,8 @@ typedef struct laci_tracks {
   size_t n_links, link_capacity;
   laci_cause *causes;
   size_t n_causes, cause_capacity;
-  /* [count_capacity] scratch counters for positions of a small track while a link is made; all zero
-   * between uses */
+  /* [count_capacity] scratch counters, one for each position of the small track of a new link; all
+   * zero between uses */
   int32_t *count;
   size_t count_capacity;
   bool no_memory; /* out of memory: results are invalid */
@@ -128,7 +129,7 @@ void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index)
 
 /* Layouts. */
 void laci_layout_freeze(laci_tracks *t, int value,
-                        /* freezes every axis, in any state */
+                        /* freezes all axes of the value, whatever is known of them */
                         int cause);
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 /** Returns the index along axis number `which` of the axis set, for flat position `position`. */

@@ -46,7 +46,7 @@ static void add_line(lines *out, const char *format, ...) {
   out->n += (size_t)n;
 }
 
-/* Does the value hold a position of the component? */
+/* Is a position of the component on an axis of the value? */
 static bool value_has_component(const laci_analysis *a, int value, int32_t component) {
   if (value < 0) return false;
   const laci_layout *layout = &a->tracks->layouts[value];
