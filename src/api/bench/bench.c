@@ -45,7 +45,7 @@ typedef struct bench {
   laci_peak_kernel kernel;
   double peak; /* operations a second, the best sample */
   bool looked;
-  lac_report *check; /* which layers hold the pattern; NULL: it is not known */
+  lac_report *check; /* report on which layers are N:M sparse; NULL: not known */
   laci_bench_result *result;
 } bench;
 
@@ -206,7 +206,8 @@ static int runs_per_round(const bench *b) {
   return n < (double)left ? (int)n : (int)left;
 }
 
-/* Does one round. rested: threads slept before it, and other work used the caches. */
+/* Runs and times each plan once or several times. rested: before this round, threads slept and
+ * other work used the caches. */
 static lac_status run_round(bench *b, bool rested, lac_error *err) {
   lac_status st = LAC_OK;
   int n = runs_per_round(b);

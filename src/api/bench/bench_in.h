@@ -37,7 +37,8 @@ double laci_bench_measure_peak(laci_pool *pool, laci_peak_kernel kernel);
 
 /* ---- batch.c ---- */
 
-/** A network whose batch size was changed temporarily, and what is needed to undo this. */
+/** A network whose batch size was changed temporarily, with the old sizes and constants to restore.
+ */
 typedef struct laci_rebatch {
   laci_graph *graph;
   int64_t from, to;         /* batch size of the file, and that of the bench; from 0: nothing was
@@ -126,7 +127,8 @@ void laci_bench_match_dense(lac_bench_result *result, lac_bench_layer *rows);
 
 /* ---- report.c ---- */
 
-/** Computes the result's kinds and sums from its layers. */
+/** Computes the sums over all layers, and over the layers of each operator, from the result's
+ * layers. */
 LAC_MUST_CHECK lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err);
 
 #endif

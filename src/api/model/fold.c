@@ -190,7 +190,8 @@ typedef struct calls {
   int values[LACI_FOLD_CALLS];
   laci_edit_call_value at[LACI_FOLD_CALLS];
   laci_buf *bufs[LACI_FOLD_CALLS];
-  int same[LACI_FOLD_CALLS]; /* index of the first call with the same contents */
+  int same[LACI_FOLD_CALLS]; /* [call] the first call of the function in which the value has the
+                                same contents */
   uint64_t held, kept;
 } calls;
 
@@ -216,7 +217,7 @@ static bool have_same_content(const laci_buf *a, const laci_buf *b) {
                 (size_t)a->count * sizeof(double)) == 0;
 }
 
-/* Calls that get the same contents share a tensor, as they shared the weight. */
+/* Evaluates the value in all calls. Calls with equal contents share one stored tensor. */
 static lac_status evaluate_calls(const folding *f, calls *c, lac_error *err) {
   for (int k = 0; k < c->n; k++) {
     lac_status st =
@@ -249,7 +250,7 @@ static lac_status store_calls(folding *f, const calls *c, lac_error *err) {
 
 static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err) {
   const int values[2] = {layer->computed, layer->weight};
-  if (f->done[layer->computed]) return LAC_OK; /* another call's row stored it for all of them */
+  if (f->done[layer->computed]) return LAC_OK; /* the value was already stored for all calls */
   calls *c = laci_alloc(1, sizeof *c);
   lac_status st = c ? LAC_OK : laci_fail_memory(err, "a function's calls");
   lac_error why = {0};

@@ -170,7 +170,9 @@ bool laci_model_is_inferred(const lac_model *model) {
 }
 
 lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
-  if (!model->file) return LAC_OK; /* lac_network_create: all its bytes are here */
+  if (!model->file)
+    return LAC_OK; /* the model was made by lac_network_create and has all bytes in
+                                      memory */
   lac_status st = laci_onnx_materialise(model->file, err);
   return st ? laci_fail_with_prefix(err, st, "%s", model->path) : st;
 }

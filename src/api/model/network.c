@@ -23,7 +23,8 @@ lac_status lac_network_create(const lac_network_options *options, lac_model **mo
   st = laci_model_new(options->name, &made, err);
   if (!st) st = laci_arch_build(&o, &made->graph, err);
   if (!st) {
-    made->inferred->assumed = laci_alloc(1, 1); /* "": shapes were inferred while it was built */
+    made->inferred->assumed = laci_alloc(1, 1); /* "": shapes were inferred without any user option,
+                                                   when the network was built */
     if (!made->inferred->assumed) st = laci_fail_memory(err, "the model");
   }
   if (st) lac_model_destroy(made);

@@ -130,8 +130,8 @@ lac_status laci_pack_choose_weights(laci_packer *k, lac_error *err) {
     if (row->packed) *first = l + 1;
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
-  for (int l = a->n_layers; l < a->n_rows && !st;
-       l++) { /* the parts go into the pack as they are */
+  /* computed weights: the tensors that they are computed from are stored as they are */
+  for (int l = a->n_layers; l < a->n_rows && !st; l++) {
     st = name_layer(k, &a->layers[l], &report->layers[l], err);
     if (!st) st = set_remark(k, &report->layers[l], a->layers[l].reason, "", err);
   }

@@ -88,7 +88,7 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
 /** One of the pack's files as the origin of a reader. */
 typedef struct packed_file {
   laci_packfile *pack;
-  size_t file; /* 0, the model's, owns the pack: it is closed last */
+  size_t file; /* index of the file; file 0, the model, owns the pack and is closed last */
 } packed_file;
 
 static lac_status fetch_bytes(void *context, size_t offset, size_t size_bytes, void *to,
@@ -184,7 +184,7 @@ static lac_status record_packed_weights(const laci_packfile *pack, lac_model *mo
     *packing = laci_packfile_tensor_at(pack, at)->packing;
     int value = laci_graph_find_value(model->graph, packing->name);
     int stored = value >= 0 ? model->graph->values[value].stored : -1;
-    if (stored < 0) continue; /* only a stored tensor can hold what was packed */
+    if (stored < 0) continue; /* a packed weight can only belong to a stored tensor */
     packing->name = model->graph->stored[stored].name;
     laci_pack_rows *rows = &model->rows[model->n_weights];
     *rows = (laci_pack_rows){pack, at};

@@ -25,8 +25,8 @@ lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t 
   return laci_samples_read_batch(context, first, n, to, err);
 }
 
-/* Does each sample have one answer? This holds for an output [N, classes], and is assumed if the
- * shape is not known. */
+/* Does the network classify, so that each sample has one answer? True for an output [N, classes],
+ * and if the shape is not known. */
 static bool has_class_outputs(const laci_graph *graph) {
   if (graph->n_outputs < 1) return false;
   const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;

@@ -70,7 +70,7 @@ LAC_MUST_CHECK lac_status laci_calibration_distill(laci_calibration_source *sour
                                                    laci_pool *pool, lac_error *err);
 
 /** Copies what distillation did (errors, steps, seconds, why it was not kept) into `to`; texts go
- * into the report's arena. `from` NULL: there was none, `to` stays as it is. */
+ * into the report's arena. from NULL: there was no distillation, and *to stays unchanged. */
 LAC_MUST_CHECK lac_status laci_report_add_distilled(laci_report *report,
                                                     const laci_distill_source *from,
                                                     lac_calibration_result *to, lac_error *err);

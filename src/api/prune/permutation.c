@@ -45,8 +45,8 @@ static lac_status measure_before(const laci_job *job, const lac_options *options
   return st;
 }
 
-/* Warns about weights that held the pattern before and do not now: a stored order is applied
- * without a search, and weights that are not pruned in this call may lose their pattern. */
+/* Warns about weights that were N:M sparse before the reordering and are not any more. This can
+ * happen because a stored order is applied without a search. */
 static void warn_of_broken(const laci_report *report, const laci_job *job, const bool *held) {
   for (int l = 0; l < job->analysis->n_rows; l++) {
     const lac_layer *layer = &report->layers[l];

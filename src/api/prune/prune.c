@@ -40,7 +40,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .comm = laci_process_group_comm(options->group)};
 }
 
-/* Everything that can fail is done before the model changes. */
+/* Prunes the model. Every step that can fail comes before the first change of the model. */
 static lac_status prune_model(lac_model *model, const lac_options *options, bool permute, bool mask,
                               lac_report **out, lac_error *err) {
   double start = laci_clock_seconds();

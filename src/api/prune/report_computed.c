@@ -33,8 +33,8 @@ static lac_status measure_layer(laci_report *report, const laci_job *job, int l,
   return st;
 }
 
-/* Notes why a weight could not be measured, for example because it has NaN or infinities; it can be
- * neither folded nor pruned. */
+/* Records in the report why a weight could not be measured, for example because it has NaN or
+ * infinities. Such a weight can be neither folded nor pruned. */
 static lac_status note_unknown(laci_report *report, int l, const char *why, lac_error *err) {
   lac_layer *layer = &report->layers[l];
   char text[700];

@@ -215,7 +215,8 @@ void laci_log_engine_parts(const lac_engine *engine) {
   laci_log_exact_nodes(&exact, engine->n_nodes);
 }
 
-/* Returns the port with its actual shape, and its elements in the port's type. */
+/* Fills *port with the actual shape of an output of the last run, and engine->results with its
+ * elements in the port's type. */
 static lac_status convert_result(lac_engine *engine, int output, lac_engine_port *port,
                                  lac_error *err) {
   const laci_buf *buf = laci_engine_result(engine->engine, output);

@@ -282,7 +282,8 @@ static void log_memory(const evaluation *e) {
 }
 
 static void evaluation_clear(evaluation *e) {
-  laci_loader_destroy(e->loader); /* before the buffers, since its threads write to them */
+  laci_loader_destroy(
+      e->loader); /* the loader goes first, since its threads write to the buffers */
   laci_writer_destroy(e->predictions);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) laci_free(e->outputs[at]);
   laci_free(e->outputs);

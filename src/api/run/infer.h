@@ -27,8 +27,8 @@ const char *laci_engine_or_default(const char *name);
 /** Returns the type in which the engine (NULL: the fast one) computes if `wanted` is requested: f32
  * instead of bf16 if this processor has no bf16 instructions. */
 lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted);
-/** Returns the same as laci_dtype_supported, and warns if the types differ; call it once, before
- * the work begins. */
+/** Returns the type of laci_dtype_supported, and logs a warning if it is not the wanted one. Call
+ * it once, before the run. */
 lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted);
 
 /** Returns laci_engine_result of the engine inside. */

@@ -70,7 +70,7 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   lac_error err = {0};
   if (!order_path(folder, path) || access(path, F_OK) != 0) return false;
   if (!laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS)) return false;
-  how.verify = false; /* the orders were verified before they were stored */
+  how.verify = false; /* no verification: the orders were verified before they were stored */
   lac_status st = lac_permutation_apply(t->model, path, false, &how, &report, &err);
   lac_report_destroy(report);
   if (st) laci_log(LAC_LOG_WARNING, "%s; an order is searched again", err.text);
@@ -86,7 +86,7 @@ static lac_status replay_in_all_processes(const tuning *t, const lac_options *pr
   lac_finetune_result *r = t->result;
   r->replayed = replay_order(t, pruning);
   bool first = r->replayed;
-  /* one process may take longer to read the folder than another */
+  /* waits without a timeout, since reading the folder may take one process longer */
   lac_status st = laci_comm_agree_without_timeout(laci_process_group_comm(group), LAC_OK, err);
   if (!st) st = lac_process_group_broadcast(group, &first, sizeof first, err);
   if (!st && first != r->replayed) {

@@ -20,14 +20,14 @@ typedef struct laci_train_plan {
   laci_schedule schedule;
   int64_t test_images; /* images in the part for evaluation, if it is opened together with the
                           training part */
-  const char *known;   /* the network's classes, as laci_graph has them; NULL: not known */
+  const char *known;   /* names of the network's classes, one in each line; NULL: not known */
   laci_dataset *set;   /* the training part; if nothing is trained, the part for evaluation */
   laci_preprocessing prepare;
   laci_parts parts;                      /* folders of the parts of the data */
   char about[3072];                      /* description as the contents of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* see lac_train_result.changed */
-  bool quiet;                            /* give no warnings about the data, since the training
-                                            gives them */
+  bool quiet;                            /* log no warnings about the data, since the training logs
+                                            them */
 } laci_train_plan;
 
 /** Opens the folder's training part, and determines how images are prepared. Fails as lac_train. */
