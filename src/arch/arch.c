@@ -66,7 +66,8 @@ const char *const *laci_arch_names(int *n) {
 
 /** Properties of a family of networks in addition to its stages. */
 typedef struct facts {
-  int channels, size, classes; /* of the image, its usual side, usual classes */
+  int channels, size, classes; /* channels of the image, its usual height and width, usual number of
+                                  classes */
   int width;                   /* of the first stage */
   float last_gamma;            /* of the last normalization of a block */
   bool fan_in;
