@@ -76,6 +76,16 @@ def an_engine_is_named_in_one_place():
     assert not complaints("src/api/run/infer.c", 'say("plain text");')
 
 
+def a_page_of_the_reference_reads_c():
+    text = tool("c_text.py")
+    source = text.without_comments('f("a, /* no */", (b), \'"\'); /* f(1) */ // f(2)\n#define f(x) g(x)\n')
+    assert [given for given, *_ in text.calls(source, "f")] == [['"a, /* no */"', "(b)", "'\"'"]], source
+    assert text.strings('is ? "a %s" : "b" "c"') == ["a %s", "bc"]
+    assert text.strings('"%" PRId64 " of " NAME', {"NAME": '"n"'}) == ["%d of n"]
+    assert text.shown("%-*.3f of %s: 5 %%") == "… of …: 5 %"
+    assert text.integer_set("(ON(a) | b) & ~ON(a)", {"a": 1, "b": 2}) == 2
+
+
 def main():
     tests = [test for name, test in globals().items() if callable(test) and name.startswith(("a_", "an_", "no_", "what_"))]
     for test in tests:
