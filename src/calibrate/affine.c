@@ -15,7 +15,7 @@ static double bin_middle(const laci_range *r, int bin) {
   return r->low + ((double)bin + 0.5) * (r->high - r->low) / LACI_RANGE_BINS;
 }
 
-/* Scale and zero point of [low, high], which holds 0. */
+/* Returns the scale and zero point that quantize the range [low, high], which contains 0. */
 static laci_affine affine_of_range(double low, double high, bool is_signed) {
   laci_affine q = {.least = is_signed ? -SIGNED_MOST : 0,
                    .most = is_signed ? SIGNED_MOST : UNSIGNED_MOST};
@@ -26,7 +26,8 @@ static laci_affine affine_of_range(double low, double high, bool is_signed) {
   return q;
 }
 
-/* Squared error of the quantizer, relative to the sum of squares of the values. */
+/* Returns the squared error of quantizing the values of the histogram, relative to their sum of
+ * squares. */
 static double quantization_error(const laci_range *r, const laci_affine *q) {
   double low = (q->least - q->zero) * (double)q->scale,
          high = (q->most - q->zero) * (double)q->scale;

@@ -149,7 +149,8 @@ static int rows_at_once(const admm *a) {
   return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
 }
 
-/* Runs STEPS_A_RHO steps on blocks of rows: while rho stays the same, rows are independent. */
+/* Runs STEPS_A_RHO iterations on each of some blocks of rows. While rho is constant, rows do not
+ * depend on each other. */
 static void step_rows(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int at_once = rows_at_once(a);
@@ -175,7 +176,7 @@ static void step_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* The fraction of the support that changed. */
+/* Returns the fraction of the kept weights that changed in the last iteration. */
 static double relative_change(const admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   int64_t changed = 0, kept = 0;
@@ -184,7 +185,7 @@ static double relative_change(const admm *a) {
   return (double)changed / (double)kept;
 }
 
-/* Runs the iteration. False: it was interrupted. */
+/* Runs the iteration until it converges; returns false if it was interrupted. */
 static bool run_iterations(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool raising = false; /* rho is large enough to be raised */

@@ -28,7 +28,8 @@ static lac_status open_file(const laci_frontier *frontier, laci_batch_storage *p
   const char *folder = folder_of(frontier);
   place->file = laci_temporary_open_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
-  /* Reserve the space now, where the file system can: else a full disk shows only after minutes. */
+  /* Reserves the disk space now if the file system supports it; otherwise a full disk would be
+   * noticed only after minutes. */
   bool full = place->bytes > 0 && fallocate(place->file, 0, 0, (off_t)place->bytes) &&
               (errno == ENOSPC || errno == EFBIG);
   if (!full) return LAC_OK;

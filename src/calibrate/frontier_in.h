@@ -35,7 +35,7 @@ typedef struct laci_frontier {
 
 void laci_frontier_clear(laci_frontier *frontier); /* zeroed is fine */
 
-/** One value in one network: n batches, the first being number `first`. */
+/** The stored batches of one value of one network: batches first .. first + n - 1. */
 typedef struct laci_stored_batches {
   laci_frontier *frontier;
   size_t batch_bytes;

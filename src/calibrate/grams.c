@@ -48,7 +48,8 @@ static laci_unfold unfold_of_batches(const laci_unfold *u, int n) {
   return all;
 }
 
-/* The number of positions of n batches that are summed. */
+/* Returns the number of positions (inputs of the layer's matrix product) of n batches that are
+ * summed. */
 static int64_t count_positions_taken(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_n_positions(u);
   const int64_t cost = laci_gram_can_correlate(u) ? all / ALL_COST_A_PART : all;

@@ -26,8 +26,9 @@ typedef struct laci_grams {
 } laci_grams;
 
 uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* upper bound */
-/** most: limit of the positions that are summed, per batch. They are spread evenly, since
- * neighbours are alike, and drawn anew for every batch. All are summed where that costs no more. */
+/** most: the limit of positions of a batch that are summed. The positions are spread evenly, since
+ * neighbouring ones are alike, and are drawn at random for every batch. All positions are summed if
+ * that costs no more. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
                                           int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
@@ -35,7 +36,7 @@ void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 /** Adds one batch: the value in the dense and in the pruned network. The sums have the same bytes
  * for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
-/** To be called after the last batch: completes h and k. */
+/** Completes the sums h and k. Call it after the last batch. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);
 
 #endif

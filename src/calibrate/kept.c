@@ -8,7 +8,7 @@
 
 typedef struct batch {
   int64_t first, n;
-  uint8_t *outputs; /* all outputs of the batch, one after the other */
+  uint8_t *outputs; /* all network outputs of the batch, one after the other */
 } batch;
 
 struct laci_kept_outputs {

@@ -57,7 +57,8 @@ static const char *unfold_window(const laci_node *node, const laci_shape *x, con
   return NULL;
 }
 
-/* The unfolding of a value [outer, channels, inner] with one tap. */
+/* Describes a value [outer, channels, inner] as the input of a matrix product with one tap (kernel
+ * position). */
 static void unfold_matrix(const laci_shape *x, int c_axis, laci_unfold *u) {
   u->images = laci_shape_count_range(x, 0, c_axis);
   u->channels = x->dims[c_axis];
@@ -77,7 +78,7 @@ static int weight_port(const laci_network *n, const laci_layer *from) {
   return -1;
 }
 
-/* The axis of the value that Gemm and MatMul reduce over. */
+/* Returns the axis of the data input over which a Gemm or MatMul sums. */
 static int reduced_axis(const laci_node *node, int weight, int rank) {
   if (node->op == &laci_op_gemm) {
     bool transposed = laci_node_int(node, weight == 1 ? "transA" : "transB", 0) != 0;

@@ -9,7 +9,7 @@
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
-enum { WEIGHTS = 3 }; /* the dense weight and two others */
+enum { WEIGHTS = 3 }; /* number of weights that are compared: the dense one and two candidates */
 
 typedef struct trial {
   const laci_walk_state *w;

@@ -43,12 +43,12 @@ static bool is_constant(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
   if (v->stored >= 0) return true;
   if (v->producer < 0) return false;
-  /* A known integer follows from sizes; these are all fixed, so it contains no symbols. */
+  /* Integers that inference knows follow from sizes. All sizes are fixed here, so the integers
+   * contain no symbols. */
   if (v->known && v->known->i && laci_dtype_is_integer(v->type.dtype)) return true;
   const laci_node *node = &n->graph.nodes[v->producer];
   if (node->n_captures > 0 || node->frames)
-    return false; /* its value may differ in every iteration
-                                                             of a loop */
+    return false; /* a value inside a loop may differ in every iteration */
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0 && !n->constant[node->inputs[i]]) return false;
   }

@@ -13,17 +13,18 @@
 #include "graph/graph.h"
 
 typedef struct laci_network {
-  laci_graph graph;        /* a copy of the struct with its own `values` and `stored`; all else is
-                              borrowed */
-  const uint8_t **weights; /* [n_stored] bytes: those of laci_weighted_graph, or the graph's */
+  laci_graph graph;        /* a copy of the graph's struct that owns the arrays `values` and
+                              `stored`; other arrays belong to the original */
+  const uint8_t **weights; /* [n_stored] the bytes of each tensor: from laci_weighted_graph, or else
+                              from the graph */
   bool *constant;          /* [n_values] the value does not depend on the network's inputs */
   const char **refusal;    /* [n_values] why the value cannot be computed; NULL: it can */
   int64_t batch;
   laci_arena arena; /* texts, and the arrays of parts */
 } laci_network;
 
-/** Returns the batch size that the network requires: the size of axis 0 of input 0, or 0 where it
- * is dynamic. */
+/** Returns the batch size that the network requires: the size of axis 0 of input 0, or 0 if that
+ * size is dynamic. */
 int64_t laci_network_fixed_batch(const laci_graph *graph);
 
 /** Infers the graph for inputs of these shapes with `batch` as axis 0. The graph is borrowed and

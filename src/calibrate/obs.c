@@ -122,7 +122,9 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
     for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
   }
   for (int c = 0; c < n; c++) {
-    if (!l->alive[c]) u[c] = 0; /* exactly 0; computed, it is 0 but for rounding */
+    if (!l->alive[c])
+      u[c] = 0; /* set to exactly 0, since the computed value is 0 only up to
+                                   rounding */
     l->w[c] -= part * u[c];
     u[c] *= scale;
     l->diagonal[c] = fmax(l->diagonal[c] - u[c] * u[c], least_diagonal);

@@ -37,13 +37,13 @@ typedef struct comparison {
   laci_part parts[NETWORKS];
   laci_lanes lanes[NETWORKS];
   int n_lanes, n_inputs, n_outputs;
-  int64_t n_units; /* units of a batch: its samples where every output has an axis for them, else 1
-                      */
+  int64_t n_units; /* number of units of a batch that are compared: its samples if every output has
+                      an axis of samples, else 1 */
   void **in;       /* [n_lanes, n_inputs] inputs of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] */
   int64_t first;   /* sample of lane 0 */
-  const uint8_t **known; /* [n_lanes] kept outputs of the first network; NULL: they are to be
-                            computed */
+  const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
+                            not known, to be computed */
   variety seen;
   sums *sums; /* [n_lanes] */
   lac_status *status;
@@ -96,8 +96,8 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
   return st ? st : check_same_ends(c, err);
 }
 
-/* Returns the units of a batch: its samples where all float outputs have them along their first
- * axis, else 1. */
+/* Returns the number of units of a batch: its samples if all float outputs have them along the
+ * first axis, else 1. */
 static int64_t count_units(const comparison *c) {
   const laci_graph *graph = &c->networks[0]->graph;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -108,7 +108,8 @@ static int64_t count_units(const comparison *c) {
   return c->how->batch;
 }
 
-/* The number of lanes: as many as there are threads and batches, and as memory allows. */
+/* Returns the number of lanes (engines that run at the same time): limited by threads, batches and
+ * memory. */
 static int lanes_for(const comparison *c, laci_budget *budget) {
   uint64_t lane = 0;
   for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory(c->networks[i], &c->parts[i]);
@@ -196,7 +197,7 @@ static void close_comparison(comparison *c) {
 
 /* ---- Whether the samples say anything ---- */
 
-/* Bytes of one sample of a value that holds a batch along axis 0. */
+/* Returns the bytes of one sample of a value whose axis 0 is the batch. */
 static size_t sample_bytes(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;

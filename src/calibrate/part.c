@@ -8,7 +8,8 @@
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
-/* Is the value's content known without computing it? Mostly sizes are. */
+/* Is the value's content known from inference, without running the network? This holds mostly for
+ * sizes. */
 static bool is_content_known(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
   return v->stored < 0 && n->constant[value] && v->known && v->known->i;

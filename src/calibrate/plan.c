@@ -9,8 +9,9 @@
 typedef struct planning {
   laci_network *network;
   laci_walk_plan *plan;
-  bool *there;  /* [n_values] computed by a part so far, or an input of the network */
-  int *stop_of; /* [n_nodes] the stop whose part contains the node; -1: none */
+  bool *there;  /* [n_values] the value is available: computed by an earlier part, or an input of
+                   the network */
+  int *stop_of; /* [n_nodes] index of the stop whose part contains the node; -1: none */
   int *wanted;  /* [n_values] */
   lac_error *err;
 } planning;
@@ -118,7 +119,8 @@ static lac_status find_last_stops(planning *p) {
 
 /* ---- Parts ---- */
 
-/* Lists the outputs of the part before stop s: the stop's value, and values that are read later. */
+/* Lists the outputs of the part of the network that runs before stop s: the input of the stop's
+ * layers, and values that later parts read. */
 static int list_outputs(planning *p, int s, int stream) {
   const laci_graph *graph = &p->network->graph;
   const laci_walk_plan *plan = p->plan;
@@ -133,7 +135,8 @@ static int list_outputs(planning *p, int s, int stream) {
   return n;
 }
 
-/* Makes the parts of a stop whose value is available already: they have an input and no nodes. */
+/* Makes the parts of a stop whose value was computed by an earlier part: they have an input and no
+ * nodes. */
 static lac_status make_empty_parts(planning *p, laci_stop *stop) {
   int *input = laci_arena_alloc(&p->network->arena, 1, sizeof *input);
   if (!input) return laci_fail_memory(p->err, "the parts of the network");

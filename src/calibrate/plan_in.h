@@ -23,9 +23,9 @@ typedef struct laci_stop {
 
 typedef struct laci_walk_plan {
   int n_layers, n_stops;
-  laci_matrix_layer *layers; /* in the order of the stops */
+  laci_matrix_layer *layers; /* the layers to calibrate, in the order of the stops */
   laci_stop *stops;
-  bool *differs;  /* [n_values] the value is not the same in the pruned network */
+  bool *differs;  /* [n_values] the value differs between the dense and the pruned network */
   int *last_stop; /* [n_values] the last stop that needs the value; -1: none does */
 } laci_walk_plan;
 

@@ -21,7 +21,7 @@ typedef struct range_lane {
   const laci_network *network;
   const int *place;   /* [graph->n_values] index of the value's range; -1: not wanted */
   laci_range *ranges; /* [n_values] of this lane */
-  bool counts;        /* it is the second pass, which fills histograms */
+  bool counts;        /* true in the second pass over the samples, which fills the histograms */
   laci_engine *engine;
   void **in, **out;
   lac_status status;
@@ -124,7 +124,8 @@ static void close_lane(range_lane *w) {
   laci_engine_destroy(w->engine);
 }
 
-/* Opens the lanes. The first must fit in memory; others are added while memory allows. */
+/* Opens the lanes, which run batches at the same time. The first lane must fit in memory; more are
+ * added while memory allows. */
 static lac_status open_lanes(range_job *l, lac_error *err) {
   laci_budget budget = l->how->budget ? *l->how->budget : laci_budget_with_limit(UINT64_MAX);
   int most = laci_pool_threads(l->how->pool);

@@ -9,8 +9,8 @@
 
 enum { HELD_BACK = 8 }; /* one batch in HELD_BACK judges */
 
-/* Of the sizes from half of `most` to `most`, returns the one that uses most samples; of equal ones
- * the larger. */
+/* Returns the batch size between most / 2 and most that leaves the fewest samples over; of equally
+ * good sizes the largest. */
 static int64_t best_batch(int64_t count, int64_t most) {
   int64_t best = most;
   for (int64_t batch = most; batch > most / 2 && batch >= 1; batch--) {

@@ -35,7 +35,7 @@ typedef struct laci_calibration_samples {
 typedef struct laci_calibration_cut {
   int64_t batch; /* samples in each */
   int64_t n_batches, n_fitted;
-  bool fixed;            /* the network takes no other batches */
+  bool fixed;            /* the network accepts only this batch size */
   int64_t judging_batch; /* batch size for the samples that only compare outputs */
 } laci_calibration_cut;
 
@@ -45,7 +45,7 @@ typedef struct laci_calibration_cut {
 LAC_MUST_CHECK lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fixed,
                                                        laci_calibration_cut *cut, lac_error *err);
 
-/** A graph whose stored tensors may have other bytes. */
+/** A graph, and bytes that replace those of some of its stored tensors. */
 typedef struct laci_weighted_graph {
   const laci_graph *graph;
   const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL, or a NULL

@@ -10,7 +10,7 @@
 
 #include "calibrate/fit.h"
 
-/** A fit, and what all scores derive from it. */
+/** The data of a layer to prune, and the sums that all scores derive from them. */
 typedef struct laci_sums {
   const laci_fit *fit;
   laci_pool *pool;

@@ -28,7 +28,8 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  FLOAT_FROM = 512, /* columns of a support from which it is factorised in float */
+  FLOAT_FROM = 512, /* supports of at least so many columns are factorised in float instead of
+                       double */
   MOST_STEPS = 12,
   MOST_TRIES = 40
 }; /* the last try adds 1e40 d, which makes H negligible */

@@ -45,8 +45,8 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   st = laci_calibration_cut_samples(count, held > 0 && most > held ? held : most, fixed, &w->cut,
                                     err);
   if (!st && fixed <= 0) w->cut.judging_batch = most;
-  if (!st && held > 0 && w->cut.n_batches > 1) { /* the samples that judge must not be copies of
-                                                    fitted ones */
+  if (!st && held > 0 && w->cut.n_batches > 1) { /* the held-back samples must not be copies of
+                                                    samples that weights are fitted to */
     int64_t n_fitted = (count - held + w->cut.batch - 1) / w->cut.batch;
     w->cut.n_fitted = n_fitted < w->cut.n_batches ? n_fitted : w->cut.n_batches - 1;
     if (w->cut.n_fitted < 1) w->cut.n_fitted = 1;

@@ -32,7 +32,8 @@ typedef struct laci_calibrate_options {
   int v;                   /* of V:N:M; else 0 */
   uint64_t seed;           /* for scores that draw random numbers */
   const laci_score *score; /* how masks are chosen: laci_score_find */
-  bool solve;              /* kept weights are fitted; else they are as the score gives them */
+  bool solve;              /* the kept weights are fitted to the samples; else they are those that
+                              the score's method gives */
   bool symmetric;          /* targets, too, are computed from the pruned network's inputs: K = H */
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
   const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's (of a network whose
@@ -46,7 +47,8 @@ typedef struct laci_calibrate_options {
   uint64_t memory_for_values; /* limit of the bytes of values between layers that are kept in
                                  memory, others go to files; 0: what the budget leaves, at most a
                                  quarter of it and 1.5 GB */
-  const laci_budget *budget;  /* the limit, and what others hold; NULL: no limit */
+  const laci_budget *budget;  /* the memory limit, and the memory that is in use already; NULL: no
+                                 limit */
   laci_pool *pool;
 } laci_calibrate_options;
 
@@ -54,7 +56,8 @@ typedef struct laci_calibrate_options {
  * held back (over all, where there are none). */
 typedef struct laci_calibrated_layer {
   bool pruned;         /* the layer was wanted, is eligible, and has a mask */
-  bool calibrated;     /* its mask was chosen by samples; else by the magnitude of its weights */
+  bool calibrated;     /* true: the mask was chosen by means of samples; false: by the magnitude of
+                          the weights */
   bool solved;         /* its kept weights were fitted, which lowered the error on samples held back
                           */
   const char *reason;  /* why it is pruned but not calibrated; NULL: no reason to give */
@@ -77,7 +80,7 @@ typedef struct laci_calibrated {
   const char *outputs_reason;     /* why outputs could not be compared; NULL: they were */
   uint64_t values_bytes;          /* peak bytes of the values kept between layers */
   uint64_t file_bytes;            /* peak bytes in temporary files */
-  double seconds, fit_seconds;    /* of the whole run; of the fits alone */
+  double seconds, fit_seconds;    /* duration of the whole calibration; and of the fits alone */
   laci_arena arena;               /* texts */
 } laci_calibrated;
 

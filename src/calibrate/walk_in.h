@@ -13,8 +13,9 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  laci_network *network;  /* dense */
-  const uint8_t **pruned; /* [n_stored] weights of the pruned network so far; views */
+  laci_network *network; /* dense */
+  const uint8_t *
+      *pruned; /* [n_stored] the present weights of the pruned network, owned elsewhere */
   laci_walk_plan plan;
   laci_calibration_cut cut;
   int n_lanes;
@@ -26,13 +27,13 @@ typedef struct laci_walk_state {
   int64_t done, total;                         /* batches, for the progress log */
 } laci_walk_state;
 
-/** Returns the kept value of one of the networks. */
+/** Returns the stored batches of a value in the dense or the pruned network. */
 static inline laci_stored_batches *laci_walk_stored_batches(const laci_walk_state *w, int stream,
                                                             int value) {
   return w->kept[w->plan.differs[value] ? stream : LACI_STREAM_DENSE][value];
 }
 
-/** First and number of the batches that judge. */
+/** Return the first of the held-back batches that judge the result, and their number. */
 static inline int64_t laci_walk_first_judging(const laci_walk_state *w) {
   return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
 }
@@ -47,7 +48,8 @@ LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t 
  * LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
-/** Puts the network's inputs into the frontier (walk_part.c). */
+/** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
+ * values (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
 /** Runs the part before stop s for all batches in both networks, and adds the batches that fit to
@@ -63,7 +65,7 @@ void laci_walk_free_unneeded(laci_walk_state *w, int s);
 LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                               const laci_grams *grams, lac_error *err);
 
-/** Errors of a layer, summed over the batches that judge. */
+/** The errors of a layer's outputs, summed over the held-back batches. */
 typedef struct laci_judgement {
   double energy;    /* sum |y_d|^2 */
   double errors[2]; /* sum |y_d - y|^2 for each of the two weights */

@@ -68,7 +68,8 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }
 
-/* Adds to the budget all that a stop holds besides the frontier. */
+/* Adds to the budget all memory that the fits of one stop's layers need, apart from stored values.
+ */
 static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budget *budget) {
   uint64_t lanes = lane_bytes(w, stop) * (uint64_t)w->n_lanes, sums = sums_bytes(w, stop), most = 0;
   const char *name = w->network->graph.values[stop->value].name;
