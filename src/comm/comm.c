@@ -22,7 +22,7 @@ static lac_status alloc_buffers(laci_comm *c, lac_error *err) {
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
-/* Sends all processes where this one runs, and receives the same from them. */
+/* Exchanges with all processes on which machine, and under which process id, each of them runs. */
 static lac_status exchange_peers(laci_comm *c, lac_error *err) {
   const laci_peer ours = laci_peer_self();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
@@ -67,7 +67,8 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
  * order. The wait is here, with a timeout, since the transport itself would wait forever for a lost
  * process. */
 static bool wait_for_close(laci_comm *c, lac_status ended) {
-  static const double MOST_S = 30; /* after a failure the others only have to report it */
+  static const double MOST_S = 30; /* limit of the wait after a failure, when the other processes
+                                      only have to report it */
   void *request = NULL;
   c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
   for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;

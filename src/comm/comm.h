@@ -109,7 +109,7 @@ LAC_MUST_CHECK lac_status laci_comm_await_vote(laci_comm *comm, int times, lac_e
  * Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_end(laci_comm *comm, uint32_t *any, lac_error *err);
 
-/** The format in which floats are sent. */
+/** The number format in which the floats of sums are sent. */
 typedef enum laci_wire {
   LACI_WIRE_F32,
   LACI_WIRE_BF16, /* each process's numbers and the sums are rounded; added in f32 */

@@ -16,7 +16,7 @@ typedef struct laci_peer {
 
 enum { CHANNEL_MEETING, CHANNEL_EXCHANGE, CHANNEL_GATHER };
 
-/** The status of a process, in the form in which it is sent. */
+/** The status and error text of a process, as sent to other processes. */
 typedef struct laci_ending {
   int status, hint;
   char text[sizeof((lac_error *)0)->text];
@@ -69,7 +69,8 @@ struct laci_comm_sum {
 /* ---- peers.c ---- */
 
 laci_peer laci_peer_self(void);
-/** Has that process died? False if it is not known, as on another machine. */
+/** Has the process of this rank died? False if this cannot be known, as for a process on another
+ * machine. */
 bool laci_comm_has_died(const laci_comm *comm, int rank);
 /** Fails LAC_PEER where a process of this machine has died. */
 LAC_MUST_CHECK lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err);
@@ -89,7 +90,8 @@ lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);
 
 /* ---- phases.c ---- */
 
-/** Advances sums as far as possible without waiting. True where any of them advanced. */
+/** Advances all sums in progress as far as possible without waiting. Returns true if any of them
+ * advanced. */
 bool laci_comm_advance(laci_comm *comm);
 /** Appends the sum to those in progress. */
 void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *sum);

@@ -44,7 +44,7 @@ static bool has_died(int64_t pid) {
 bool laci_comm_has_died(const laci_comm *comm, int rank) {
   const laci_peer *ours = &comm->peers[comm->rank], *peer = &comm->peers[rank];
   if (rank == comm->rank || peer->pid == 0 || peer->place != ours->place) return false;
-  /* the same pid: in tests, ranks are threads of one process */
+  /* a peer with our own pid is not checked: in tests, ranks are threads of one process */
   return peer->pid != ours->pid && has_died(peer->pid);
 }
 

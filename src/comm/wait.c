@@ -38,7 +38,7 @@ static void receive_words(laci_comm *comm) {
 void laci_comm_announce_meeting(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
-  comm->agreed = false; /* the caller continues, so it has handled the earlier failure */
+  comm->agreed = false; /* a new operation shows that the caller has handled the earlier failure */
   receive_words(comm);  /* messages must be received, or they would accumulate */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
@@ -121,7 +121,8 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
     lac_status st = wait_a_little(comm, &p, err);
     if (st) return st;
   }
-  /* a death on this machine explains more than the transport's message */
+  /* checks first whether a process of this machine died, which explains more than the transport's
+   * message */
   lac_status st = laci_comm_find_dead(comm, err);
   return st ? st : laci_comm_fail(comm, err);
 }
