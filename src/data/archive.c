@@ -19,8 +19,8 @@ enum { BLOCK = 4096, SECTOR = 512, COMPARED = 64 };
 
 typedef struct feed {
   const laci_archive *archive;
-  size_t at;  /* bytes of the archive that were given or skipped */
-  size_t end; /* end of the members found so far */
+  size_t at;  /* number of bytes of the archive that libarchive has read or skipped so far */
+  size_t end; /* end of the last member found so far */
   uint8_t block[BLOCK];
   lac_status status; /* status of reading the file */
   lac_error *err;

@@ -14,7 +14,7 @@
 #include "data/image.h"
 
 enum { SIDE = 32, CHANNEL_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * CHANNEL_BYTES, MAX_FILES = 64 };
-enum { RUN = 64 }; /* records read at a time to get their labels */
+enum { RUN = 64 }; /* number of records that are read at a time to get their labels */
 
 /** A variant of CIFAR: 10 or 100 classes, binary or pickled. */
 typedef struct layout {

@@ -21,7 +21,7 @@ typedef enum laci_dataset_part {
   LACI_PART_TRAIN, /* data_batch_1.bin ..., train.bin */
 } laci_dataset_part;
 
-/** What determines which output of a network a label means. */
+/** How the numbers of the classes, which are indices of the network's outputs, were determined. */
 typedef enum laci_numbering {
   LACI_NUMBERED_BY_DATA,    /* by the data themselves: CIFAR, digits, TFRecords without synsets */
   LACI_NUMBERED_BY_LIST,    /* by the lines of classes_path */
@@ -39,14 +39,15 @@ typedef struct laci_dataset_options {
   const char *known;        /* names of the network's classes, one in each line, in the order of its
                                outputs; NULL: not known. Folders are numbered by them, unless
                                classes_path is given */
-  const char *trained_on;   /* a folder whose class folders number the classes, if `known` is NULL
-                               and they are as many as `outputs`; NULL: not known */
+  const char *trained_on;   /* a data folder whose sorted class folders give the numbers of the
+                               classes, if `known` is NULL and there are `outputs` of them; NULL:
+                               not known */
   int64_t outputs;          /* number of the network's outputs; 0: not known, and trained_on is used
                                with any number of class folders */
   bool may_be_new;          /* a folder that is missing in `known` or trained_on is no failure: all
                                folders are then numbered as if these two were NULL */
-  bool quiet;               /* files that are left out are not logged, since they were logged
-                               before */
+  bool quiet;               /* does not log files that are left out, since an earlier open has
+                               logged them */
 } laci_dataset_options;
 
 /** Opens the data in `folder`, whose format follows from the names in it.

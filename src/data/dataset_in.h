@@ -21,7 +21,7 @@ typedef struct laci_dataset_kind {
   lac_status (*encoded)(const laci_dataset *set, int64_t at, laci_encoded *encoded, lac_error *err);
   /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
-  void (*close)(laci_dataset *set); /* frees `own` and all that it owns; own may be NULL */
+  void (*close)(laci_dataset *set); /* frees `own`, which may be NULL, and all memory below it */
 } laci_dataset_kind;
 
 struct laci_dataset {
@@ -38,7 +38,7 @@ struct laci_dataset {
                                  NULL */
   laci_preprocessing preprocessing;
   laci_augment augment;
-  void *own; /* private data of this kind of set */
+  void *own; /* private data of the file that reads this format */
 };
 
 /** Open a data set of one format each: fill *set, whose `folder` is already set. On failure the

@@ -25,7 +25,8 @@ enum {
 
 static const char file_name[] = "digits.csv.gz";
 
-/* laci_dataset.own is the pixels, [count, 64] bytes. */
+/* Reads an image of 8 x 8 pixels from laci_dataset.own, which has the pixels of all images, [count,
+ * 64] bytes. */
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
                              lac_error *err) {

@@ -16,7 +16,7 @@
 
 enum { N_FEATURES = 10 };
 
-/** A protobuf-c message, and the structs that it points to. */
+/** A TensorFlow Example as protobuf-c's structs, which is to be written. */
 typedef struct message {
   Tensorflow__Example example;
   Tensorflow__Features features;

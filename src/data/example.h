@@ -35,7 +35,7 @@ LAC_MUST_CHECK lac_status laci_example_pack(const laci_example *example, uint8_t
  * read. */
 typedef struct laci_example_source {
   const char *name;     /* for messages */
-  size_t at;            /* position of the Example in its file, for messages */
+  size_t at;            /* position of the Example in its file, for error messages */
   size_t n;             /* its bytes */
   const uint8_t *bytes; /* NULL: in the file */
   laci_reader *reader;

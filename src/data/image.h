@@ -35,7 +35,7 @@ void laci_image_clear(laci_image *image);
 /** Crops the image to the region, in place. */
 void laci_image_crop(laci_image *image, laci_region region);
 
-/** Which part of an image to decode, and to how small a size it may be reduced. */
+/** Which part of an image to decode, and down to which size the decoder may reduce it. */
 typedef struct laci_image_part {
   /* returns the part of an image of width x height pixels, which are known when the header is
    * read */

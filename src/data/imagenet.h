@@ -17,13 +17,13 @@ typedef struct laci_imagenet_options {
   int threads;            /* <= 0: as many as cores */
   int shards, val_shards; /* 1..99999 */
   uint64_t seed;
-  bool force; /* removes another conversion that the folder holds */
+  bool force; /* true: removes the files of another conversion from the folder */
 } laci_imagenet_options;
 
 typedef struct laci_imagenet_part {
   int64_t images, broken; /* numbers of images that were written, and of broken ones, which were
                              left out */
-  int shards, kept;       /* shards in all, and those among them that existed before the run */
+  int shards, kept;       /* number of shards, and how many of these an earlier run had written */
 } laci_imagenet_part;
 
 /** Converts RAW to TFRecords in the folder, which is created. Broken images are logged, left out,

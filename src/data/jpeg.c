@@ -165,7 +165,8 @@ static void decode_all(decoder *d, laci_image *image) {
   if (d->status) return;
   (void)jpeg_start_decompress(jpeg);
   read_rows(d, image);
-  /* No jpeg_finish_decompress: all rows are here, and what follows them is not read. */
+  /* jpeg_finish_decompress is not called: all rows are read, and what follows them in the file is
+   * not needed. */
 }
 
 /** Decodes the image; a failure comes back here by longjmp. Only *d and *image change, which belong

@@ -55,12 +55,12 @@ struct laci_loader {
                                    it */
   worker_scratch scratch;       /* scratch of laci_loader_take_batch */
   pthread_mutex_t lock;
-  pthread_cond_t wanted; /* a slot was queued, or the loader is closing */
-  pthread_cond_t filled; /* the last image of a slot is done */
+  pthread_cond_t wanted; /* signalled when a slot was queued, or the loader closes */
+  pthread_cond_t filled; /* signalled when the last image of a slot is decoded */
   bool closing;
   uint64_t n_put, n_taken, open; /* numbers of batches queued and taken; open: the first batch that
                                     may have unassigned images */
-  slot slots[MAX_DEPTH];         /* batch b is in slot b % depth */
+  slot slots[MAX_DEPTH];         /* slots[b % depth] holds batch number b */
   int n_workers;
   worker workers[];
 };
@@ -259,7 +259,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
     laci_free(made);
     return st;
   }
-  pthread_mutex_init(&made->lock, NULL); /* these three never fail with default attributes */
+  pthread_mutex_init(&made->lock, NULL); /* these three calls never fail with default attributes */
   pthread_cond_init(&made->wanted, NULL);
   pthread_cond_init(&made->filled, NULL);
   start_workers(made, n_threads);

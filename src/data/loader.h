@@ -20,8 +20,8 @@ typedef struct laci_loader laci_loader;
 typedef struct laci_loader_options {
   laci_preprocessing preprocessing;
   int batch;           /* images, >= 1; the last batch may be smaller */
-  int threads;         /* decoding threads; the caller helps them while it waits in take; <= 0: as
-                          many as cores */
+  int threads;         /* number of decoding threads, which the caller helps while it waits for a
+                          batch; <= 0: as many as cores */
   int depth;           /* most buffers put and not yet taken, 1..64 */
   int64_t limit;       /* number of images to load; <= 0: all of the set */
   int64_t first_batch; /* number of batches to skip at the start */
@@ -58,8 +58,8 @@ typedef struct laci_batch {
   int64_t first;   /* number of the batch's first image in the order of loading; in training, step *
                       batch */
   int n;           /* images in the batch; 0: there are no more */
-  float *pixels;   /* [n, channels, height, width], the buffer given to put */
-  int32_t *labels; /* [n], the buffer given to put */
+  float *pixels;   /* [n, channels, height, width], the buffer passed to laci_loader_queue_batch */
+  int32_t *labels; /* [n], the buffer passed to laci_loader_queue_batch */
 } laci_batch;
 
 /** Creates a loader and starts its threads. The set must outlive the loader and must not change.

@@ -15,10 +15,10 @@
 
 #include "lacuna/status.h"
 
-/** The score of one image: everything that the metrics need of it. */
+/** What the metrics need to know about the logits of one image. */
 typedef struct laci_image_score {
   double loss;
-  int64_t before; /* classes that come before its label */
+  int64_t before; /* number of classes whose scores rank before that of its label */
 } laci_image_score;
 
 /** The metrics of the images added so far; zero-initialised, there are none. */

@@ -112,7 +112,7 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
     header->opaque = kinds[at].dtype == LAC_DTYPE_NONE;
     header->type.dtype = header->opaque ? LAC_DTYPE_U8 : kinds[at].dtype;
     header->big_endian = text[0] == '>';
-    /* '|' means that a single byte has no byte order. */
+    /* '|' means that the type has no byte order: one byte, or untyped bytes ('V') */
     bool any = kinds[at].name[0] == 'V';
     bool ordered = text[0] == '<' || (text[0] == '>' && !any);
     bool orderless = lac_dtype_size(header->type.dtype) == 1 || any;

@@ -43,7 +43,7 @@ static lac_status name_arrays(laci_npz *npz, lac_error *err) {
   return LAC_OK;
 }
 
-/* Takes ownership of the reader, also on failure. */
+/* Opens an archive from a reader, and owns the reader even if this fails. */
 static lac_status open_reader(const char *name, laci_reader *reader, laci_npz **npz,
                               lac_error *err) {
   laci_npz *made = laci_alloc(1, sizeof *made);

@@ -88,7 +88,7 @@ static void decode_png(decoder *d) {
       png_read_row(d->png, d->image->rgb + (size_t)y * stride, NULL);
     }
   }
-  /* All pixels were read and their checksums compared. The rest of the file is not read. */
+  /* libpng has read all pixels and compared their checksums; the rest of the file is not read. */
 }
 
 lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,

@@ -25,7 +25,8 @@ enum { LACI_IMAGENET_CLASSES = 1000 };
 typedef struct laci_raw_image {
   const char *name; /* path below the part's folder; in an archive, the member's name */
   int32_t label;    /* 0..999 */
-  size_t offset, n; /* its bytes in the archive; in a folder both 0 */
+  size_t offset, n; /* position and length of the image in the archive; both 0 for an image in a
+                       folder */
 } laci_raw_image;
 
 /** Training or validation images: by label, then by name. Zero-initialised is empty. */
@@ -35,7 +36,7 @@ typedef struct laci_raw_part {
   laci_reader *reader; /* reader of the archive; NULL: the part is a folder */
   laci_raw_image *images;
   size_t n, capacity;
-  size_t n_left_out; /* files whose names are not those of images */
+  size_t n_left_out; /* number of files that were left out because they have no image's name */
 } laci_raw_part;
 
 /** Lists the training or the validation images of RAW. A missing part is empty. Fails LAC_BAD_FILE

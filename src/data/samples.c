@@ -67,8 +67,8 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (!st) st = count_samples(s, err);
   if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
   if (!st) st = write_description(s, err);
-  s->options.budget = NULL; /* these options are used only while opening, and need not live
-                               longer */
+  s->options.budget = NULL; /* these options are only used while the samples are opened and may be
+                               freed then */
   s->options.inputs = NULL;
   s->options.known = NULL;
   if (st) laci_samples_close(s);

@@ -41,7 +41,7 @@ typedef struct laci_samples_options {
   const laci_sample_input *inputs; /* [n_inputs] the network's inputs */
   int n_inputs;
   laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
-  laci_budget *budget; /* counts the memory that is held; NULL: no limit */
+  laci_budget *budget; /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 
 /** Opens samples. path is a folder of images in any form that dataset.h supports (its training

@@ -22,7 +22,7 @@ struct laci_samples {
   const char *path, *text;
   laci_type *types;  /* [n_inputs] dims[0] is 1 */
   int64_t available; /* samples in the data */
-  int64_t taken;     /* samples chosen from them by the permutation */
+  int64_t taken;     /* number of different samples that are used */
   int64_t count, held_back, judging;
   int64_t *labels; /* [count + judging], or NULL */
   void *own;

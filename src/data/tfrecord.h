@@ -21,7 +21,7 @@ LAC_MUST_CHECK lac_status laci_tfrecord_append(laci_writer *writer, const void *
 
 /** The position of a record in its file. */
 typedef struct laci_tfrecord {
-  size_t at;   /* offset of the record, which begins with its length */
+  size_t at;   /* offset of the record in its file; the record begins with its length */
   size_t data; /* offset of the record's data */
   size_t n;    /* bytes of data */
   size_t next; /* offset of the next record; the file's size: there is none */

@@ -26,7 +26,7 @@ enum {
   LONGEST_NAME = 4096,
   BLOCK = 1 << 16,
   FIRST_ROOM = 1 << 20,
-  BEST_RATIO = 1032, /* most bytes that one byte of deflated data can expand to */
+  BEST_RATIO = 1032, /* one byte of deflated data expands to at most so many bytes */
 };
 #define MAGIC_END 0x06054b50u
 #define MAGIC_END64 0x06064b50u
