@@ -25,9 +25,10 @@ typedef struct laci_distill_options {
 typedef struct laci_distilled {
   double error_fitted;       /* after the fits of the layers */
   bool recalibrated;         /* statistics were re-estimated, and are kept */
-  double error_recalibrated; /* with these statistics; 0: not tried */
+  double error_recalibrated; /* error with the new statistics; 0: not tried */
   bool refined;              /* training steps were taken, and their result is kept */
-  double error_refined;      /* after the steps, whether their result is kept or not; 0: no steps */
+  double error_refined;      /* error after the training steps, even if their result was not kept;
+                                0: no steps */
   int64_t steps;
   double seconds;
   const char *reason; /* why a requested step could not be done, a text in the pruning's arena;

@@ -26,7 +26,7 @@ typedef struct laci_recalibrate_options {
 
 typedef struct laci_recalibrated {
   int n_norms;       /* BatchNormalization nodes whose statistics were estimated */
-  int64_t n_batches; /* batches that they were estimated from */
+  int64_t n_batches; /* number of batches from which the statistics were estimated */
 } laci_recalibrated;
 
 /** Writes new running means and variances into the model's stored tensors, in the tensors' types;

@@ -40,7 +40,7 @@ LAC_MUST_CHECK lac_status laci_reconstruct_create(const laci_graph *student,
                                                   laci_reconstruct **reconstruct, lac_error *err);
 void laci_reconstruct_destroy(laci_reconstruct *reconstruct); /* NULL is fine */
 
-/** The number of targets: the logits, then the blocks' outputs. */
+/** Returns the number of targets: one for the logits, then one for each block's output. */
 int laci_reconstruct_count_targets(const laci_reconstruct *reconstruct);
 /** Floats of target k for one sample. */
 int64_t laci_reconstruct_target_size(const laci_reconstruct *reconstruct, int k);
@@ -59,7 +59,7 @@ LAC_MUST_CHECK lac_status laci_reconstruct_step(laci_reconstruct *reconstruct, c
 /** Writes the student's current weights and running statistics into the model's stored tensors. */
 LAC_MUST_CHECK lac_status laci_reconstruct_store(const laci_reconstruct *reconstruct,
                                                  laci_graph *model, lac_error *err);
-/** The trainer of the student: its weights, gradients and plan. */
+/** Returns the trainer of the student, which has its weights, gradients and plan. */
 laci_trainer *laci_reconstruct_trainer(laci_reconstruct *reconstruct);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct job {
 
 /* ---- Judging ---- */
 
-/** How far the candidate is from the teacher on the samples held back. */
+/** Computes how much the candidate's outputs differ from the teacher's on the held-back samples. */
 static lac_status judge_candidate(job *j, const laci_graph *candidate,
                                   laci_output_difference *difference, lac_error *err) {
   const laci_weighted_graph network = {.graph = candidate};

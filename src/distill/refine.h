@@ -16,23 +16,25 @@
 
 typedef struct laci_refine_options {
   double seconds;              /* > 0: the approximate duration of the whole call */
-  int64_t steps;               /* > 0: exactly so many, however long they take */
+  int64_t steps;               /* > 0: exact number of steps, however long they take */
   int64_t n_fitted;            /* samples [0, n_fitted) are for steps ... */
-  int64_t first_held, n_held;  /* ... and samples [first_held, first_held + n_held) judge */
+  int64_t first_held, n_held;  /* samples [first_held, first_held + n_held) are held back to judge
+                                  the result */
   const uint8_t *const *masks; /* [n_stored] as in laci_reconstruct_options */
   int64_t batch;               /* samples in a step, at most n_fitted; 0: 128 */
   double rate;                 /* 0: 1e-3 */
   uint64_t seed;               /* for the order of the samples */
   bool bf16, dense_only;
-  laci_pool *pool;           /* its number of threads is used; NULL: one thread */
+  laci_pool *pool;           /* the steps use as many threads as it has; NULL: one thread */
   const laci_budget *budget; /* NULL: no limit */
 } laci_refine_options;
 
 typedef struct laci_refined {
-  bool kept; /* training lowered the error on the samples held back; else `weights` is empty */
+  bool kept; /* true: training lowered the error on the held-back samples; false: it did not, and
+                `weights` is empty */
   int64_t steps;
-  double seconds, step_seconds;         /* of the whole call; median of one step */
-  double loss_first, loss_last;         /* loss of the first and of the last step */
+  double seconds, step_seconds; /* duration of the whole call; and median duration of a step */
+  double loss_first, loss_last; /* loss of the first and of the last step */
   laci_output_difference before, after; /* on the samples held back */
   int n_stored;
   uint8_t **weights; /* [n_stored] new bytes in the type of the stored tensor, of laci_alloc; NULL:

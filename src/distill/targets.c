@@ -17,11 +17,12 @@ struct laci_distill_targets {
   const laci_calibration_samples *samples;
   laci_distill_targets_options how;
   int n_targets;
-  int64_t image_size, target_sizes; /* floats of a sample; of all its targets */
-  float *images;                    /* [n, image_size]; NULL: not kept */
-  float *kept;                      /* [n, target_sizes]; NULL: not kept */
-  bool *known;                      /* [n] the sample's targets are in `kept` */
-  int64_t *order;                   /* of samples, or of batches */
+  int64_t image_size,
+      target_sizes; /* number of floats of a sample's image; and of all its targets */
+  float *images;    /* [n, image_size]; NULL: not kept */
+  float *kept;      /* [n, target_sizes]; NULL: not kept */
+  bool *known;      /* [n] the sample's targets are in `kept` */
+  int64_t *order;   /* of samples, or of batches */
   int64_t n_order, at, epoch;
   float *batch_images; /* [batch, image_size] */
   float **targets;     /* [n_targets] each [batch, size] */
