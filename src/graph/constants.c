@@ -64,7 +64,7 @@ static int find_unknown_node(const laci_graph *graph, int n, const uint8_t *cons
   const laci_node *node = &graph->nodes[n];
   const laci_control control = node->op ? laci_node_control(node) : LACI_CONTROL_NONE;
   int first = 0;
-  /* its outputs may be carried values */
+  /* outputs of a node that begins or ends a body may be carried values of a loop */
   if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0;
   for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
     int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
@@ -208,7 +208,8 @@ static lac_status make_outputs(evaluation *e, step *s, lac_error *err) {
   lac_status st = node->op->infer(&infer);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     laci_type *type = &s->out_types[at];
-    if (node->outputs[at] < 0 && at > 0) continue; /* every operator writes its first output */
+    if (node->outputs[at] < 0 && at > 0)
+      continue; /* output 0 always gets memory, since every operator writes it, even if it is absent */
     int64_t count = laci_shape_is_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
     if (count < 0)
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",

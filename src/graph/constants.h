@@ -9,14 +9,14 @@
 
 #include "graph/graph.h"
 
-/** What is known of a value. */
+/** What is known of a value: a set of flags. */
 enum {
   LACI_CONSTANT = 1, /* the value follows from stored tensors alone */
-  /* a caller may replace a stored tensor that it depends on (laci_stored.overridable) */
+  /* the value depends on a stored tensor that a caller may replace (laci_stored.overridable) */
   LACI_REPLACEABLE = 2,
-  /* a node that it is computed by, directly or not, rounds to a quantized type */
+  /* one of the nodes that compute the value, directly or not, rounds to a quantized type */
   LACI_QUANTIZED = 4,
-  /* it is computed in the body of an If, a Loop or a Scan: never, once or many times */
+  /* the value is computed in the body of an If, a Loop or a Scan, so never, once or many times */
   LACI_IN_BODY = 8,
 };
 

@@ -63,7 +63,8 @@ static void mark_inputs(const laci_graph *graph, int n, uint8_t *found) {
   for (int i = 0; i < node->n_outputs; i++)
     sized |= node->outputs[i] >= 0 && (found[node->outputs[i]] & SIZED);
   if (!live && !sized) return;
-  if (!live && sizes_from_data(graph, node)) { /* then the shapes of its outputs decide */
+  if (!live && sizes_from_data(graph, node)) { /* only the shapes of the outputs matter, but they
+                                                  depend on the contents of the inputs */
     for (int i = 0; i < node->n_outputs; i++) {
       if (node->outputs[i] >= 0) found[node->outputs[i]] |= MATTERS;
     }

@@ -13,7 +13,7 @@
 typedef struct laci_graph laci_graph;
 typedef struct laci_node laci_node;
 
-/** Does the node read the content of that input? False: it reads type and shape alone. Some
+/** Does the node read the content of that input? False: it only reads its type and shape. Some
  * operators without a laci_op are known too. */
 bool laci_reads_content(const laci_node *node, int port);
 
@@ -24,13 +24,15 @@ bool laci_reads_content(const laci_node *node, int port);
 LAC_MUST_CHECK lac_status laci_find_values_that_matter(const laci_graph *graph, uint8_t **matters,
                                                        lac_error *err);
 
-/** Does any output of the node matter? */
+/** Can the content of any output of the node affect the network's outputs (by `matters`)? */
 bool laci_node_affects_outputs(const laci_graph *graph, const uint8_t *matters, int node);
 
-/** Does the node matter, and does it read the content of the value? */
+/** Can the node affect the network's outputs (by `matters`), and does it read the content of the
+ * value? */
 bool laci_node_reads_content(const laci_graph *graph, const uint8_t *matters, int node, int value);
 
-/** Returns how many nodes matter and read the content of the value. */
+/** Returns the number of nodes that read the content of the value and can affect the network's
+ * outputs. */
 int laci_count_content_readers(const laci_graph *graph, const uint8_t *matters, int value);
 
 #endif

@@ -112,7 +112,9 @@ void laci_coupling_set_label(laci_coupling *c, int port, int axis,
 int laci_coupling_get_label(const laci_coupling *c, int port, int axis);
 const laci_shape *laci_port_shape(const laci_coupling *c,
                                   int port); /* NULL: port absent or rank unknown */
-void laci_coupling_describe_port(laci_coupling *c, int port); /* described, all axes FIXED so far */
+void laci_coupling_describe_port(laci_coupling *c, int port); /* marks the port as described; its
+                                                                 axes stay FIXED until they get
+                                                                 labels */
 void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
                                     int to); /* fresh labels on axes [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets

@@ -50,7 +50,8 @@ void laci_gradient_contribute(laci_gradient_builder *b, const laci_node *node, i
  * broadcast, and reshaped to the input's shape. */
 void laci_gradient_contribute_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
                                         int gradient);
-/** The rule of operators whose derivative is zero wherever it exists: Round, Sign ... */
+/** A gradient rule for operators whose derivative is zero wherever it exists, such as Round and
+ * Sign. */
 lac_status laci_gradient_contribute_zero(laci_gradient_builder *b, const laci_node *node);
 /** Returns the status of the rule: LAC_OK, or its first failure. */
 LAC_MUST_CHECK lac_status laci_gradient_status(const laci_gradient_builder *b);
@@ -70,20 +71,21 @@ typedef struct laci_gradient_node {
 } laci_gradient_node;
 int laci_gradient_add_node(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs);
 
-/** Add the usual nodes of one output, and return it. */
+/** Add a node of one output to the graph, and return the output. */
 int laci_gradient_add_unary(laci_gradient_builder *b, const char *type, int x);
 int laci_gradient_add_binary(laci_gradient_builder *b, const char *type, int x, int y);
-/* returns x itself where factor is 1 */
+/* adds x * factor; returns x itself if factor is 1 */
 int laci_gradient_add_scale(laci_gradient_builder *b, int x, double factor);
 int laci_gradient_add_where(laci_gradient_builder *b, int condition, int x, int y);
 int laci_gradient_add_transpose(laci_gradient_builder *b, int x, int rank, const int64_t *order);
-/** x in that shape; returns x itself where it has the shape already. */
+/** Adds a Reshape of x to that shape; returns x itself if it has the shape already. */
 int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape *shape);
 int laci_gradient_add_expand(laci_gradient_builder *b, int x, const laci_shape *shape);
-/** Sum over the flagged axes, which stay as size 1 where keep is set. */
+/** Adds a sum over the flagged axes; with keep they stay as axes of size 1. */
 int laci_gradient_add_sum(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK],
                           bool keep);
-/** Sum over all axes that `shape` lacks or has with size 1; the result has the shape `shape`. */
+/** Adds a sum over all axes that `shape` lacks or has with size 1, so that the result has that
+ * shape. */
 int laci_gradient_add_unbroadcast(laci_gradient_builder *b, int x, const laci_shape *shape);
 
 /** Return stored tensors, one for each distinct content: a float scalar of x's type, a list of
@@ -99,7 +101,7 @@ laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value);
 lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value);
 /** Shape of input `port`; rank 0 where the input is absent. */
 laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port);
-/** The content of input `port` where inference knows it, or NULL. */
+/** Returns the content of input `port` if inference knows it, else NULL. */
 const laci_buf *laci_gradient_known_content(const laci_gradient_builder *b, const laci_node *node,
                                             int port);
 

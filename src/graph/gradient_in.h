@@ -15,7 +15,8 @@ struct laci_gradient_builder {
   int n_nodes;   /* nodes of the graph before the walk */
   bool *depends; /* [n_values before the walk] whether it is computed from a parameter */
   int *gradient; /* [n_values before the walk] d loss / d value so far; -1: none */
-  /* name of the node whose rule runs: nodes added for it are named after it */
+  /* name of the node whose gradient rule runs; nodes that the rule adds get names that begin with
+   * it */
   const char *current;
   int n_made;        /* number of nodes added by the current rule */
   lac_status status; /* the first failure */

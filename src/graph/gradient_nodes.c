@@ -121,7 +121,7 @@ int laci_gradient_add_transpose(laci_gradient_builder *b, int x, int rank, const
 int laci_gradient_add_reshape(laci_gradient_builder *b, int x, const laci_shape *shape) {
   laci_shape have = laci_gradient_shape(b, x);
   if (x < 0 || laci_shape_equal(&have, shape)) return x;
-  /* a size of 0 is a size, not "keep the input's size" */
+  /* with allowzero, a size of 0 is an empty axis and does not mean "copy the input's size" */
   laci_attr attr = laci_attr_int("allowzero", 1);
   const int inputs[] = {x, laci_gradient_store_ints(b, shape->rank, shape->dims)};
   return laci_gradient_add_node(

@@ -119,7 +119,7 @@ lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_
   graph->values[value].is_input = true;
   if (!type) return LAC_OK;
   graph->values[value].type = *type;
-  /* symbols in the given type count as used */
+  /* symbols of sizes in the given type must not be used again for other sizes */
   for (int axis = 0; axis < type->shape.rank; axis++) {
     int64_t symbol = -type->shape.dims[axis];
     if (symbol > graph->n_symbols && symbol <= INT32_MAX) graph->n_symbols = (int)symbol;

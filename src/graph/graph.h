@@ -32,7 +32,8 @@ typedef struct laci_stored {
   uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
   bool spilled;          /* `owned` is in one of the graph's spills, and is not written to */
   bool overridable;      /* from IR 4 on: also listed as graph input, so a caller may replace it */
-  bool in_function;      /* defined in the body of a local function; all calls share it */
+  bool in_function;      /* the tensor is defined in the body of a local function, and all calls of
+                            the function share it */
   bool in_constant_node; /* from the attribute of a Constant node */
   int value;             /* the value that holds this tensor */
   void *source;          /* private data of the importer */
@@ -47,7 +48,7 @@ typedef struct laci_value {
   /* the part of the file outside of all nodes that refers to this value by name, so that its
    * channels must stay in place; a string literal, or NULL */
   const char *tied_by;
-  /* another value, inside a function or a body, has this name in the file and was renamed */
+  /* the file has another value of this name, inside a function or a body, which was renamed here */
   bool is_contested;
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
@@ -81,7 +82,7 @@ typedef struct laci_attr {
 } laci_attr;
 
 typedef struct laci_node {
-  /* unique, for messages; the name in the file where that is unique and not empty */
+  /* a unique name for messages: the node's name in the file if that is unique and not empty */
   const char *name;
   const char *type;         /* operator, as in the file */
   const char *domain;       /* "" is ai.onnx */
@@ -96,14 +97,15 @@ typedef struct laci_node {
   const int *captures;
   int n_attrs;
   const laci_attr *attrs;
-  /* "same": the user declares that the operator passes channel orders through; else NULL */
+  /* "same": the user has declared that the operator treats all channels alike, so that they may be
+   * reordered; else NULL */
   const char *assume;
   /* why op is NULL although the operator is declared: how the node breaks ONNX's typing (typing.h),
    * or why its bodies are not imported. NULL: no fault. A string that outlives the graph */
   const char *fault;
   /* the body that the node is part of: bodies[body - 1]; 0: the network itself */
   int body;
-  /* the body that the node begins or ends, as in `body`; for an If, the first of its two bodies; 0:
+  /* number of the body that the node begins or ends; for an If, the first of its two bodies; 0:
    * none */
   int frames;
 } laci_node;
@@ -151,8 +153,8 @@ typedef struct laci_graph {
   size_t node_capacity, value_capacity, stored_capacity, input_capacity, output_capacity,
       body_capacity;          /* capacities of the arrays while the graph is built */
   struct laci_graph_own *own; /* private to the builder: tables of names, and the arena */
-  /* set by the importer: where to read bytes that are not in memory; NULL: all are in memory
-   * (base/acquire.h) */
+  /* set by the importer: reads bytes of stored tensors that are not in memory; NULL: all are in
+   * memory (base/acquire.h) */
   const laci_byte_source *bytes_from;
   /* files with modified bytes of stored tensors; owned by the graph */
   laci_spill *spills;

@@ -32,7 +32,8 @@ enum {
 typedef struct inference {
   laci_graph *graph;
   int symbols_before; /* symbols above this were made for the current node */
-  /* a reader told a shape that earlier nodes could have used, so all are inferred again */
+  /* a reader of a value determined a shape that earlier nodes could have used, so all nodes are
+   * inferred again */
   bool again;
   laci_loops *loops; /* NULL: there are no bodies */
   lac_error *err;
@@ -318,7 +319,7 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
 static bool adopt_reader_sizes(inference *job, laci_value *value, const laci_shape *told) {
   laci_shape *shape = &value->type.shape;
   bool learned = shape->rank < 0;
-  /* infer of the reader reports the error */
+  /* a contradiction is reported when the reader itself is inferred */
   if (!learned && shape->rank != told->rank) return false;
   if (learned) *shape = (laci_shape){.rank = told->rank};
   for (int axis = 0; axis < told->rank; axis++) {
@@ -389,7 +390,7 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     if (job->loops) laci_loops_forget_changing_sizes(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
-  /* every operator writes its first output */
+  /* every operator writes output 0, so a node without that output is not evaluated */
   if (node->n_outputs < 1 || node->outputs[0] < 0) goto out;
   st = fold_node(graph, node, &view);
   for (int at = 0; at < node->n_outputs && !st; at++) {
@@ -437,7 +438,7 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
   if (st) return st;
   graph->sizes_fixed |= n_fixed > 0;
   st = infer_all_nodes(&job);
-  /* with bodies, a second walk would have to start from the declared types */
+  /* in a graph with bodies, inferring again would have to start from the declared types */
   if (st || !job.again || graph->n_bodies) return st;
   return infer_all_nodes(&job);
 }

@@ -40,7 +40,7 @@ const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n
 laci_end_ports laci_node_end_ports(const laci_node *node) {
   int before = node->n_inputs > 0 && strcmp(node->type, "Loop") == 0;
   int more = node->n_inputs - before - node->n_outputs, n = more / 2;
-  /* the node's ports do not fit its attributes */
+  /* the number of ports contradicts the node's attributes */
   if (more < 0 || n > node->n_outputs) return (laci_end_ports){0};
   return (laci_end_ports){.n_carried = n,
                           .n_slices = node->n_outputs - n,

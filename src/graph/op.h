@@ -23,7 +23,8 @@ struct laci_gradient_builder;
 typedef enum laci_role {
   LACI_ROLE_UNKNOWN, /* drawn red */
   LACI_ROLE_ALLOW,   /* prunable and permutable: Conv, Gemm, MatMul, ConvTranspose, LSTM ... */
-  /* has per-channel parameters, which are permuted with the channels of its input */
+  /* the operator has per-channel parameters, which are reordered together with the channels of its
+   * input */
   LACI_ROLE_INFER,
   LACI_ROLE_CLEAR, /* passes an order through */
   LACI_ROLE_SKIP,  /* constants, shape arithmetic */
@@ -119,7 +120,7 @@ typedef struct laci_op {
   /* the input that is a weight in packed blocks; attributes K and N tell its input and output
    * channels; 0: none */
   int packed_weight;
-  /* all candidates are weights at once; false: only the first one that is stored */
+  /* true: all candidates are weights; false: only the first candidate that is a stored tensor */
   bool each_weight;
   /* Fills in the inputs that could be weights, with their axes, and returns how many there are.
    * NULL: the operator has no weights. */
