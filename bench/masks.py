@@ -7,7 +7,7 @@
 
 Kept is the share of |w| of the layers that are pruned, in the file's order of channels and in the one that `prune` searches. Top-1, of
 the CIFAR ResNets alone, is of the searched order, on the whole test set (or its first N images), nothing trained or fitted. --docs
-writes the tables of docs/reference/masks.md; --from takes what an earlier run kept with --json, and measures only what is missing there.
+writes the tables of docs/reference/masks.md and bench/notes/masks.md; --from takes what an earlier run kept with --json, and measures only what is missing there.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
-PAGE = TOP / "docs/reference/masks.md"
+PAGE, NOTES = TOP / "docs/reference/masks.md", TOP / "bench/notes/masks.md"
 FILES = {"resnet20": "resnet20_cifar10.onnx", "resnet32": "resnet32_cifar10.onnx", "resnet44": "resnet44_cifar10.onnx",
          "resnet56": "resnet56_cifar10.onnx", "efficientnet_lite0": "efficientnet_lite0.onnx"}
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56",
@@ -124,8 +124,8 @@ def top1_lines(results, networks):
 
 
 def write_page(results):
-    text = fill(PAGE.read_text(), "kept", "masks.py", kept_lines(results, list(FILES)))
-    PAGE.write_text(fill(text, "top-1", "masks.py", top1_lines(results, list(FILES))))
+    PAGE.write_text(fill(PAGE.read_text(), "kept", "masks.py", kept_lines(results, list(FILES))))
+    NOTES.write_text(fill(NOTES.read_text(), "top-1", "masks.py", top1_lines(results, list(FILES))))
 
 
 def main():

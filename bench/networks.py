@@ -10,7 +10,7 @@ the skeletons of tests/fixtures/zoo that Keras, tf2onnx and Paddle wrote. For ea
 `check` of the result, against the original, which must count what prune counted; `permute`, and the outputs of ONNX Runtime
 before and after it (bench/networks_agree.py). --json keeps what was found after every network, --from takes what an earlier
 run kept and measures what is missing there (--again: all that --only names). --causes prints what stays in place, by cause;
---docs writes the tables of docs/reference/networks.md.
+--docs writes the tables of docs/reference/networks.md and bench/notes/networks.md.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ import time
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/reference/networks.md"
+PAGE, NOTES = TOP / "docs/reference/networks.md", TOP / "bench/notes/networks.md"
 ZOO = ("densenet121_tf", "efficientnet_b0_keras", "efficientnet_b0_tf", "mobilenet_v2_keras", "mobilenet_v2_paddle",
        "mobilenet_v2_tf", "resnet50_keras", "resnet50_paddle", "resnet50_tf", "resnet20_qdq")
 TOLERANCE = 1e-3  # of ONNX Runtime's outputs, relative to the largest: float32 sums in another order, layer after layer
@@ -211,6 +211,17 @@ def network_lines(results):
     return lines
 
 
+def pruned_lines(results):
+    """What a reader looks a network up for."""
+    lines = ["| network | from | layers | eligible | permuted | pruned | kept |", "|---|---|" + "--:|" * 5]
+    for name, found in results.items():
+        library, network, exporter = name.split("/")
+        if "failed" not in found:
+            lines.append(f"| {network} | {library}, {exporter} | {found['layers']} | {found['eligible']} | {found['permuted']} | "
+                         f"{found['pruned']} | {100 * found['kept']:.1f} % |")
+    return lines
+
+
 def by_cause(results):
     """Cause -> networks -> layers that could be pruned whose input channels stay in place."""
     causes = {}
@@ -257,9 +268,10 @@ def print_causes(results):
 
 
 def write_page(results):
-    text = fill(PAGE.read_text(), "networks", "networks.py", network_lines(results))
-    text = fill(text, "causes", "networks.py", cause_lines(results))
-    PAGE.write_text(fill(text, "not measured", "networks.py", failure_lines(results)))
+    text = fill(PAGE.read_text(), "pruned", "networks.py", pruned_lines(results))
+    PAGE.write_text(fill(text, "causes", "networks.py", cause_lines(results)))
+    notes = fill(NOTES.read_text(), "networks", "networks.py", network_lines(results))
+    NOTES.write_text(fill(notes, "not measured", "networks.py", failure_lines(results)))
 
 
 def main():

@@ -4,7 +4,7 @@
 
     bench/targets.py [--build build/release] [--json FILE] [--from FILE] [--docs]
 
-Needs a GPU with sparse Tensor Cores and a build with -DLAC_CUSPARSELT=DIR. --docs writes the part of docs/reference/targets.md and
+Needs a GPU with sparse Tensor Cores and a build with -DLAC_CUSPARSELT=DIR. --docs writes the part of bench/notes/targets.md and
 the gains of src/target/list (build and tests/unit/target_docs --update afterwards); --from: of an earlier run's --json.
 """
 import argparse
@@ -137,8 +137,8 @@ def main():
     for of in [*told["models"].values(), *told["faults"].values()]:
         print("".join(f"DIFFERS: {text}\n" for text in of["differences"][:20]), end="")
     if args.docs:
-        text = (TOP / "docs/reference/targets.md").read_text()
-        (TOP / "docs/reference/targets.md").write_text(page.fill(text, "cusparselt", "targets.py", lines))
+        notes = TOP / "bench/notes/targets.md"
+        notes.write_text(page.fill(notes.read_text(), "cusparselt", "targets.py", lines))
         write_gains(told)
     return told["differences"] > 0
 

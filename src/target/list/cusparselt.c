@@ -18,7 +18,7 @@ static const laci_target_source sources[] = {
      "cuSparseLT API makes it difficult to verify 2:4 format of the weight at model load time"},
     {"240", "NVIDIA/CUDALibrarySamples issue 240",
      "Does cuSPARSELt only support sparse matrix multiplication with 50% sparsity?"},
-    {"bench", "Lacuna, bench/targets.py", "measured against cuBLASLt (docs/reference/targets.md)"},
+    {"bench", "Lacuna, bench/targets.py", "measured against cuBLASLt (bench/notes/targets.md)"},
 };
 
 static const laci_target_rule rules[] = {
