@@ -250,13 +250,13 @@ static void keep_last_line(child *c) {
   size_t end = c->n_complaint, begin;
   while (end > 0 && strchr("\n\r ", c->complaint[end - 1])) end--;
   for (begin = end; begin > 0 && c->complaint[begin - 1] != '\n';) begin--;
-  size_t n = end - begin, most = sizeof c->result->said - 1;
+  size_t n = end - begin, most = sizeof c->result->last_message - 1;
   if (n > most) n = most;
   for (size_t at = 0; at < n; at++) {
     char letter = c->complaint[begin + at];
-    c->result->said[at] = letter >= ' ' && letter <= '~' ? letter : '?';
+    c->result->last_message[at] = letter >= ' ' && letter <= '~' ? letter : '?';
   }
-  c->result->said[n] = '\0';
+  c->result->last_message[n] = '\0';
 }
 
 lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, lac_error *err) {

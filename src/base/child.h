@@ -34,7 +34,8 @@ typedef struct laci_child_result {
   int code;
   char *output; /* zero-terminated, the caller's (laci_free); NULL where the call failed */
   size_t output_bytes;
-  char said[256]; /* last line that the program wrote to standard error, printable; "": it wrote
+  char last_message
+      [256]; /* last line that the program wrote to standard error, printable; "": it wrote
                      none */
 } laci_child_result;
 

@@ -25,7 +25,7 @@ static void make_tables(void) {
   }
 }
 
-static uint32_t word_at(const uint8_t *at) {
+static uint32_t load_word(const uint8_t *at) {
   return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
@@ -34,7 +34,7 @@ uint32_t laci_crc32c(const void *bytes, size_t n) {
   uint32_t crc = UINT32_MAX;
   (void)pthread_once(&tables_made, make_tables);
   for (; n >= SLICES; n -= SLICES, at += SLICES) {
-    uint32_t low = word_at(at) ^ crc, high = word_at(at + 4);
+    uint32_t low = load_word(at) ^ crc, high = load_word(at + 4);
     crc = 0;
     for (int k = 0; k < 4; k++) {
       crc ^= tables[7 - k][low >> 8 * k & UINT8_MAX] ^ tables[3 - k][high >> 8 * k & UINT8_MAX];

@@ -22,7 +22,7 @@ const char *lac_status_text(lac_status status) {
 
 /* Replaces control characters, so that a message is one line even if names from files contain line
  * breaks. */
-static void one_line(char *text) {
+static void make_one_line(char *text) {
   for (; *text; text++) {
     if ((unsigned char)*text < ' ' || *text == 0x7F) *text = '?';
   }
@@ -36,7 +36,7 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
   va_start(args, format);
   (void)vsnprintf(err->text, sizeof err->text, format, args);
   va_end(args);
-  one_line(err->text);
+  make_one_line(err->text);
   return status;
 }
 
@@ -52,7 +52,7 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
   va_start(args, format);
   (void)vsnprintf(prefix, sizeof prefix, format, args);
   va_end(args);
-  one_line(prefix);
+  make_one_line(prefix);
   size_t n = strlen(prefix), capacity = sizeof err->text - 3;
   if (n > capacity) n = capacity;
   err->status = status;
@@ -63,7 +63,7 @@ lac_status laci_fail_with_prefix(lac_error *err, lac_status status, const char *
   memcpy(err->text, prefix, n);
   memcpy(err->text + n, ": ", 2);
   err->text[n + 2 + kept] = 0;
-  one_line(err->text);
+  make_one_line(err->text);
   return status;
 }
 

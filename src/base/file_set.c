@@ -183,8 +183,8 @@ void laci_placement_clear(laci_placement *file) {
 
 /* ---- A set ---- */
 
-static void open_file_set(laci_file_set *set, bool apart) {
-  *set = (laci_file_set){.outer = open_set, .apart = apart};
+static void open_file_set(laci_file_set *set, bool separate) {
+  *set = (laci_file_set){.outer = open_set, .separate = separate};
   open_set = set;
 }
 
@@ -253,7 +253,7 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   assert(open_set == set);
   open_set = set->outer;
   if (!st)
-    st = set->outer && !set->apart ? join_sets(set->outer, set, err) : place_all_files(set, err);
+    st = set->outer && !set->separate ? join_sets(set->outer, set, err) : place_all_files(set, err);
   while (set->n > 0) laci_placement_clear(&set->files[--set->n]); /* after a failure */
   laci_free(set->files);
   *set = (laci_file_set){0};

@@ -48,7 +48,7 @@ typedef struct laci_file_set {
   struct laci_file_set *outer;
   laci_placement *files;
   size_t n, capacity;
-  bool apart;
+  bool separate;
 } laci_file_set;
 
 /** Opens a set: from now on files committed on this thread are renamed only at its end. */

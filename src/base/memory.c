@@ -32,7 +32,7 @@ void laci_memory_fail_once(long n) {
   atomic_store(&fail_countdown, n);
 }
 
-bool laci_memory_fail_pending(void) { return atomic_load(&fail_countdown) > 0; }
+bool laci_memory_is_failure_pending(void) { return atomic_load(&fail_countdown) > 0; }
 
 static bool should_fail_now(void) {
   long left = atomic_load(&fail_countdown);

@@ -62,7 +62,7 @@ void laci_memory_fail_once(long n);
  * that is the same in every run. For tests. */
 size_t laci_memory_total_allocated(void);
 /** Is a requested failure still to come? False where none was requested. */
-bool laci_memory_fail_pending(void);
+bool laci_memory_is_failure_pending(void);
 
 /** Chunks of memory that are freed together. Zero-initialised is empty. Not for several threads. */
 typedef struct laci_arena {

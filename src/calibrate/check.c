@@ -10,7 +10,7 @@
 static lac_status check_finite(const laci_fit *fit, const char *what, const double *values,
                                int rows, lac_error *err) {
   const int64_t count = (int64_t)rows * fit->columns;
-  const int64_t at = laci_find_not_finite(LAC_DTYPE_F64, (const uint8_t *)values, count);
+  const int64_t at = laci_find_first_not_finite(LAC_DTYPE_F64, (const uint8_t *)values, count);
   if (at < 0) return LAC_OK;
   return laci_fail(err, LAC_BAD_VALUE, "%s: %s[%lld, %lld]: found %s, wanted a finite number",
                    fit->name, what, (long long)(at / fit->columns), (long long)(at % fit->columns),

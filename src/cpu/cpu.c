@@ -51,7 +51,7 @@ static laci_cpu_level level_of_processor(void) {
 #endif
 }
 
-static laci_cpu_level level_allowed(void) {
+static laci_cpu_level max_level_allowed(void) {
   const char *cap = getenv("LAC_CPU");
   for (int i = 0; cap && i < N_STEPS; i++) {
     if (!strcmp(cap, names[ladder[i]])) return ladder[i];
@@ -73,7 +73,7 @@ static laci_cpu_level set_level(laci_cpu_level most) {
 
 laci_cpu_level laci_cpu_level_in_force(void) {
   int level = atomic_load_explicit(&level_now, memory_order_acquire);
-  return level >= 0 ? (laci_cpu_level)level : set_level(level_allowed());
+  return level >= 0 ? (laci_cpu_level)level : set_level(max_level_allowed());
 }
 
 bool laci_cpu_has_avx512f(void) {

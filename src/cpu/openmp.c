@@ -37,7 +37,7 @@ static void *find_function(void *library, const char *name) {
   return found || !library ? found : dlsym(library, name);
 }
 
-static void find_runtime(void) {
+static void find_openmp_runtime(void) {
   Dl_info self;
   void *library = NULL;
   if (dladdr(&looked, &self) && self.dli_fname)
@@ -56,7 +56,7 @@ static void find_runtime(void) {
 }
 
 bool laci_openmp_has_team(void) {
-  (void)pthread_once(&looked, find_runtime);
+  (void)pthread_once(&looked, find_openmp_runtime);
   return run_region != NULL;
 }
 
@@ -126,7 +126,7 @@ static void do_nothing(void *context) { (void)context; }
 int laci_openmp_available_threads(int n) {
   static _Thread_local int seen = 1; /* per thread, since the run time's threads belong to the
                                         thread that calls it */
-  (void)pthread_once(&looked, find_runtime);
+  (void)pthread_once(&looked, find_openmp_runtime);
   if (!set_threads || n <= seen) return n;
   seen += count_startable_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);
@@ -145,7 +145,7 @@ bool laci_openmp_can_use(int n) {
 }
 
 int laci_openmp_set_threads(int n) {
-  (void)pthread_once(&looked, find_runtime);
+  (void)pthread_once(&looked, find_openmp_runtime);
   if (!set_threads) return n;
   int before = max_threads();
   if (before != n) set_threads(n);

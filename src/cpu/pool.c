@@ -56,7 +56,7 @@ struct laci_pool {
 
 static _Thread_local bool inside_body; /* a loop posted from a body runs on the calling thread */
 
-static int cores_allowed(void) {
+static int count_cores_allowed(void) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set)) return 1;
@@ -129,14 +129,15 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   *pool = NULL;
   call_once(&once, keep_library_loaded);
   int n = n_threads > 0 ? n_threads : laci_context_threads();
-  if (n == 0) n = cores_allowed();
+  if (n == 0) n = count_cores_allowed();
   if (n > MAX_THREADS) n = MAX_THREADS;
   laci_pool *p = laci_alloc(1, sizeof *p + (size_t)(n - 1) * sizeof(pthread_t));
   if (!p) return laci_fail_memory(err, "the worker pool");
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
-  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team() && laci_openmp_can_use(n);
+  p->borrows =
+      n > 1 && n <= count_cores_allowed() && laci_openmp_has_team() && laci_openmp_can_use(n);
   p->owner = getpid();
   if (p->borrows) p->n_workers = laci_openmp_available_threads(n) - 1;
   else start_workers(p, n - 1);

@@ -95,8 +95,8 @@ typedef struct laci_engine_watch {
   double *begins;  /* [laci_engine_step_count] out: when each step began, by laci_clock_seconds */
   double *seconds; /* [laci_engine_step_count] out: duration of each step */
   laci_engine_between *between;
-  void *context; /* passed to between */
-  bool keeps_on; /* an interrupt does not end the run, because other processes wait for its
+  void *context;          /* passed to between */
+  bool ignores_interrupt; /* an interrupt does not end the run, because other processes wait for its
                     result */
 } laci_engine_watch;
 

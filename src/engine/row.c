@@ -14,7 +14,7 @@
 /* ---- A run that is watched ---- */
 
 bool laci_engine_is_interrupted(const laci_engine_watch *watch) {
-  return !(watch && watch->keeps_on) && laci_interrupted();
+  return !(watch && watch->ignores_interrupt) && laci_interrupted();
 }
 
 double laci_engine_begin_step(const laci_engine_watch *watch, size_t step) {

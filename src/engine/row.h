@@ -95,7 +95,8 @@ LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,
 void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
                                     const laci_engine_port *port, laci_budget *budget);
 
-/** Shall the run end here, because the process was interrupted? Never if watch->keeps_on. */
+/** Shall the run end here, because the process was interrupted? Never if watch->ignores_interrupt.
+ * */
 bool laci_engine_is_interrupted(const laci_engine_watch *watch);
 /** Called before each step of a run; returns the time to be passed to laci_engine_end_step. watch
  * may be NULL. */

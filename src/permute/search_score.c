@@ -221,7 +221,7 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
     lac_status st = laci_bytes_acquire(w->bytes_from, w->bytes + (size_t)first * size,
                                        (size_t)(last - first) * size, w->name, &held, err);
     if (st) return st;
-    int64_t at = laci_find_not_finite(w->dtype, held.bytes, last - first);
+    int64_t at = laci_find_first_not_finite(w->dtype, held.bytes, last - first);
     if (at >= 0) st = fail_not_finite(w, held.bytes, first, at, err);
     laci_bytes_release(&held);
     if (st) return st;

@@ -35,7 +35,7 @@ static lac_status reorder_zero_points(const laci_plan *plan, const laci_pair *p,
   size_t n = (size_t)laci_shape_count(&p->old->shape);
   double *old = laci_alloc(n, sizeof *old);
   *zeros = laci_alloc(n, sizeof **zeros);
-  for (size_t e = 0; old && e < n; e++) old[e] = view->zero[laci_scale_of(view, (int64_t)e)];
+  for (size_t e = 0; old && e < n; e++) old[e] = view->zero[laci_scale_index_of(view, (int64_t)e)];
   lac_status st = old && *zeros
                       ? laci_reorder(&p->old->shape, sizeof *old,
                                      &plan->orders.values[p->old->value], old, *zeros, err)

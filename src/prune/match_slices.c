@@ -300,7 +300,8 @@ static void fill_bags(masked *m, int old) {
     const int64_t at = s->base[old] + s->rest[k];
     const uint64_t place = place_of(s, m->old, old, k);
     bag_put(&m->kept, element_hash(place, laci_element_bits(m->look->pair->old, at)));
-    if (m->zeros.places) bag_put(&m->zeros, zero_hash(place, view->zero[laci_scale_of(view, at)]));
+    if (m->zeros.places)
+      bag_put(&m->zeros, zero_hash(place, view->zero[laci_scale_index_of(view, at)]));
   }
   *m->look->steps += (uint64_t)s->n * 2;
 }

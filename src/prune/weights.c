@@ -271,7 +271,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   view.bytes = bytes;
   view.bytes_from = NULL;
   if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
-  if (!st && keeps) laci_mask_of_zeros(&view, mask);
+  if (!st && keeps) laci_mask_from_zeros(&view, mask);
   else if (!st) st = laci_mask_choose_by_rule(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
   view.score = NULL;

@@ -56,7 +56,7 @@ static bool find_program(char path[PATH_MAX]) {
 /* ---- Drawing ---- */
 
 static lac_status fail_render(const laci_child_result *r, double seconds, lac_error *err) {
-  const char *colon = *r->said ? ": " : "";
+  const char *colon = *r->last_message ? ": " : "";
   switch (r->end) {
     case LACI_CHILD_LATE:
       return laci_fail(
@@ -64,13 +64,14 @@ static lac_status fail_render(const laci_child_result *r, double seconds, lac_er
           "the drawing: graphviz took longer than %.0f s; a .dot file needs none of it", seconds);
     case LACI_CHILD_KILLED:
       return laci_fail(err, LAC_UNSUPPORTED, "the drawing: graphviz ended by signal %d%s%s",
-                       r->code, colon, r->said);
+                       r->code, colon, r->last_message);
     case LACI_CHILD_TOO_MUCH:
       return laci_fail(err, LAC_UNSUPPORTED, "the drawing: it has more than %d MiB; wanted less",
                        MOST_BYTES >> 20);
     default:
-      return laci_fail(err, LAC_UNSUPPORTED, "the drawing: %s",
-                       *r->said ? r->said : "graphviz ended early and gave no reason");
+      return laci_fail(
+          err, LAC_UNSUPPORTED, "the drawing: %s",
+          *r->last_message ? r->last_message : "graphviz ended early and gave no reason");
   }
 }
 

@@ -31,7 +31,7 @@ enum {
 
 /* How a weight is cut into tiles. A segment is a range of columns in which blocks are aligned: the
  * whole weight where a run is a multiple of m, else one run of one outer index. */
-typedef struct cut {
+typedef struct weight_tiling {
   const laci_weight_view *weight;
   laci_pattern pattern;
   int64_t n_segments, segment_columns;
@@ -40,7 +40,7 @@ typedef struct cut {
                               none */
   int64_t chunk, n_chunks; /* a tile's share of `inner` */
   int64_t n_tiles;
-} cut;
+} weight_tiling;
 
 /* A tile: blocks of m columns (m < pattern.m in a partial one), with lanes = n_blocks * width. */
 typedef struct tile {
@@ -49,8 +49,8 @@ typedef struct tile {
   int m;
 } tile;
 
-static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
-  cut c = {.weight = w, .pattern = pattern};
+static weight_tiling cut_weight(const laci_weight_view *w, laci_pattern pattern) {
+  weight_tiling c = {.weight = w, .pattern = pattern};
   if (!w->outer || !w->columns || !w->inner) return c;
   bool whole = w->run % pattern.m == 0;
   c.segment_columns = whole ? w->outer * w->columns : w->run;
@@ -67,7 +67,7 @@ static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
   return c;
 }
 
-static tile tile_at(const cut *c, int64_t index) {
+static tile tile_at(const weight_tiling *c, int64_t index) {
   int64_t a_segment = c->full_tiles + (c->partial > 0);
   int64_t chunk = index % c->n_chunks, rest = index / c->n_chunks;
   int64_t in_segment = rest % a_segment, segment = rest / a_segment;
@@ -99,7 +99,7 @@ typedef struct scratch {
  * all of inner is one range, else each column is one. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-static void for_each_run(const cut *c, const tile *t, element_job *job, double *raw) {
+static void for_each_run(const weight_tiling *c, const tile *t, element_job *job, double *raw) {
   if (t->width == c->weight->inner) {
     job(c->weight, t->first, t->n_blocks * t->m * t->width, raw);
     return;
@@ -120,7 +120,7 @@ static void transpose_tile(const tile *t, scratch *b) {
   }
 }
 
-static void count_filled(const tile *t, scratch *b) {
+static void count_nonzeros(const tile *t, scratch *b) {
   const int64_t lanes = t->n_blocks * t->width;
   int64_t n_filled = 0;
   memset(b->filled, 0, (size_t)lanes * sizeof *b->filled);
@@ -132,7 +132,7 @@ static void count_filled(const tile *t, scratch *b) {
   b->n_zeros = lanes * t->m - n_filled;
 }
 
-static void load_tile(const cut *c, const tile *t, bool count, scratch *b) {
+static void load_tile(const weight_tiling *c, const tile *t, bool count, scratch *b) {
   if (c->weight->score && !count) {
     for_each_run(c, t, laci_scores_read, b->raw);
     transpose_tile(t, b);
@@ -140,7 +140,7 @@ static void load_tile(const cut *c, const tile *t, bool count, scratch *b) {
   }
   for_each_run(c, t, laci_distances_read, b->raw);
   transpose_tile(t, b);
-  if (count) count_filled(t, b);
+  if (count) count_nonzeros(t, b);
   if (!c->weight->n_scales && !c->weight->squared && !c->weight->grid) return;
   for_each_run(c, t, laci_distances_to_scores, b->raw);
   transpose_tile(t, b);
@@ -161,13 +161,13 @@ static void rank_column(const tile *t, int column, scratch *b) {
 }
 
 typedef struct job {
-  const cut *cut;
+  const weight_tiling *cut;
   uint8_t *mask;          /* for choosing: the mask */
   laci_mask_stats *parts; /* [parts] statistics of each part, when a weight is measured */
   atomic_bool no_memory;
 } job;
 
-static void choose_tile(const cut *c, const tile *t, scratch *b, uint8_t *mask) {
+static void choose_tile(const weight_tiling *c, const tile *t, scratch *b, uint8_t *mask) {
   load_tile(c, t, false, b);
   for (int column = 0; column < t->m; column++) {
     rank_column(t, column, b);
@@ -179,7 +179,8 @@ static void choose_tile(const cut *c, const tile *t, scratch *b, uint8_t *mask) 
   }
 }
 
-static void measure_tile(const cut *c, const tile *t, scratch *b, laci_mask_stats *stats) {
+static void measure_tile(const weight_tiling *c, const tile *t, scratch *b,
+                         laci_mask_stats *stats) {
   const int64_t lanes = t->n_blocks * t->width;
   double kept = 0, total = 0;
   load_tile(c, t, true, b);
@@ -231,7 +232,7 @@ static void scan_parts_for_nonfinite(int64_t begin, int64_t end, void *context) 
   for (int64_t part = begin; part < end; part++) {
     int64_t from = part * SCAN_ELEMENTS, n = s->count - from;
     if (n > SCAN_ELEMENTS) n = SCAN_ELEMENTS;
-    int64_t at = laci_find_not_finite(
+    int64_t at = laci_find_first_not_finite(
         s->weight->dtype, s->weight->bytes + (size_t)from * lac_dtype_size(s->weight->dtype), n);
     if (at < 0) continue;
     int64_t lowest = atomic_load(&s->first);
@@ -261,7 +262,7 @@ lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern
   lac_status st = laci_weight_check(weight, pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
-  cut c = cut_weight(weight, pattern);
+  weight_tiling c = cut_weight(weight, pattern);
   job j = {.cut = &c, .mask = mask};
   return run_job(&j, pool, err);
 }
@@ -272,7 +273,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   lac_status st = laci_weight_check(weight, pattern, err);
   if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
-  cut c = cut_weight(weight, pattern);
+  weight_tiling c = cut_weight(weight, pattern);
   int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);
   job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
   if (!j.parts) return laci_fail_memory(err, weight->name);
@@ -288,7 +289,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   return st;
 }
 
-void laci_mask_of_zeros(const laci_weight_view *weight, uint8_t *mask) {
+void laci_mask_from_zeros(const laci_weight_view *weight, uint8_t *mask) {
   enum { AT_ONCE = 512 };
   double distance[AT_ONCE];
   const int64_t count = weight->outer * weight->columns * weight->inner;
@@ -329,7 +330,7 @@ void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *by
   }
   for (int64_t e = 0; e < count; e++) {
     if (mask[e]) continue;
-    int64_t value = laci_int_from_f(w->zero[laci_scale_of(w, e)]);
+    int64_t value = laci_int_from_f(w->zero[laci_scale_index_of(w, e)]);
     for (size_t byte = 0; byte < size; byte++) {
       bytes[(size_t)e * size + byte] = (uint8_t)((uint64_t)value >> (8 * byte));
     }

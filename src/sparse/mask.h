@@ -43,14 +43,14 @@ LAC_MUST_CHECK lac_status laci_mask_measure(const laci_weight_view *weight, laci
 
 /** Sets the mask to 1 where an element is not zero (not equal to its zero point); its layout is
  * that of laci_mask_choose. */
-void laci_mask_of_zeros(const laci_weight_view *weight, uint8_t *mask);
+void laci_mask_from_zeros(const laci_weight_view *weight, uint8_t *mask);
 
 /** Sets every masked-out element of `bytes` (layout and type of weight) to the weight's zero (its
  * zero point, or 0). */
 void laci_mask_apply(const laci_weight_view *weight, const uint8_t *mask, uint8_t *bytes);
 
 /** Returns the first flat index of a NaN or Inf, or -1. */
-int64_t laci_find_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n);
+int64_t laci_find_first_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n);
 
 /* ---- By a rule (rule.c) ---- */
 

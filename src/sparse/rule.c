@@ -87,8 +87,12 @@ static void choose_mask_at_position(const block_job *j, const laci_block *k, con
                                     scratch *b) {
   const int rows = k->n_rows, columns = k->n_columns, n = j->rule->pattern.n;
   switch (j->rule->form) {
-    case LACI_MASK_2D_GREEDY: laci_square_greedy(b->square, score, rows, columns, b->mask); break;
-    case LACI_MASK_2D_BEST: laci_square_best(b->square, score, rows, columns, b->mask); break;
+    case LACI_MASK_2D_GREEDY:
+      laci_square_choose_greedily(b->square, score, rows, columns, b->mask);
+      break;
+    case LACI_MASK_2D_BEST:
+      laci_square_choose_best(b->square, score, rows, columns, b->mask);
+      break;
     default: laci_shared_columns_mask(score, rows, columns, n, b->work, b->mask); break;
   }
 }

@@ -88,7 +88,7 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
  * index. */
 static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
-  *k = laci_scale_of(w, first);
+  *k = laci_scale_index_of(w, first);
   /* consecutive elements either have a scale each, or the rest of the block has this one */
   if (w->scale_block) {
     int64_t place = first % w->scale_size, end = (place / w->scale_block + 1) * w->scale_block;
@@ -150,7 +150,7 @@ static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t
  * NaN. */
 static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x) {
   const laci_weight_view *to = &grid->to;
-  const int64_t k = laci_scale_of(to, e);
+  const int64_t k = laci_scale_index_of(to, e);
   const double zero = to->zero ? to->zero[k] : 0;
   const float quotient =
       (float)laci_float_round(grid->precision, (double)((float)x / (float)to->scale[k]), 0);
@@ -166,7 +166,7 @@ static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, do
   const bool scaled = w->n_scales && w->scale;
   read_differences(w, first, n, out);
   for (int64_t i = 0; i < n; i++) {
-    const double scale = scaled ? w->scale[laci_scale_of(w, first + i)] : 1;
+    const double scale = scaled ? w->scale[laci_scale_index_of(w, first + i)] : 1;
     const double x = w->grid->after_scales ? out[i] * scale : out[i];
     const double y = quantize_to_grid(w->grid, first + i, x);
     out[i] = fabs(w->grid->after_scales ? y : y * scale);
@@ -197,7 +197,7 @@ void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, doubl
     if ((bits & (exponent)) == (exponent)) return at;             \
   }
 
-int64_t laci_find_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n) {
+int64_t laci_find_first_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n) {
   switch (dtype) {
     case LAC_DTYPE_F16: FIND_LOOP(uint16_t, 0x7C00u) break;
     case LAC_DTYPE_BF16: FIND_LOOP(uint16_t, 0x7F80u) break;

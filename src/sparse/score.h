@@ -37,7 +37,7 @@ void laci_distances_to_scores(const laci_weight_view *weight, int64_t first, int
 void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 /** Fails LAC_BAD_VALUE naming tensor and flat index, if the element at `at` (>= 0) is what
- * laci_find_not_finite found. */
+ * laci_find_first_not_finite found. */
 LAC_MUST_CHECK lac_status laci_fail_not_finite(const laci_weight_view *weight, int64_t at,
                                                lac_error *err);
 

@@ -106,7 +106,7 @@ void laci_square_destroy(laci_square *s) {
   laci_free(s);
 }
 
-int laci_square_patterns(const laci_square *s) { return s->n_patterns; }
+int laci_square_n_patterns(const laci_square *s) { return s->n_patterns; }
 
 /* ---- Greedy ---- */
 
@@ -116,7 +116,8 @@ static int compare_scores(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-void laci_square_greedy(laci_square *s, const double *score, int rows, int columns, uint8_t *mask) {
+void laci_square_choose_greedily(laci_square *s, const double *score, int rows, int columns,
+                                 uint8_t *mask) {
   int in_row[MOST_M] = {0}, in_column[MOST_M] = {0};
   const int n = rows * columns;
   for (int at = 0; at < n; at++) s->elements[at] = (element){score[at], at};
@@ -235,7 +236,8 @@ static void choose_best_by_paths(laci_square *s, const double *score, int rows, 
     memcpy(mask + row * columns, s->kept + row * m, (size_t)columns);
 }
 
-void laci_square_best(laci_square *s, const double *score, int rows, int columns, uint8_t *mask) {
+void laci_square_choose_best(laci_square *s, const double *score, int rows, int columns,
+                             uint8_t *mask) {
   if (s->n_patterns) choose_best_of_list(s, score, rows, columns, mask);
   else choose_best_by_paths(s, score, rows, columns, mask);
 }

@@ -29,13 +29,13 @@ LAC_MUST_CHECK lac_status laci_square_create(laci_pattern pattern, laci_square *
 void laci_square_destroy(laci_square *square); /* NULL is fine */
 
 /** Returns how many patterns `best` chooses among; 0: it does not list them. */
-int laci_square_patterns(const laci_square *square);
+int laci_square_n_patterns(const laci_square *square);
 
 /** Choose the mask of a block, [rows, columns], 1 = kept. score [rows, columns]: finite, >= 0; rows
  * and columns are at most m. */
-void laci_square_greedy(laci_square *square, const double *score, int rows, int columns,
-                        uint8_t *mask);
-void laci_square_best(laci_square *square, const double *score, int rows, int columns,
-                      uint8_t *mask);
+void laci_square_choose_greedily(laci_square *square, const double *score, int rows, int columns,
+                                 uint8_t *mask);
+void laci_square_choose_best(laci_square *square, const double *score, int rows, int columns,
+                             uint8_t *mask);
 
 #endif

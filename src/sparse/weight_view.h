@@ -36,8 +36,8 @@ typedef struct laci_mask_rule {
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
  * run, the last one of a run may be partial. Score of element e: |w[e] - zero[k]| * |scale[k]|, k =
- * (e / scale_stride) % n_scales, or that of its block (laci_scale_of); without scales: |w[e]|; or
- * its square. A pruned element gets the value zero[k] (0 without zeros). */
+ * (e / scale_stride) % n_scales, or that of its block (laci_scale_index_of); without scales:
+ * |w[e]|; or its square. A pruned element gets the value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
   const char *name;     /* stored tensor, for messages */
   lac_dtype dtype;      /* any of floats or integers */
@@ -73,7 +73,7 @@ typedef struct laci_weight_grid {
 } laci_weight_grid;
 
 /** Returns the index of element e's scale; n_scales must not be 0. */
-static inline int64_t laci_scale_of(const laci_weight_view *w, int64_t e) {
+static inline int64_t laci_scale_index_of(const laci_weight_view *w, int64_t e) {
   int64_t place = e / w->scale_stride;
   if (w->scale_block == 0) return place % w->n_scales;
   int64_t n_blocks = (w->scale_size - 1) / w->scale_block + 1;

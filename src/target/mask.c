@@ -35,7 +35,7 @@ lac_status laci_target_mask_read(const laci_target_layer *layer, laci_target_mas
   *mask = (laci_target_mask){.n = view.outer * view.columns * view.inner,
                              .by_zero_point = has_zero_point(&view)};
   mask->kept = laci_alloc((size_t)mask->n, 1);
-  if (mask->kept) laci_mask_of_zeros(&view, mask->kept);
+  if (mask->kept) laci_mask_from_zeros(&view, mask->kept);
   laci_bytes_release(&held);
   if (!mask->kept) return laci_fail_memory(err, view.name);
   mask->n_zeros = mask->n;

@@ -225,7 +225,7 @@ static lac_status end_sums(laci_data_parallel *s, lac_error *err) {
 
 lac_status laci_data_parallel_run_early_batch(laci_data_parallel *s, const float *images,
                                               const float *labels, double *loss, lac_error *err) {
-  const laci_batch_watch watch = {.keeps_on = true};
+  const laci_batch_watch watch = {.ignores_interrupt = true};
   float part = 0;
   lac_status st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
   *loss += (double)part;
@@ -242,7 +242,7 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
                                   .context = s,
                                   .begins = s->trace ? laci_trace_begin_times(s->trace) : NULL,
                                   .seconds = s->trace ? laci_trace_durations(s->trace) : NULL,
-                                  .keeps_on = true};
+                                  .ignores_interrupt = true};
   float part = 0;
   s->has_voted = false;
   s->n_begun = 0;

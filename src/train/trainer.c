@@ -347,7 +347,7 @@ lac_status laci_trainer_batch_watched(laci_trainer *t, const float *images, cons
                                    .seconds = watch->seconds,
                                    .between = hand_over_ready,
                                    .context = &w,
-                                   .keeps_on = watch->keeps_on};
+                                   .ignores_interrupt = watch->ignores_interrupt};
   t->outputs[t->logits_port] = t->logits;
   lac_status st = run_batch(t, images, labels, loss, &steps, err);
   while (!st && w.next < watch->n_buckets) st = hand_over_bucket(&w, err);

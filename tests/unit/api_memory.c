@@ -171,7 +171,7 @@ static void one_failure_in_turn(lac_status (*body)(uint64_t *sum, lac_error *err
     err = (lac_error){0};
     laci_memory_fail_once(n);
     lac_status st = body(&sum, &err);
-    pending = laci_memory_fail_pending();
+    pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     failed += st != LAC_OK;
     if (st && writes && access(ORDER, F_OK) == 0) fail_msg("%ld: \"%s\" and a file", n, err.text);

@@ -189,7 +189,7 @@ static void every_allocation_may_fail(void **state) {
     lac_error err = {0};
     laci_memory_fail_at(at);
     lac_status st = lac_prune(model, &w.options, &report, &err);
-    bool pending = laci_memory_fail_pending();
+    bool pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     if (pending) {
       assert_int_equal(st, LAC_OK);

@@ -98,7 +98,7 @@ static void how_it_ended_is_known(void **state) {
     laci_child_result result = run(cases[at].line);
     assert_int_equal(result.end, cases[at].end);
     assert_int_equal(result.code, cases[at].code);
-    assert_string_equal(result.said, cases[at].said);
+    assert_string_equal(result.last_message, cases[at].said);
     assert_string_equal(result.output, cases[at].output);
     laci_free(result.output);
   }
@@ -244,7 +244,7 @@ static void a_host_without_standard_streams(void **state) {
   }
   assert_int_equal(st, LAC_OK);
   assert_string_equal(result.output, "abc");
-  assert_string_equal(result.said, "said");
+  assert_string_equal(result.last_message, "said");
   laci_free(result.output);
 }
 

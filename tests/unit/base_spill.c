@@ -170,7 +170,7 @@ static void fails_where_there_is_no_folder(void **state) {
     laci_memory_fail_at(n);
     lac_status st = laci_spill_create(dir.path, &spill, &err);
     if (!st) st = laci_spill_write(spill, "w", content, LONG, &view, &err);
-    const bool pending = laci_memory_fail_pending();
+    const bool pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     laci_spill_destroy(spill);
     if (pending) break;

@@ -397,7 +397,7 @@ static void says_when_there_is_no_memory(void **state) {
       lac_status st = laci_fit_choose_mask(&l.fit, laci_score_at(at), NULL, mask, weight, &err);
       if (!st) st = laci_fit_solve_weights(&l.fit, mask, NULL, solved, &err);
       if (!st) st = laci_fit_compute_error(&l.fit, solved, 1e9, NULL, &error, &err);
-      const bool pending = laci_memory_fail_pending();
+      const bool pending = laci_memory_is_failure_pending();
       laci_memory_fail_at(0);
       if (pending) {
         assert_int_equal(st, LAC_OK);

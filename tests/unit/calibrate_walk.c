@@ -911,7 +911,7 @@ static void running_out_of_memory_is_a_failure_at_every_allocation(void **state)
     source_init(&s, graph, 8);
     laci_memory_fail_once(at);
     lac_status st = laci_calibrate(analysis, &s.samples, &o, &c, NULL);
-    bool reached = !laci_memory_fail_pending();
+    bool reached = !laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     laci_calibrated_destroy(c);
     if (!reached) {

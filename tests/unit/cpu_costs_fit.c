@@ -42,7 +42,7 @@ static void add_network(int network, int64_t batch) {
   if (laci_measured_build_network(network, batch, &all.graphs[all.n], &err))
     fail_msg("%s", err.text);
   if (laci_trial_begin(all.graphs[all.n++], &options, listed, t, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_measured_add(&all.measured, t->net, false, &err), LAC_OK);
+  assert_int_equal(laci_measured_add_net(&all.measured, t->net, false, &err), LAC_OK);
 }
 
 /* By AVX2 at most, so that every x86 processor has the same layers. */

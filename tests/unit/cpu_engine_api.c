@@ -227,7 +227,7 @@ static void one_failed_allocation_changes_no_result(void **state) {
   for (bool pending = false; !pending; n++) {
     laci_memory_fail_once(n);
     lac_status st = lac_engine_create(model, &options, &engine, &err);
-    pending = laci_memory_fail_pending();
+    pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     if (st) continue;

@@ -586,7 +586,7 @@ static void memory_is_counted_and_may_be_short(void **state) {
     budget = laci_budget_with_limit(UINT64_MAX);
     laci_memory_fail_once(n + 1);
     st = laci_microbatches_create(graph, &options, &eager, &stages, &err);
-    const bool pending = laci_memory_fail_pending();
+    const bool pending = laci_memory_is_failure_pending();
     laci_memory_fail_once(0);
     if (st && st != LAC_NO_MEMORY) fail_msg("allocation %d: %d, %s", n + 1, (int)st, err.text);
     if (!st && !pending) st = LAC_NO_MEMORY; /* what could be done without it */

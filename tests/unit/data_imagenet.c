@@ -480,7 +480,7 @@ static void every_failed_allocation_is_an_error(void **state) {
   for (long n = 1;; n += n < 60 ? 1 : 7) {
     laci_memory_fail_at(n);
     lac_status st = convert(&raw, &out, &o, NULL, NULL);
-    bool reached = !laci_memory_fail_pending();
+    bool reached = !laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     if (!reached) break;
     assert_int_not_equal(st, LAC_OK);

@@ -225,7 +225,7 @@ static void every_allocation_may_fail(void **state) {
       lac_status st = open_bytes(z, &npz, &err);
       for (int array = 0; array < 2 && !st; array++)
         st = laci_npz_open_rows(npz, array, NULL, &rows[array], &err);
-      bool pending = laci_memory_fail_pending();
+      bool pending = laci_memory_is_failure_pending();
       laci_memory_fail_at(0);
       for (int array = 0; array < 2; array++) laci_rows_close(rows[array]);
       laci_npz_close(npz);

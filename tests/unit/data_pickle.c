@@ -389,7 +389,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     laci_dataset *set = NULL;
     laci_memory_fail_at(n);
     lac_status st = laci_dataset_open(f.path, &(laci_dataset_options){0}, &set, NULL);
-    bool reached = !laci_memory_fail_pending();
+    bool reached = !laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     laci_dataset_close(set);
     if (!reached) break;

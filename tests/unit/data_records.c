@@ -259,7 +259,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     laci_memory_fail_at(n);
     lac_status st = open_part(&f, LACI_PART_TRAIN, &set, NULL);
     if (!st) st = laci_dataset_read_image(set, 0, &image, NULL);
-    bool reached = !laci_memory_fail_pending();
+    bool reached = !laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     laci_dataset_close(set);
     laci_image_clear(&image);

@@ -412,7 +412,7 @@ static void every_allocation_may_fail(void **state) {
       if (!st)
         st = laci_samples_read_batch(samples, 0, laci_samples_count(samples),
                                      (void *[]){first, second}, &err);
-      bool pending = laci_memory_fail_pending();
+      bool pending = laci_memory_is_failure_pending();
       laci_memory_fail_at(0);
       laci_samples_close(samples);
       if (pending) {

@@ -139,7 +139,7 @@ static void every_allocation_may_fail(void **state) {
       (void)write_adder(laci_code_cache_open(cache), 1);
       st = laci_code_cache_seal(cache, &err);
     }
-    const bool pending = laci_memory_fail_pending();
+    const bool pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     laci_code_cache_destroy(cache);
     if (pending) {

@@ -375,7 +375,7 @@ static void every_allocation_may_fail(void **state) {
     lac_error err = {0};
     laci_memory_fail_at(n);
     const lac_status st = make_all(&o, &sparse_cases[4], &err);
-    const bool pending = laci_memory_fail_pending();
+    const bool pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     assert_int_equal(st, pending ? LAC_OK : LAC_NO_MEMORY);
     if (pending) break;

@@ -157,7 +157,7 @@ static void an_allocation_that_fails_costs_the_whole_text(void **state) {
     lac_error err = {0};
     laci_memory_fail_once(at);
     lac_status st = laci_permutation_text(plan, two_of_four, 7, &text, &err);
-    pending = laci_memory_fail_pending();
+    pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     if (st ? st != LAC_NO_MEMORY || text : !text || strcmp(text, wanted) != 0)
       fail_msg("allocation %ld: %s", at, st ? err.text : "another text");
@@ -183,7 +183,7 @@ static void an_allocation_that_fails_changes_no_order(void **state) {
     lac_error err = {0};
     laci_memory_fail_once(at);
     lac_status st = read_into_new_plan(&n, text, false, &again, &err);
-    pending = laci_memory_fail_pending();
+    pending = laci_memory_is_failure_pending();
     laci_memory_fail_at(0);
     if (!st && !same_orders(plan, again)) fail_msg("allocation %ld: other orders", at);
     failed += st != LAC_OK;

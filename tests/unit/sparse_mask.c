@@ -227,9 +227,9 @@ static void names_the_first_element_that_is_no_number(void **state) {
                    LAC_BAD_VALUE);
   assert_string_equal(err.text, "conv1.weight[17]: found NaN, wanted a finite number");
   const uint16_t halves[3] = {0, 0x7BFF, 0x7C00};
-  assert_int_equal(laci_find_not_finite(LAC_DTYPE_F16, (const uint8_t *)halves, 3), 2);
-  assert_int_equal(laci_find_not_finite(LAC_DTYPE_F16, (const uint8_t *)halves, 2), -1);
-  assert_int_equal(laci_find_not_finite(LAC_DTYPE_I8, (const uint8_t *)halves, 6), -1);
+  assert_int_equal(laci_find_first_not_finite(LAC_DTYPE_F16, (const uint8_t *)halves, 3), 2);
+  assert_int_equal(laci_find_first_not_finite(LAC_DTYPE_F16, (const uint8_t *)halves, 2), -1);
+  assert_int_equal(laci_find_first_not_finite(LAC_DTYPE_I8, (const uint8_t *)halves, 6), -1);
 }
 
 static void refuses_what_makes_no_sense(void **state) {

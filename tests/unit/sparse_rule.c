@@ -104,7 +104,7 @@ static void best_is_the_best_of_all_patterns(void **state) {
     const laci_pattern p = cases[k].p;
     laci_square *square;
     assert_int_equal(laci_square_create(p, &square, NULL), LAC_OK);
-    if (p.m <= 4) assert_int_equal(laci_square_patterns(square), cases[k].n_patterns);
+    if (p.m <= 4) assert_int_equal(laci_square_n_patterns(square), cases[k].n_patterns);
     for (uint64_t seed = 0; seed < (uint64_t)cases[k].n_trials; seed++) {
       double score[36];
       uint8_t kept[36];
@@ -115,7 +115,7 @@ static void best_is_the_best_of_all_patterns(void **state) {
       t.most = -1;
       try_rows(&t, 0, 0);
       assert_int_equal(t.n_patterns, cases[k].n_patterns);
-      laci_square_best(square, score, rows, columns, kept);
+      laci_square_choose_best(square, score, rows, columns, kept);
       assert_square(kept, rows, columns, p, true);
       assert_true(fabs(kept_of(score, kept, rows * columns) - t.most) <= 1e-12 * (1 + t.most));
     }
@@ -158,7 +158,7 @@ static void no_exchange_betters_the_best_of_large_blocks(void **state) {
     int n_planted = 0;
     for (uint64_t seed = 0; seed < (p.m > 16 ? 2 : 12); seed++) {
       for (int at = 0; at < p.m * p.m; at++) score[at] = draw(seed + 1, at);
-      laci_square_best(square, score, p.m, p.m, kept);
+      laci_square_choose_best(square, score, p.m, p.m, kept);
       assert_square(kept, p.m, p.m, p, true);
       assert_false(some_cycle_gains(score, kept, p.m));
       /* ... and the check sees a worse one: two kept corners of a rectangle for the other two */
@@ -209,7 +209,7 @@ static void greedy_follows_its_definition(void **state) {
     laci_square *square;
     assert_int_equal(laci_square_create(p, &square, NULL), LAC_OK);
     for (int at = 0; at < rows * columns; at++) score[at] = draw(seed, at);
-    laci_square_greedy(square, score, rows, columns, kept);
+    laci_square_choose_greedily(square, score, rows, columns, kept);
     greedy_by_definition(score, rows, columns, p.n, want);
     assert_memory_equal(kept, want, (size_t)rows * (size_t)columns);
     assert_square(kept, rows, columns, p, false);
@@ -225,9 +225,9 @@ static void greedy_and_best_differ_where_the_largest_misleads(void **state) {
   uint8_t kept[4];
   laci_square *square;
   assert_int_equal(laci_square_create((laci_pattern){1, 2}, &square, NULL), LAC_OK);
-  laci_square_greedy(square, score, 2, 2, kept);
+  laci_square_choose_greedily(square, score, 2, 2, kept);
   assert_memory_equal(kept, want_greedy, 4);
-  laci_square_best(square, score, 2, 2, kept);
+  laci_square_choose_best(square, score, 2, 2, kept);
   assert_memory_equal(kept, want_best, 4);
   laci_square_destroy(square);
 }
@@ -399,8 +399,10 @@ static void expect_block(const tensor *t, const window *w, const laci_mask_rule 
   }
   laci_square *square = NULL;
   assert_int_equal(laci_square_create(rule->pattern, &square, NULL), LAC_OK);
-  if (rule->form == LACI_MASK_2D_GREEDY) laci_square_greedy(square, score, rows, columns, want);
-  else if (rule->form == LACI_MASK_2D_BEST) laci_square_best(square, score, rows, columns, want);
+  if (rule->form == LACI_MASK_2D_GREEDY)
+    laci_square_choose_greedily(square, score, rows, columns, want);
+  else if (rule->form == LACI_MASK_2D_BEST)
+    laci_square_choose_best(square, score, rows, columns, want);
   else laci_shared_columns_mask(score, rows, columns, rule->pattern.n, work, want);
   laci_square_destroy(square);
   assert_memory_equal(kept, want, (size_t)rows * (size_t)columns);

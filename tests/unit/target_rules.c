@@ -279,7 +279,7 @@ static void reports_without_memory_fail_and_leave_nothing(void **state) {
     lac_report *report;
     laci_memory_fail_once(n);
     const lac_status st = lac_check(model, NULL, &o, &report, NULL);
-    const bool reached = !laci_memory_fail_pending();
+    const bool reached = !laci_memory_is_failure_pending();
     laci_memory_fail_once(0);
     if (st == LAC_OK) lac_report_destroy(report);
     else assert_int_equal(st, LAC_NO_MEMORY);

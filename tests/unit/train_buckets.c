@@ -333,14 +333,14 @@ static void an_interrupt_ends_a_batch_that_does_not_keep_on(void **state) {
   set_up(&f, "digits", 8, 2);
   laci_trainer *t = open_trainer(&f, NULL, 1, false);
   open_witness(&w, t, 8000);
-  for (int keeps_on = 0; keeps_on < 2; keeps_on++) {
+  for (int ignores_interrupt = 0; ignores_interrupt < 2; ignores_interrupt++) {
     lac_error err = {0};
     float loss;
-    const laci_batch_watch watch = {.keeps_on = keeps_on};
+    const laci_batch_watch watch = {.ignores_interrupt = ignores_interrupt};
     lac_interrupt(true);
     const lac_status st = laci_trainer_batch_watched(t, f.images[0], f.labels, &loss, &watch, &err);
     lac_interrupt(false);
-    assert_int_equal(st, keeps_on ? LAC_OK : LAC_INTERRUPTED);
+    assert_int_equal(st, ignores_interrupt ? LAC_OK : LAC_INTERRUPTED);
   }
   close_witness(&w);
   laci_trainer_destroy(t);

@@ -145,14 +145,14 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   if (!st) st = view_of_weight(mask, weight, &view, err);
   if (st) return st;
   int64_t bad =
-      laci_find_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
+      laci_find_first_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
   if (bad >= 0) {
     return laci_fail(err, LAC_BAD_VALUE, "%s: element %" PRId64 " is no finite number", view.name,
                      bad);
   }
   st = make_entry(mask, &view, &e, err);
   if (st) return st;
-  laci_mask_of_zeros(&view, e->bytes);
+  laci_mask_from_zeros(&view, e->bytes);
   keep_or_free_entry(mask, e, LAC_OK);
   return LAC_OK;
 }

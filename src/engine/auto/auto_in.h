@@ -34,13 +34,14 @@ typedef struct laci_auto {
   /* [n_values] address of each value's content during a run, in memory of this engine or of the
    * caller */
   void **at;
-  bool *ours;   /* [n_values] `at` is to be freed */
-  bool *walked; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
+  bool *ours; /* [n_values] `at` is to be freed */
+  bool *
+      in_stepper; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
                    output that no node computes */
   laci_pool *pool;
-  laci_stepper *walk; /* stepper of the last run; it has the results of exact nodes */
-  laci_budget budget; /* memory that is held without the stepper, and the limit */
-  laci_budget held;   /* `budget` with the memory of the stepper added */
+  laci_stepper *stepper; /* stepper of the last run; it has the results of exact nodes */
+  laci_budget budget;    /* memory that is held without the stepper, and the limit */
+  laci_budget held;      /* `budget` with the memory of the stepper added */
   laci_engine_memory planned;
   char *text;
 } laci_auto;

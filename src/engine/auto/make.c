@@ -241,12 +241,12 @@ static void mark_exact_values(laci_auto *a) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_inputs + node->n_captures && !a->cut.fast[n]; at++) {
       int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
-      if (value >= 0) a->walked[value] = true;
+      if (value >= 0) a->in_stepper[value] = true;
     }
   }
   for (int at = 0; at < graph->n_outputs; at++) {
     int producer = graph->values[graph->outputs[at]].producer;
-    if (producer < 0) a->walked[graph->outputs[at]] = true;
+    if (producer < 0) a->in_stepper[graph->outputs[at]] = true;
   }
 }
 
@@ -263,10 +263,10 @@ static lac_status plan_exact_parts(builder *m, lac_error *err) {
     int producer = graph->values[v].producer;
     bool made = producer >= 0 && !a->cut.fast[producer];
     types[v] = a->cut.types[v];
-    if (!a->walked[v] && !made) types[v].shape = laci_shape_unknown();
+    if (!a->in_stepper[v] && !made) types[v].shape = laci_shape_unknown();
   }
   for (int s = 0; s < graph->n_stored && !st; s++) {
-    skipped[s] = graph->stored[s].value < 0 || !a->walked[graph->stored[s].value];
+    skipped[s] = graph->stored[s].value < 0 || !a->in_stepper[graph->stored[s].value];
   }
   if (!st) st = laci_engine_graph_init(&a->own, graph, m->options, skipped, &m->budget, err);
   if (!st) {
@@ -339,10 +339,10 @@ static lac_status cut_network(builder *m, lac_error *err) {
   size_t n = (size_t)graph->n_values;
   a->at = laci_alloc(n, sizeof *a->at);
   a->ours = laci_alloc(n, sizeof *a->ours);
-  a->walked = laci_alloc(n, sizeof *a->walked);
+  a->in_stepper = laci_alloc(n, sizeof *a->in_stepper);
   m->chosen = laci_alloc((size_t)graph->n_nodes, sizeof *m->chosen);
   m->listed = laci_alloc(n, sizeof *m->listed);
-  bool whole = a->at && a->ours && a->walked && m->chosen && m->listed;
+  bool whole = a->at && a->ours && a->in_stepper && m->chosen && m->listed;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
   if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
   if (!st) st = describe_ports(m, graph->outputs, graph->n_outputs, &a->outputs, err);
@@ -415,7 +415,7 @@ void laci_auto_destroy(void *self) {
   if (!a) return;
   laci_engine_destroy(a->whole);
   if (a->graph) destroy_parts(a);
-  laci_stepper_destroy(a->walk);
+  laci_stepper_destroy(a->stepper);
   laci_engine_graph_clear(&a->own);
   laci_auto_cut_clear(&a->cut);
   laci_pool_destroy(a->pool);
@@ -423,7 +423,7 @@ void laci_auto_destroy(void *self) {
   laci_free(a->outputs);
   laci_free((void *)a->at);
   laci_free(a->ours);
-  laci_free(a->walked);
+  laci_free(a->in_stepper);
   laci_free(a->text);
   laci_free(a);
 }

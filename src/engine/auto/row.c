@@ -56,8 +56,8 @@ static laci_engine_exact exact_part(const void *self) {
 
 static const laci_buf *result(const void *self, int port) {
   const laci_auto *a = self;
-  if (a->whole || !a->walk) return NULL;
-  return laci_stepper_value(a->walk, a->graph->outputs[port]);
+  if (a->whole || !a->stepper) return NULL;
+  return laci_stepper_value(a->stepper, a->graph->outputs[port]);
 }
 
 /* ---- Steps ---- */

@@ -28,14 +28,14 @@ static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_por
                                   lac_error *err) {
   laci_buf *buf = NULL;
   lac_status st = laci_engine_port_load(port, a->cut.types[value].dtype, a->at[value], &buf, err);
-  if (!st) laci_stepper_set_value(a->walk, value, buf);
+  if (!st) laci_stepper_set_value(a->stepper, value, buf);
   return st;
 }
 
 /* Copies a result of exact nodes from the stepper to a buffer, for a fast part or the caller. */
 static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_port *port,
                                     void *bytes, lac_error *err) {
-  const laci_buf *buf = laci_stepper_value(a->walk, value);
+  const laci_buf *buf = laci_stepper_value(a->stepper, value);
   char want[128], found[128];
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: this value could not be computed", port->name);
@@ -73,7 +73,7 @@ static lac_status run_fast(laci_auto *a, const laci_auto_part *part, const laci_
   }
   for (int at = 0; at < part->n_outputs && !st; at++) {
     int value = part->outputs[at];
-    if (a->walked[value]) st = copy_to_stepper(a, value, &part->output_ports[at], err);
+    if (a->in_stepper[value]) st = copy_to_stepper(a, value, &part->output_ports[at], err);
   }
   return st;
 }
@@ -85,7 +85,7 @@ static lac_status run_exact(laci_auto *a, const laci_auto_part *part,
     size_t step = part->first_step + at;
     if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     double begin = laci_engine_begin_step(watch, step);
-    st = laci_stepper_step(a->walk, part->nodes[at], err);
+    st = laci_stepper_step(a->stepper, part->nodes[at], err);
     if (!st) st = laci_engine_end_step(watch, step, begin, err);
   }
   return st;
@@ -99,11 +99,11 @@ static lac_status begin_run(laci_auto *a, const void *const *inputs, void *const
                             lac_error *err) {
   const laci_graph *graph = a->graph;
   a->held = a->budget;
-  laci_stepper_destroy(a->walk);
-  a->walk = NULL;
+  laci_stepper_destroy(a->stepper);
+  a->stepper = NULL;
   const laci_stepper_options o = {
       .engine = LACI_ENGINE_EXACT, .pool = a->pool, .single = true, .budget = &a->held};
-  lac_status st = laci_stepper_create(&a->own.graph, &o, &a->walk, err);
+  lac_status st = laci_stepper_create(&a->own.graph, &o, &a->stepper, err);
   for (int at = graph->n_outputs - 1; at >= 0 && !st; at--) {
     int value = graph->outputs[at];
     if (!a->outputs[at].open && !a->ours[value]) a->at[value] = outputs[at];
@@ -111,7 +111,7 @@ static lac_status begin_run(laci_auto *a, const void *const *inputs, void *const
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     int value = graph->inputs[at];
     a->at[value] = (void *)(uintptr_t)inputs[at];
-    if (a->walked[value]) st = copy_to_stepper(a, value, &a->inputs[at], err);
+    if (a->in_stepper[value]) st = copy_to_stepper(a, value, &a->inputs[at], err);
   }
   return st;
 }
@@ -124,7 +124,7 @@ static lac_status end_run(laci_auto *a, void *const *outputs, lac_error *err) {
     int value = graph->outputs[at], producer = graph->values[value].producer;
     bool fast = producer >= 0 && a->cut.fast[producer];
     if (fast && outputs[at] != a->at[value]) memcpy(outputs[at], a->at[value], port->size_bytes);
-    if (!fast && port->open && !laci_stepper_value(a->walk, value)) {
+    if (!fast && port->open && !laci_stepper_value(a->stepper, value)) {
       st = laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", port->name);
     }
     if (!fast && !port->open) st = copy_from_stepper(a, value, port, outputs[at], err);

@@ -52,7 +52,7 @@ static lac_status describe_ports(laci_net *net, lac_error *err) {
   return st ? st : laci_budget_check(&net->plan.budget, "the run's inputs and outputs", err);
 }
 
-static void make_memory(laci_net *net, int tensor) {
+static void create_memory_object(laci_net *net, int tensor) {
   laci_net_tensor *t = &net->tensors[tensor];
   if (t->memory || !t->md || net->plan.status) return;
   laci_place place = net->buffers[t->buffer].place;
@@ -119,7 +119,7 @@ static void bind_primitive(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
   if (!memory) laci_plan_fail_no_memory(&net->plan);
   for (int at = 0; at < step->n_args && !net->plan.status; at++) {
-    make_memory(net, step->tensors[at]);
+    create_memory_object(net, step->tensors[at]);
     memory[at] = net->tensors[step->tensors[at]].memory;
   }
   if (!net->plan.status &&

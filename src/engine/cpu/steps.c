@@ -62,8 +62,8 @@ static int64_t tensor_bytes(const laci_net *net, int tensor) {
   return laci_shape_count(&t->shape) * (t->dt == LACI_ELEMENT_BF16 ? 2 : 4);
 }
 
-static void primitive_traffic(const laci_net *net, const laci_net_step *step,
-                              laci_engine_step *info) {
+static void count_primitive_bytes(const laci_net *net, const laci_net_step *step,
+                                  laci_engine_step *info) {
   bool adds = laci_primitive_adds_to_result(step->primitive); /* the destination is read, too */
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == LACI_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
@@ -80,7 +80,7 @@ static int64_t value_bytes(const laci_net *net, int value) {
   return laci_shape_count(laci_plan_shape(&net->plan, value)) * (int64_t)element;
 }
 
-static void plain_traffic(const laci_net *net, const laci_node *node, laci_engine_step *info) {
+static void count_plain_bytes(const laci_net *net, const laci_node *node, laci_engine_step *info) {
   for (int at = 0; at < node->n_inputs; at++) {
     info->bytes_read += value_bytes(net, node->inputs[at]);
   }
@@ -91,7 +91,8 @@ static void plain_traffic(const laci_net *net, const laci_node *node, laci_engin
 
 /* Counts the bytes of a step with a function. The result is the tensor that the text shows, or the
  * last one. Of a table from which rows are picked, as many bytes are read as are written. */
-static void code_traffic(const laci_net *net, const laci_net_step *step, laci_engine_step *info) {
+static void count_code_bytes(const laci_net *net, const laci_net_step *step,
+                             laci_engine_step *info) {
   int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
   bool picks = step->node && strncmp(step->node->type, "Gather", 6) == 0;
   info->bytes_written = tensor_bytes(net, to);
@@ -131,13 +132,13 @@ laci_engine_step laci_net_step_info(const laci_net *net, size_t at) {
   if (step->node && step->node->name[0]) info.name = step->node->name;
   if (step->primitive) {
     info.flops = primitive_flops(net, step);
-    primitive_traffic(net, step, &info);
+    count_primitive_bytes(net, step, &info);
   } else if (info.plain) {
     info.flops = plain_flops(net, step->node);
-    plain_traffic(net, step->node, &info);
+    count_plain_bytes(net, step->node, &info);
   } else {
     info.flops = step->flops;
-    code_traffic(net, step, &info);
+    count_code_bytes(net, step, &info);
   }
   return info;
 }

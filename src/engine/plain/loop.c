@@ -105,7 +105,7 @@ static bool is_outside(const laci_graph *graph, int value, const laci_body *body
 
 /** Adds `more` readers to each value that the loop reads from outside. begin_too: count also what
  * its begin node reads. */
-static void add_readers(laci_plain *run, const laci_body *body, bool begin_too, int more) {
+static void add_readers_of_loop(laci_plain *run, const laci_body *body, bool begin_too, int more) {
   for (int n = body->begin + !begin_too; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
     for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
@@ -119,7 +119,7 @@ static void add_readers(laci_plain *run, const laci_body *body, bool begin_too, 
 
 /** Resets the reader counts for another iteration, which reads the values of the body again. */
 static void reset_reader_counts(laci_plain *run, const laci_body *body) {
-  add_readers(run, body, false, 1);
+  add_readers_of_loop(run, body, false, 1);
   for (int n = body->begin; n < body->end; n++) {
     const laci_node *node = &run->graph->nodes[n];
     for (int at = 0; at < node->n_outputs; at++) {
@@ -278,7 +278,7 @@ static lac_status step_loop_begin(loop *l) {
   lac_status st = find_max_iterations(l);
   run->iterates[l->begin->frames - 1] = !st && l->wanted > 0;
   if (st) return st;
-  add_readers(run, l->body, true, 1);
+  add_readers_of_loop(run, l->body, true, 1);
   run->held[l->begin->frames - 1] = true;
   if (l->wanted == 0 && (l->is_scan || !run->max_iterations)) {
     if (!run->max_iterations) return LAC_OK;
@@ -323,8 +323,8 @@ static lac_status run_iteration(loop *l, int64_t iteration) {
 }
 
 /** Finds the type of n slices joined along their axis. */
-static lac_status joined_type(const loop *l, int k, const laci_type *slice, int64_t n,
-                              laci_type *whole, int *axis) {
+static lac_status find_joined_type(const loop *l, int k, const laci_type *slice, int64_t n,
+                                   laci_type *whole, int *axis) {
   *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
   *axis = laci_slice_axis(l->end, "scan_output_axes", k, whole->shape.rank);
   if (slice->shape.rank < 0 || whole->shape.rank > LACI_MAX_RANK || *axis < 0) {
@@ -355,7 +355,7 @@ static lac_status keep_slices(loop *l) {
     if (st) return st;
     const laci_buf *slice = l->run->values[value];
     laci_type type = {.dtype = slice->dtype, .shape = slice->shape}, whole;
-    st = joined_type(l, k, &type, l->done, &whole, &axis);
+    st = find_joined_type(l, k, &type, l->done, &whole, &axis);
     if (!st) st = laci_plain_check_budget(l->run, value, &whole, l->err);
     if (!st) st = laci_buf_copy(slice, &l->slices[used + (size_t)k], l->err);
   }
@@ -401,7 +401,7 @@ static lac_status join_slices(loop *l, int k) {
   int64_t iterations = l->done && repeated > l->done ? repeated : l->done;
   laci_type whole;
   laci_buf *buf = NULL;
-  lac_status st = joined_type(l, k, &type, iterations, &whole, &axis);
+  lac_status st = find_joined_type(l, k, &type, iterations, &whole, &axis);
   if (st || to < 0) return to < 0 ? LAC_OK : st;
   int64_t count = laci_shape_count(&whole.shape), outer, inner;
   if (count < 0 || count > l->run->max_elements) {
@@ -440,7 +440,7 @@ static lac_status step_loop_end(loop *l) {
   for (size_t k = 0; k < (size_t)l->done * (size_t)l->ports.n_slices; k++)
     laci_buf_destroy(l->slices[k]);
   laci_free((void *)l->slices);
-  if (l->run->held[l->end->frames - 1]) add_readers(l->run, l->body, true, -1);
+  if (l->run->held[l->end->frames - 1]) add_readers_of_loop(l->run, l->body, true, -1);
   l->run->held[l->end->frames - 1] = false;
   l->run->last = end;
   return st;

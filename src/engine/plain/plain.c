@@ -169,7 +169,7 @@ static lac_status find_shapes(const step *s, lac_error *err) {
   return s->node->op->infer(&infer);
 }
 
-static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
+static lac_status allocate_outputs(laci_plain *run, const step *s, lac_error *err) {
   char text[128];
   const laci_node *node = s->node;
   for (int at = 0; at < node->n_outputs; at++) {
@@ -222,12 +222,12 @@ static lac_status evaluate_node(laci_plain *run, const step *s, lac_error *err) 
   return st;
 }
 
-static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *err) {
+static lac_status step_plain_node(laci_plain *run, const laci_node *node, lac_error *err) {
   step s = {.node = node};
   lac_status st = laci_engine_check_has_evaluation(node, err);
   if (!st) st = step_init(run, node, &s, err);
   if (!st) st = find_shapes(&s, err);
-  if (!st) st = make_outputs(run, &s, err);
+  if (!st) st = allocate_outputs(run, &s, err);
   if (!st) st = evaluate_node(run, &s, err);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
@@ -254,7 +254,7 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   }
   if (!active && !run->max_iterations) return LAC_OK;
   lac_status st = laci_node_control(node) ? laci_plain_run_control_node(run, node_id, err)
-                                          : step_plain(run, node, err);
+                                          : step_plain_node(run, node, err);
   return active ? st : status_of_tolerated_failure(st);
 }
 
@@ -276,7 +276,7 @@ typedef struct memory_plan {
   int *readers_left; /* [n_values] */
 } memory_plan;
 
-static void plan_value(memory_plan *o, int value) {
+static void plan_value_memory(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
   o->held[value] = laci_plain_bytes_of_type(&o->types[value]);
@@ -284,7 +284,7 @@ static void plan_value(memory_plan *o, int value) {
   laci_budget_keep_larger(&o->most, o->now);
 }
 
-static void plan_release(memory_plan *o, int value) {
+static void plan_value_release(memory_plan *o, int value) {
   const laci_value *v = &o->graph->values[value];
   bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
   if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
@@ -292,23 +292,23 @@ static void plan_release(memory_plan *o, int value) {
   o->held[value] = 0;
 }
 
-static void plan_node(memory_plan *o, const laci_node *node) {
+static void plan_node_memory(memory_plan *o, const laci_node *node) {
   int n_read = node->n_inputs + node->n_captures;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
-    if (value >= 0 && o->graph->values[value].stored >= 0) plan_value(o, value);
+    if (value >= 0 && o->graph->values[value].stored >= 0) plan_value_memory(o, value);
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] >= 0) plan_value(o, node->outputs[at]);
+    if (node->outputs[at] >= 0) plan_value_memory(o, node->outputs[at]);
   }
   for (int at = 0; at < n_read; at++) {
     int value = laci_plain_nth_read(node, at);
     if (value < 0) continue;
     o->readers_left[value]--;
-    plan_release(o, value);
+    plan_value_release(o, value);
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] >= 0) plan_release(o, node->outputs[at]);
+    if (node->outputs[at] >= 0) plan_value_release(o, node->outputs[at]);
   }
 }
 
@@ -321,11 +321,11 @@ lac_status laci_plain_plan_memory(const laci_graph *graph, const laci_type *type
   o.readers_left = laci_alloc(n, sizeof *o.readers_left);
   lac_status st = o.held && o.readers_left ? LAC_OK : laci_fail_memory(err, "the plan of a run");
   for (size_t v = 0; v < n && !st; v++) o.readers_left[v] = graph->values[v].n_readers;
-  for (int at = 0; at < graph->n_inputs && !st; at++) plan_value(&o, graph->inputs[at]);
+  for (int at = 0; at < graph->n_inputs && !st; at++) plan_value_memory(&o, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
-    if (graph->values[graph->outputs[at]].stored >= 0) plan_value(&o, graph->outputs[at]);
+    if (graph->values[graph->outputs[at]].stored >= 0) plan_value_memory(&o, graph->outputs[at]);
   }
-  for (int at = 0; at < graph->n_nodes && !st; at++) plan_node(&o, &graph->nodes[at]);
+  for (int at = 0; at < graph->n_nodes && !st; at++) plan_node_memory(&o, &graph->nodes[at]);
   laci_free(o.held);
   laci_free(o.readers_left);
   if (!st) *budget = o.most;

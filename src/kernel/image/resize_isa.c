@@ -54,8 +54,8 @@ static inline void store_pixels(__m256i sum, uint8_t *a, uint8_t *b) {
   memcpy(b, &second, 3);
 }
 
-static void across_two(const laci_tap_span *spans, int n_spans, const uint8_t *const from[2],
-                       uint8_t *const to[2]) {
+static void resize_two_rows_across(const laci_tap_span *spans, int n_spans,
+                                   const uint8_t *const from[2], uint8_t *const to[2]) {
   for (int k = 0; k < n_spans; k++) {
     const laci_tap_span *span = &spans[k];
     const laci_tap_pair *pair = span->pairs;
@@ -78,7 +78,7 @@ static void resize_across(const laci_tap_span *spans, int n_spans, const laci_re
                                     rows->from + second * rows->from_stride};
     uint8_t *const to[2] = {rows->to + first * rows->to_stride,
                             rows->to + second * rows->to_stride};
-    across_two(spans, n_spans, from, to);
+    resize_two_rows_across(spans, n_spans, from, to);
   }
 }
 

@@ -91,7 +91,7 @@ static void sum_columns(const laci_maxsum_job *job, const void *const *columns, 
 }
 
 /* Computes columns [j0, j0 + n) of the table, n <= COLUMNS_AT_ONCE. */
-INLINE void bytes_block(const laci_maxsum_job *job, int j0, int n) {
+INLINE void compute_columns_of_bytes(const laci_maxsum_job *job, int j0, int n) {
   const char *t[TILE_T], *x[TILE_X];
   int32_t x_sums[COLUMNS_AT_ONCE], t_sums[TILE_X];
   sum_columns(job, job->x + j0, n, x_sums);
@@ -115,7 +115,7 @@ INLINE void bytes_block(const laci_maxsum_job *job, int j0, int n) {
 
 void laci_maxsum_u8_avx2(const laci_maxsum_job *job) {
   for (int j = 0; j < job->nx; j += COLUMNS_AT_ONCE) {
-    bytes_block(job, j, smaller_of(COLUMNS_AT_ONCE, job->nx - j));
+    compute_columns_of_bytes(job, j, smaller_of(COLUMNS_AT_ONCE, job->nx - j));
   }
 }
 

@@ -89,7 +89,7 @@ INLINE void set_tile_columns(const char *tile_of[TILE], const void *const *colum
   }
 }
 
-INLINE void all_tiles(const laci_maxsum_job *job, size_t size, step *add) {
+INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, step *add) {
   const char *t[TILE], *x[TILE];
   for (int i = 0; i < job->nt; i += TILE) {
     set_tile_columns(t, job->t, i, job->nt, job->first * size);
@@ -100,6 +100,6 @@ INLINE void all_tiles(const laci_maxsum_job *job, size_t size, step *add) {
   }
 }
 
-void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { all_tiles(job, 1, step_u8); }
+void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 1, step_u8); }
 
-void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { all_tiles(job, 2, step_i16); }
+void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 2, step_i16); }

@@ -75,7 +75,7 @@ INLINE void set_tile_columns(const uint8_t *tile_of[TILE], const void *const *co
   }
 }
 
-INLINE void all_tiles(const laci_maxsum_job *job, size_t size, make *tile) {
+INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, make *tile) {
   const uint8_t *t[TILE], *x[TILE];
   for (int i0 = 0; i0 < job->nt; i0 += TILE) {
     set_tile_columns(t, job->t, i0, job->nt, job->first * size);
@@ -93,6 +93,6 @@ INLINE void all_tiles(const laci_maxsum_job *job, size_t size, make *tile) {
   }
 }
 
-void laci_maxsum_u8_neon(const laci_maxsum_job *job) { all_tiles(job, 1, tile_u8); }
+void laci_maxsum_u8_neon(const laci_maxsum_job *job) { compute_all_tiles(job, 1, tile_u8); }
 
-void laci_maxsum_i16_neon(const laci_maxsum_job *job) { all_tiles(job, 2, tile_i16); }
+void laci_maxsum_i16_neon(const laci_maxsum_job *job) { compute_all_tiles(job, 2, tile_i16); }

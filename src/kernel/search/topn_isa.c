@@ -111,10 +111,10 @@ typedef lanes choose(lanes a, lanes b);
 typedef lanes add(lanes sums, lanes elements);
 
 /* The operations for an element type; they are known where a function is inlined. */
-typedef struct kind {
+typedef struct element_operations {
   choose *max, *min;
   add *add;
-} kind;
+} element_operations;
 
 /* Columns as bytes, at one position of their rows. */
 typedef struct stripe {
@@ -128,7 +128,7 @@ INLINE lanes load_column(const stripe *s, int c) {
 }
 
 /* Finds the n largest of every row, in order. */
-INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
+INLINE void sort_largest(const element_operations *k, const stripe *s, int n, lanes *top) {
   for (int place = 0; place < n; place++) top[place] = set_zero();
   for (int c = 0; c < s->n_columns; c++) {
     lanes sinking = load_column(s, c);
@@ -141,13 +141,13 @@ INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
 }
 
 /* Returns the second largest of three: the larger of min(a, b) and min(max(a, b), c). */
-INLINE lanes second_of_three(const kind *k, const stripe *s) {
+INLINE lanes second_of_three(const element_operations *k, const stripe *s) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2);
   return k->max(k->min(a, b), k->min(k->max(a, b), c));
 }
 
-INLINE void nth_largest_of_rows(const kind *k, const void *const *columns, int n_columns, int n,
-                                size_t bytes, char *out) {
+INLINE void nth_largest_of_rows(const element_operations *k, const void *const *columns,
+                                int n_columns, int n, size_t bytes, char *out) {
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   for (; s.at < bytes; s.at += sizeof(lanes)) {
@@ -156,8 +156,8 @@ INLINE void nth_largest_of_rows(const kind *k, const void *const *columns, int n
   }
 }
 
-INLINE void nth_largest_of_type(const kind *k, const void *const *columns, int n_columns, int n,
-                                size_t bytes, char *out) {
+INLINE void nth_largest_of_type(const element_operations *k, const void *const *columns,
+                                int n_columns, int n, size_t bytes, char *out) {
   if (n == 2 && n_columns == 3) {
     stripe s = {columns, n_columns, 0};
     for (; s.at < bytes; s.at += sizeof(lanes)) store(out + s.at, second_of_three(k, &s));
@@ -178,7 +178,7 @@ INLINE void nth_largest_of_type(const kind *k, const void *const *columns, int n
 
 /* Adds the two largest of four. Of two pairs, the largest is the larger winner; the second is
  * either the other winner or the loser of the first's pair. */
-INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
+INLINE lanes add_two_of_four(const element_operations *k, const stripe *s, lanes sums) {
   lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2), d = load_column(s, 3);
   lanes won_ab = k->max(a, b), won_cd = k->max(c, d), lost_ab = k->min(a, b),
         lost_cd = k->min(c, d);
@@ -190,8 +190,8 @@ INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
  * steps, lanes are added to the total. */
 enum { STEPS_AT_ONCE = 256 };
 
-INLINE int64_t top_sum_of_rows(const kind *k, const void *const *columns, int n_columns, int n,
-                               size_t bytes) {
+INLINE int64_t top_sum_of_rows(const element_operations *k, const void *const *columns,
+                               int n_columns, int n, size_t bytes) {
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   int64_t total = 0;
@@ -210,8 +210,8 @@ INLINE int64_t top_sum_of_rows(const kind *k, const void *const *columns, int n_
   return total;
 }
 
-INLINE int64_t top_sum_of_type(const kind *k, const void *const *columns, int n_columns, int n,
-                               size_t bytes) {
+INLINE int64_t top_sum_of_type(const element_operations *k, const void *const *columns,
+                               int n_columns, int n, size_t bytes) {
   switch (n) {
     case 1: return top_sum_of_rows(k, columns, n_columns, 1, bytes);
     case 2:
@@ -227,7 +227,8 @@ INLINE int64_t top_sum_of_type(const kind *k, const void *const *columns, int n_
   }
 }
 
-static const kind kind_u8 = {max_u8, min_u8, add_u8}, kind_i16 = {max_i16, min_i16, add_i16};
+static const element_operations kind_u8 = {max_u8, min_u8, add_u8},
+                                kind_i16 = {max_i16, min_i16, add_i16};
 
 void LACI_VARIANT(laci_nth_largest)(laci_number number, const void *const *columns, int n_columns,
                                     int n, size_t rows, void *out) {

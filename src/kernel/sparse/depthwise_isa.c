@@ -35,14 +35,14 @@ typedef struct channel {
 } channel;
 
 /* A copy of a channel's operands that the compiler keeps in registers. */
-typedef struct held {
+typedef struct register_operands {
   const float *tap[TAPS];
   vector weight[TAPS], bias;
-} held;
+} register_operands;
 
 /* Computes n vectors of sums; `apart`: floats from 16 sums to the next 16. */
-INLINE void sum_vectors(const held *h, int64_t at, const int n_taps, const int n, int64_t apart,
-                        float *to) {
+INLINE void sum_vectors(const register_operands *h, int64_t at, const int n_taps, const int n,
+                        int64_t apart, float *to) {
   vector sum[MOST_VECTORS];
 #pragma GCC unroll 8
   for (int v = 0; v < n; v++) sum[v] = h->bias;
@@ -63,7 +63,7 @@ INLINE void sum_vectors(const held *h, int64_t at, const int n_taps, const int n
 INLINE void sum_vectors_of_span(const channel *c, int64_t from, const int n_taps, int64_t n,
                                 int64_t apart, float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
-  held h = {.bias = ALL(c->bias)};
+  register_operands h = {.bias = ALL(c->bias)};
 #pragma GCC unroll 9
   for (int t = 0; t < n_taps; t++) {
     h.tap[t] = c->tap[t] + from;

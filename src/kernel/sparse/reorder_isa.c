@@ -218,7 +218,7 @@ static int64_t count_lanes(const laci_sparse_item *item, axis a, int64_t channel
 }
 
 /* Returns one of 16 offsets that is not -1. */
-static bool any_pixel(const int64_t *pixel) {
+static bool first_valid_offset(const int64_t *pixel) {
   int64_t all = -1;
   for (int lane = 0; lane < LANES; lane++) all &= pixel[lane];
   return all >= 0;
@@ -328,7 +328,7 @@ static void transpose_item(const work *w) {
     for (int64_t inner = 0; inner < n_inner; inner++) {
       const int64_t channel = (places_last ? outer : inner) * channel_step;
       const int64_t place = (places_last ? inner : outer) * place_step;
-      if (w->by_pixel || w->to_axis == PIXELS || any_pixel(item->to + place)) {
+      if (w->by_pixel || w->to_axis == PIXELS || first_valid_offset(item->to + place)) {
         transpose_tile(w, channel, place);
       }
     }

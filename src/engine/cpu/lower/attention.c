@@ -73,7 +73,7 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
   work w = {.net = net, .s = s};
   (void)err;
   laci_pool_for(net->pool, s->n_parts, 1, attend_parts, &w);
-  if (net->plan.looks && atomic_load_explicit(&w.is_nan, memory_order_relaxed)) {
+  if (net->plan.reports_nan && atomic_load_explicit(&w.is_nan, memory_order_relaxed)) {
     net->suspect = &s->result;
   }
   return LAC_OK;

@@ -58,8 +58,8 @@ typedef struct binary_plan {
 
 /** Describes the operation with its first operand in a layout: 0 as stored, 1 channels last, 2
  * row-major. */
-static binary_plan try_layout(laci_net *net, const named_binary *binary, binary_plan from,
-                              int layout, const laci_posts *attr) {
+static binary_plan describe_in_layout(laci_net *net, const named_binary *binary, binary_plan from,
+                                      int layout, const laci_posts *attr) {
   laci_element dt = laci_net_float_element(net);
   if (net->plan.status || from.a < 0) return (binary_plan){-1, -1, NULL};
   laci_shape shape = net->tensors[from.a].shape;
@@ -109,7 +109,7 @@ static binary_plan choose_layout(laci_net *net, const named_binary *binary, bina
   binary_plan p = {-1, -1, NULL};
   for (int layout = has_posts && is_in_narrow_blocks(net, from.a); layout < 3; layout++) {
     laci_net_mark mark = laci_net_get_mark(net);
-    p = try_layout(net, binary, from, layout, attr);
+    p = describe_in_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->plan.status) break;
     laci_primitive_destroy(p.pd);

@@ -149,7 +149,7 @@ static int needed_fusions(const laci_fused *fused) {
   return needs;
 }
 
-static bool fuses_all(const laci_implementation *implementation, int needs) {
+static bool can_fuse_all(const laci_implementation *implementation, int needs) {
   int fusible = implementation->fusible;
   if (fusible & LACI_FUSIBLE_RELU) fusible |= LACI_FUSIBLE_FUNCTIONS;
   return (needs & ~fusible) == 0;
@@ -162,7 +162,7 @@ static const laci_implementation *find_supporting_implementation(
     const char **why) {
   int needs = needed_fusions(fused);
   for (; implementation && implementation->name; implementation++) {
-    if (!fuses_all(implementation, needs)) continue;
+    if (!can_fuse_all(implementation, needs)) continue;
     if (!implementation->supports || implementation->supports(net, fused, why)) break;
   }
   return implementation;

@@ -95,7 +95,7 @@ static int read_as_dense(laci_net *net, int value) {
 }
 
 /** Sets an operand's strides along the result's axes; 0 where it repeats. */
-static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_RANK]) {
+static void set_broadcast_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;
   for (int axis = x->rank - 1; axis >= 0; axis--) {
     strides[rank - x->rank + axis] = x->dims[axis] == 1 ? 0 : stride;
@@ -116,7 +116,7 @@ static void add_rows_step(laci_net *net, const laci_fused *fused, row_function *
   for (int axis = 0; axis < y->rank; axis++) r->sizes[axis] = y->dims[axis];
   for (int k = 0; k < n; k++) {
     tensors[k] = read_as_dense(net, node->inputs[k]);
-    set_strides(laci_plan_shape(&net->plan, node->inputs[k]), r->rank, r->strides[k]);
+    set_broadcast_strides(laci_plan_shape(&net->plan, node->inputs[k]), r->rank, r->strides[k]);
     r->elements[k] =
         laci_plan_is_float(&net->plan, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
   }

@@ -29,8 +29,8 @@ int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_r
 /** Are there so few rows that most of the time is spent reading the matrix? */
 bool laci_right_operand_has_few_rows(const laci_right_operand *r);
 /** Returns a tensor of the value as one matrix [rows, columns]. */
-int laci_product_read_rows(laci_net *net, int value, int64_t rows, int64_t columns,
-                           bool transposed);
+int laci_product_read_matrix(laci_net *net, int value, int64_t rows, int64_t columns,
+                             bool transposed);
 
 /* ---- onednn/product_train.c: Gemm of two values ---- */
 

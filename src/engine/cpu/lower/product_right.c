@@ -86,8 +86,8 @@ int laci_right_operand_bias(laci_net *net, const laci_fused *fused, const laci_r
                            laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32), false);
 }
 
-int laci_product_read_rows(laci_net *net, int value, int64_t rows, int64_t columns,
-                           bool transposed) {
+int laci_product_read_matrix(laci_net *net, int value, int64_t rows, int64_t columns,
+                             bool transposed) {
   laci_element dt = laci_net_float_element(net);
   int dense = laci_net_convert_to_dense(net, laci_net_read_value(net, value), dt);
   laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});

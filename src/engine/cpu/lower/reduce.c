@@ -92,7 +92,7 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_channel_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   const sums *s = step->context;
   sums_work w = {.s = s,
                  .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -102,7 +102,7 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool channel_sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "no sum over all but the channels";
@@ -113,7 +113,7 @@ static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
   return r.x.rank >= 3;
 }
 
-static void lower_sums(laci_net *net, const laci_fused *fused) {
+static void lower_channel_sums(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int from = laci_net_read_value(net, node->inputs[0]);
@@ -126,7 +126,7 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   int to = md ? laci_net_result_new(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
   sums *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  laci_net_step *step = laci_net_step_add_code(net, node, run_sums, 2, (int[]){from, to});
+  laci_net_step *step = laci_net_step_add_code(net, node, run_channel_sums, 2, (int[]){from, to});
   if (!s || !step) return;
   *s = (sums){.n = x->dims[0],
               .channels = x->dims[1],
@@ -257,7 +257,7 @@ static laci_reduction_kind reduction_kind_of(const laci_node *node) {
   return node->op == &laci_op_reduce_mean ? LACI_REDUCTION_MEAN : LACI_REDUCTION_SUM;
 }
 
-static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+static bool reduction_by_onednn_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "axes or elements that oneDNN lacks, or nothing to reduce";
@@ -265,7 +265,7 @@ static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
   return read_reduction(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
 }
 
-static void lower_axes(laci_net *net, const laci_fused *fused) {
+static void lower_reduction_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   reduction r;
@@ -291,8 +291,8 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
 
 const laci_implementation laci_implementations_reduce[] = {
     {"a pool", LACI_FUSIBLE_NOTHING, channel_means_fit, laci_lower_pool_channels},
-    {"channel sums", LACI_FUSIBLE_NOTHING, sums_fit, lower_sums},
+    {"channel sums", LACI_FUSIBLE_NOTHING, channel_sums_fit, lower_channel_sums},
     {"largest", LACI_FUSIBLE_NOTHING, extremes_fit, lower_extremes},
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, axes_fit, lower_axes},
+    {"oneDNN's", LACI_FUSIBLE_NOTHING, reduction_by_onednn_fits, lower_reduction_by_onednn},
     {.name = NULL},
 };

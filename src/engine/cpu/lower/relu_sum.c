@@ -44,8 +44,8 @@ static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
-static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tensors[4],
-                         size_t bytes) {
+static void add_relu_sum_step(laci_net *net, const laci_fused *fused, const int tensors[4],
+                              size_t bytes) {
   relu_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step =
       laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum, 4, tensors);
@@ -59,13 +59,13 @@ static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tenso
   laci_net_bind_value(net, fused->output, tensors[3]);
 }
 
-static bool native_fits(laci_net *net, const laci_fused *fused, const char **why) {
+static bool native_relu_sum_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "values are not in the layout of images";
   return laci_native_is_trained(net, fused->reads[2]);
 }
 
 /** Lowers on native layouts. Where y's border is zero, the gradient is zero, too. */
-static void lower_native(laci_net *net, const laci_fused *fused) {
+static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;
   const int a = laci_native_read_in_layout_of(net, fused->reads[0], y);
@@ -73,7 +73,7 @@ static void lower_native(laci_net *net, const laci_fused *fused) {
   if (a < 0 || b < 0) return;
   const size_t bytes = net->buffers[net->tensors[y].buffer].bytes;
   const int to = laci_net_result_like(net, a, a != b);
-  add_relu_sum(net, fused, (int[]){a, b, y, to}, bytes);
+  add_relu_sum_step(net, fused, (int[]){a, b, y, to}, bytes);
 }
 
 /** Lowers with all operands in the layout of y, whatever it is. */
@@ -85,11 +85,11 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   a = laci_net_convert(net, a, net->tensors[y].md, dt);
   b = laci_net_convert(net, b, net->tensors[y].md, dt);
   int to = laci_net_result_like(net, a, a != b);
-  add_relu_sum(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
+  add_relu_sum_step(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }
 
 const laci_implementation laci_implementations_relu_sum[] = {
-    {"our kernel, over images", LACI_FUSIBLE_NOTHING, native_fits, lower_native},
+    {"our kernel, over images", LACI_FUSIBLE_NOTHING, native_relu_sum_fits, lower_native_relu_sum},
     {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_relu_sum},
     {.name = NULL},
 };

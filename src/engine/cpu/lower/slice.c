@@ -59,7 +59,7 @@ static bool keeps_blocks(const laci_shape *y, const int64_t *starts, const int64
 
 /* ---- Running ---- */
 
-static void move_row(const part_work *w, int64_t row, int64_t place) {
+static void copy_row(const part_work *w, int64_t row, int64_t place) {
   const part *p = w->p;
   int last = p->shape.rank - 1;
   size_t n = (size_t)p->shape.dims[last];
@@ -77,7 +77,7 @@ static void move_row(const part_work *w, int64_t row, int64_t place) {
   }
 }
 
-static void move_rows(int64_t begin, int64_t end, void *context) {
+static void copy_rows(int64_t begin, int64_t end, void *context) {
   const part_work *w = context;
   for (int64_t row = begin; row < end; row++) {
     int64_t place = w->p->first, rest = row;
@@ -85,7 +85,7 @@ static void move_rows(int64_t begin, int64_t end, void *context) {
       place += rest % w->p->shape.dims[axis] * w->p->strides[axis];
       rest /= w->p->shape.dims[axis];
     }
-    move_row(w, row, place);
+    copy_row(w, row, place);
   }
 }
 
@@ -100,7 +100,7 @@ static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) 
                  .collects = true};
   (void)err;
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
-                move_rows, &w);
+                copy_rows, &w);
   return LAC_OK;
 }
 
@@ -113,7 +113,7 @@ static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *
   (void)err;
   memset(w.large, 0, p->whole);
   laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
-                move_rows, &w);
+                copy_rows, &w);
   return LAC_OK;
 }
 

@@ -129,7 +129,7 @@ lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_s
   }
   const bool timed = watch && watch->seconds;
   const laci_engine_watch own = {.seconds = timed ? stages->careful_seconds : NULL,
-                                 .keeps_on = watch && watch->keeps_on};
+                                 .ignores_interrupt = watch && watch->ignores_interrupt};
   lac_status st = laci_net_run(stages->careful, inputs, outputs, &own, err);
   if (!st && timed) spread_seconds(stages, watch->seconds);
   return st;

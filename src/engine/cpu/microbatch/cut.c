@@ -27,12 +27,12 @@ const laci_stage_rule laci_stage_usual = {.flops = 200e9,
 enum { MOST_MICRO_BATCHES = 16 };
 
 /** A node's work for one image. */
-typedef struct work {
+typedef struct node_work {
   double flops, bytes;
   double pixels; /* pixels of the node's result, in one channel */
   double wasted; /* pixels that could be added to a call without more time */
   bool runs;     /* it is a separate step */
-} work;
+} node_work;
 
 /* ---- What a node has to do ---- */
 
@@ -77,8 +77,8 @@ static int64_t count_window_pixels(const laci_cpu_plan *plan, const laci_node *n
   return n;
 }
 
-static work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
-  work w = {.runs = is_separate_step(plan, node)};
+static node_work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
+  node_work w = {.runs = is_separate_step(plan, node)};
   if (!w.runs) w.bytes = element_bytes(plan, node);
   for (int at = 0; w.runs && at < node->n_inputs; at++) {
     const int value = node->inputs[at];
@@ -97,7 +97,7 @@ static work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
   return w;
 }
 
-static double estimate_seconds(const laci_stage_rule *rule, const work *w, int64_t images) {
+static double estimate_seconds(const laci_stage_rule *rule, const node_work *w, int64_t images) {
   const double bytes = w->bytes * (double)images, pixels = w->pixels * (double)images;
   const double pace = bytes > rule->cache_bytes ? rule->memory : rule->cache;
   const double overhead = pixels > 0 ? 1 + w->wasted / pixels : 1;
@@ -139,7 +139,7 @@ static int last_reader(const laci_cpu_plan *plan, int value) {
 
 /** Returns an array [n_nodes]: the number of values that nodes up to each one, or the caller, make
  * and that later nodes, or the caller, read. NULL: no memory (noted). */
-static int *count_live(laci_cpu_plan *plan) {
+static int *count_live_values(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
   int *live = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *live);
   if (!live) return NULL;
@@ -159,7 +159,7 @@ static int *count_live(laci_cpu_plan *plan) {
 
 /* ---- The best cut ---- */
 
-typedef struct search {
+typedef struct cut_search {
   laci_cpu_plan *plan;
   const laci_stage_rule *rule;
   int64_t batch;
@@ -169,10 +169,10 @@ typedef struct search {
   double whole;                    /* seconds of the network in one stage */
   double best;
   laci_stage_cut cut;
-} search;
+} cut_search;
 
 /** Adds the time of a node that runs for the whole batch, of any operator. */
-static void add_unsplit_node(search *s, const laci_node *node) {
+static void add_unsplit_node_time(cut_search *s, const laci_node *node) {
   if (node->n_inputs < 2 || node->inputs[0] < 0 || node->inputs[1] < 0) return;
   if (node->n_outputs < 1 || node->outputs[0] < 0) return;
   const laci_shape *y = laci_plan_shape(s->plan, node->outputs[0]);
@@ -181,8 +181,8 @@ static void add_unsplit_node(search *s, const laci_node *node) {
               s->rule->flops;
 }
 
-static void add_node(search *s, const laci_node *node) {
-  const work w = estimate_work(s->plan, node);
+static void add_node_time(cut_search *s, const laci_node *node) {
+  const node_work w = estimate_work(s->plan, node);
   const double before = estimate_seconds(s->rule, &w, s->batch);
   s->whole += before;
   for (int at = 0; at < s->n_micro; at++) {
@@ -192,7 +192,7 @@ static void add_node(search *s, const laci_node *node) {
   }
 }
 
-static void try_cut(search *s, int value) {
+static void try_cut(cut_search *s, int value) {
   const double there_and_back = 2 * image_bytes(s->plan, value) * (double)s->batch;
   for (int at = 0; at < s->n_micro; at++) {
     const double gain = s->gain[at] - there_and_back / s->rule->memory;
@@ -202,15 +202,15 @@ static void try_cut(search *s, int value) {
   }
 }
 
-static void try_cuts(search *s, const int *live) {
+static void try_cuts(cut_search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
   bool all = true; /* all nodes so far compute each image by itself */
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!s->plan->computed[n]) continue;
     all = all && laci_node_is_per_image(s->plan, node, s->batch);
-    if (all) add_node(s, node);
-    else add_unsplit_node(s, node);
+    if (all) add_node_time(s, node);
+    else add_unsplit_node_time(s, node);
     if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
       try_cut(s, node->outputs[0]);
     }
@@ -222,12 +222,12 @@ bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_
   if (graph->n_inputs != 1 || graph->n_bodies > 0 || plan->status) return false;
   const laci_shape *input = laci_plan_shape(plan, graph->inputs[0]);
   if (input->rank != 4 || input->dims[0] < 2) return false;
-  search s = {.plan = plan, .rule = rule, .batch = input->dims[0]};
+  cut_search s = {.plan = plan, .rule = rule, .batch = input->dims[0]};
   for (int64_t n = 1; n < s.batch && s.n_micro < MOST_MICRO_BATCHES; n *= 2) {
     if (s.batch % n == 0) s.micro[s.n_micro++] = n;
   }
-  laci_plan_find_computed(plan);
-  const int *live = count_live(plan);
+  laci_plan_find_computed_nodes(plan);
+  const int *live = count_live_values(plan);
   if (live) try_cuts(&s, live);
   *cut = s.cut;
   return s.best > 0 && s.best >= rule->least_gain * s.whole;

@@ -5,17 +5,17 @@
 #include "graph/ops.h"
 #include "graph/op.h"
 
-typedef enum kind {
+typedef enum node_kind {
   NO,          /* combines images, or has not been examined */
   BY_ELEMENT,  /* operands broadcast to each other */
   BY_WINDOW,   /* combines pixels of operand 0; the other operands are constants */
   BY_LINE,     /* scales or rounds channels by constants */
   BY_CHANNELS, /* joins channels */
-} kind;
+} node_kind;
 
 static const struct {
   const laci_op *op;
-  kind kind;
+  node_kind kind;
 } kinds[] = {
     {&laci_op_conv, BY_WINDOW},
     {&laci_op_max_pool, BY_WINDOW},
@@ -49,7 +49,7 @@ static const struct {
     {&laci_op_concat, BY_CHANNELS},
 };
 
-static kind kind_of(const laci_node *node) {
+static node_kind node_kind_of(const laci_node *node) {
   for (size_t at = 0; at < sizeof kinds / sizeof *kinds; at++) {
     if (kinds[at].op == node->op) return kinds[at].kind;
   }
@@ -132,7 +132,7 @@ bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t 
   if (node->n_outputs < 1 || node->outputs[0] < 0 || !has_images(plan, node->outputs[0], batch)) {
     return false;
   }
-  switch (kind_of(node)) {
+  switch (node_kind_of(node)) {
     case BY_ELEMENT: return is_elementwise_per_image(plan, node, batch);
     case BY_CHANNELS: return is_per_channel_and_image(plan, node, batch);
     case BY_WINDOW:

@@ -31,7 +31,7 @@ static lac_status run_watched(laci_microbatches *stages, const laci_stage *s, in
       .seconds = !sums || first ? sums : stages->seconds,
       .between = watch->between && last ? call_between_steps : NULL,
       .context = &own,
-      .keeps_on = watch->keeps_on,
+      .ignores_interrupt = watch->ignores_interrupt,
   };
   lac_status st = laci_net_run(s->net, ports.inputs, ports.outputs, &mine, err);
   for (size_t at = 0; !st && sums && !first && at < s->n_steps; at++) {

@@ -83,8 +83,8 @@ static bool is_default_algorithm(laci_algorithm_id id) {
 
 /** Times a plan with the algorithm `wanted`, or with the default algorithms of all kinds
  * (LACI_N_ALGORITHMS). */
-static lac_status try_algorithm(const laci_graph *graph, const laci_engine_options *options,
-                                int wanted, lac_error *err) {
+static lac_status time_algorithm(const laci_graph *graph, const laci_engine_options *options,
+                                 int wanted, lac_error *err) {
   const bool dense = wanted == LACI_ALGORITHM_dense, of_kinds = wanted == LACI_N_ALGORITHMS;
   const laci_native_use use = {dense ? LACI_NATIVE_USE_NONE : LACI_NATIVE_USE_ZEROS,
                                of_kinds ? LACI_ALGORITHM_dense : wanted};
@@ -102,8 +102,9 @@ static lac_status try_algorithm(const laci_graph *graph, const laci_engine_optio
 
 /** Finds which algorithms have to be timed: none if there is no choice, or if all times are known.
  * The last entry means the default algorithms of all kinds. */
-static lac_status find_wanted(const laci_graph *graph, const laci_engine_options *options,
-                              bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
+static lac_status find_algorithms_to_time(const laci_graph *graph,
+                                          const laci_engine_options *options,
+                                          bool wanted[LACI_N_ALGORITHMS + 1], lac_error *err) {
   laci_trial t;
   laci_native_costs costs;
   const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
@@ -126,15 +127,15 @@ static lac_status find_wanted(const laci_graph *graph, const laci_engine_options
 lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *options,
                          lac_error *err) {
   bool wanted[LACI_N_ALGORITHMS + 1];
-  lac_status st = find_wanted(graph, options, wanted, err);
+  lac_status st = find_algorithms_to_time(graph, options, wanted, err);
   if (!st && wanted[LACI_ALGORITHM_dense]) {
-    st = try_algorithm(graph, options, LACI_ALGORITHM_dense, err);
+    st = time_algorithm(graph, options, LACI_ALGORITHM_dense, err);
   }
   if (!st && wanted[LACI_N_ALGORITHMS]) {
-    st = try_algorithm(graph, options, LACI_N_ALGORITHMS, err);
+    st = time_algorithm(graph, options, LACI_N_ALGORITHMS, err);
   }
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS && !st; id++) {
-    if (wanted[id]) st = try_algorithm(graph, options, id, err);
+    if (wanted[id]) st = time_algorithm(graph, options, id, err);
   }
   return st;
 }

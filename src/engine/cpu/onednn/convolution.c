@@ -93,8 +93,8 @@ static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *s
 
 /** Describes a primitive for c, with input and output in blocks or in layouts that oneDNN chooses.
  * A status of refusal does not fail the plan. */
-static lac_status try_conv(laci_net *net, const conv *c, laci_conv_algorithm alg, bool blocks,
-                           const laci_posts *attr, laci_primitive **pd) {
+static lac_status try_to_describe_conv(laci_net *net, const conv *c, laci_conv_algorithm alg,
+                                       bool blocks, const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_float_element(net);
   laci_layout *src =
       blocks ? make_blocks_or_any_layout(net, c->x, dt) : laci_net_any_layout(net, c->x, dt);
@@ -134,14 +134,14 @@ static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_post
   laci_primitive *pd = NULL;
   bool blocks = net->blocks && laci_conv_allows_blocks(c->x, c->y, c->groups);
   if (blocks && gains_by_winograd(net, c) &&
-      try_conv(net, c, LACI_CONV_WINOGRAD, true, attr, &pd) == LAC_OK) {
+      try_to_describe_conv(net, c, LACI_CONV_WINOGRAD, true, attr, &pd) == LAC_OK) {
     return pd;
   }
-  if (blocks && try_conv(net, c, LACI_CONV_DIRECT, true, attr, &pd) == LAC_OK) {
+  if (blocks && try_to_describe_conv(net, c, LACI_CONV_DIRECT, true, attr, &pd) == LAC_OK) {
     if (!laci_primitive_is_reference(pd)) return pd;
     laci_primitive_destroy(pd);
   }
-  lac_status st = try_conv(net, c, LACI_CONV_DIRECT, false, attr, &pd);
+  lac_status st = try_to_describe_conv(net, c, LACI_CONV_DIRECT, false, attr, &pd);
   return laci_net_check_status(net, st, "convolution") ? pd : NULL;
 }
 
@@ -149,7 +149,7 @@ static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_post
  * algorithm, and of depthwise ones. */
 typedef struct products {
   double all, winograd, depthwise;
-  bool misfits; /* a depthwise convolution would need copies into blocks and back */
+  bool needs_copies; /* a depthwise convolution would need copies into blocks and back */
 } products;
 
 static void count_products(laci_net *net, const laci_fused *fused, products *p) {
@@ -161,11 +161,11 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
   p->all += n;
   if (c.groups == c.x->dims[1] && c.groups == channels) {
     p->depthwise += n;
-    p->misfits = p->misfits || channels % BLOCK != 0;
+    p->needs_copies = p->needs_copies || channels % BLOCK != 0;
   }
   if (!gains_by_winograd(net, &c)) return;
   /* Without AVX-512, and in version 3, oneDNN has no Winograd kernel. */
-  if (try_conv(net, &c, LACI_CONV_WINOGRAD, true, NULL, &pd) != LAC_OK) return;
+  if (try_to_describe_conv(net, &c, LACI_CONV_WINOGRAD, true, NULL, &pd) != LAC_OK) return;
   laci_primitive_destroy(pd);
   p->winograd += n;
 }
@@ -197,8 +197,8 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
     if (laci_conv_constant_fits(net, &net->plan.fused[n], &why))
       count_products(net, &net->plan.fused[n], &p);
   }
-  net->blocks =
-      p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
+  net->blocks = p.winograd * WINOGRAD_SHARE > p.all ||
+                (p.depthwise * DEPTHWISE_SHARE > p.all && !p.needs_copies);
 }
 
 /** Adds the step of the convolution; returns the result's tensor. */

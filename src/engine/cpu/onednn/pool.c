@@ -28,7 +28,7 @@ static bool has_gradient(const laci_net *net, int pool) {
 /** Returns the input's tensor in the layout in which it is stored. Row-major values, which native
  * layouts become for AVX2, are first copied into blocks of 8 channels: oneDNN's pools take ten
  * times as long over other layouts there. */
-static int read_pooled(laci_net *net, int value, bool trains) {
+static int read_pool_input(laci_net *net, int value, bool trains) {
   enum { BLOCK = 8 };
   const int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, value));
   const laci_shape *x = laci_plan_shape(&net->plan, value);
@@ -54,7 +54,7 @@ static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind 
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
-  int from = read_pooled(net, node->inputs[0], trains);
+  int from = read_pool_input(net, node->inputs[0], trains);
   laci_layout *any = laci_net_any_layout(net, y, laci_net_float_element(net));
   int to = -1;
   if (net->plan.status) goto out;
@@ -194,7 +194,8 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
 }
 
 /** Reads the window of an AveragePoolGrad; false: oneDNN does not support it. */
-static bool read_average(const laci_net *net, const laci_fused *fused, laci_window *window) {
+static bool read_average_pool_window(const laci_net *net, const laci_fused *fused,
+                                     laci_window *window) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
   size_t n;
@@ -209,7 +210,8 @@ static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char
   laci_window window;
   *why = "a window that oneDNN lacks";
   bool padded = pool_kind_of(node) == LACI_POOL_MEAN_PADDED;
-  return read_average(net, fused, &window) && !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
+  return read_average_pool_window(net, fused, &window) &&
+         !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
 }
 
 static void lower_average_grad(laci_net *net, const laci_fused *fused) {
@@ -220,7 +222,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   laci_pool_kind alg = pool_kind_of(node);
   laci_primitive *hint = NULL, *pd = NULL;
   laci_window window;
-  (void)read_average(net, fused, &window);
+  (void)read_average_pool_window(net, fused, &window);
   laci_layout *dx = laci_net_channels_last_layout(net, x, dt),
               *dy = laci_net_channels_last_layout(net, y, dt);
   if (!net->plan.status) {

@@ -22,8 +22,8 @@ static void add_product_step(laci_net *net, const laci_fused *fused, laci_primit
   int w = laci_net_weight_in_layout(net, &weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int bias = operands[1], to, sum = operands[2];
   if (sum >= 0) {
-    to = laci_net_sum_target(net, laci_product_read_rows(net, sum, r->rows, r->columns, false), dst,
-                             dt);
+    to = laci_net_sum_target(net, laci_product_read_matrix(net, sum, r->rows, r->columns, false),
+                             dst, dt);
   } else {
     to = laci_net_tensor_new(net, &flat, dt, laci_net_dense_layout(net, &flat, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
@@ -44,7 +44,7 @@ static void lower_product(laci_net *net, const laci_fused *fused, const laci_rig
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   laci_primitive *pd = NULL;
   int sum, bias = laci_right_operand_bias(net, fused, r);
-  int a = laci_product_read_rows(net, node->inputs[0], r->rows, r->depth, r->left_transposed);
+  int a = laci_product_read_matrix(net, node->inputs[0], r->rows, r->depth, r->left_transposed);
   laci_posts *attr = laci_net_create_posts(net, fused, &sum);
   laci_layout *w = laci_net_any_layout(net, &weight, dt),
               *dst = laci_net_dense_layout(net, &flat, laci_net_result_element(net, fused->output));

@@ -7,11 +7,11 @@
 
 #include "graph/ops.h"
 
-typedef struct walk {
+typedef struct bound_search {
   laci_cpu_plan *plan;
   double *bounds; /* [n_values] bounds of computed values of floats; INFINITY: not known */
   bool *numbers;  /* [n_values] the value has no NaN, even if it has no bound */
-} walk;
+} bound_search;
 
 static bool is_known(double bound) { return bound < LACI_FINITE_BOUND; }
 
@@ -39,7 +39,7 @@ static int moved_from(const laci_cpu_plan *plan, int value) {
   }
 }
 
-static void add_value_to_check(walk *w, int moved, double most) {
+static void add_value_to_check(bound_search *w, int moved, double most) {
   laci_cpu_plan *plan = w->plan;
   const int value = moved_from(plan, moved);
   w->bounds[moved] = fmin(w->bounds[moved], most);
@@ -53,7 +53,7 @@ static void add_value_to_check(walk *w, int moved, double most) {
 
 /** Adds each operand without a known bound to the checked values. all: operands whose bound exceeds
  * LACI_FINITE_MOST, too. */
-static void check_operands(walk *w, const laci_fused *fused, bool all) {
+static void check_operands(bound_search *w, const laci_fused *fused, bool all) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
     const int value = laci_fused_nth_read(w->plan, fused, at);
@@ -72,7 +72,7 @@ static void check_operands(walk *w, const laci_fused *fused, bool all) {
 
 enum { DEEPEST = 64 };
 
-static bool has_no_nan(walk *w, int value) {
+static bool has_no_nan(bound_search *w, int value) {
   if (value < 0 || !laci_plan_is_float(w->plan, value)) return true;
   if (laci_plan_is_constant(w->plan, value))
     return !isnan(laci_finite_operand_bound(w->plan, w->bounds, value));
@@ -80,7 +80,7 @@ static bool has_no_nan(walk *w, int value) {
 }
 
 /** Returns the fused node of the value if it only picks elements of its operands; else NULL. */
-static const laci_fused *picking_node(walk *w, int value) {
+static const laci_fused *picking_node(bound_search *w, int value) {
   const int producer = w->plan->graph->values[value].producer;
   const laci_fused *fused = producer < 0 ? NULL : &w->plan->fused[producer];
   const bool whole = fused && w->plan->computed[producer] && fused->output == value &&
@@ -90,7 +90,7 @@ static const laci_fused *picking_node(walk *w, int value) {
 
 /** Adds checks of the values from which the value is picked, until it is certain that it has no
  * NaN. */
-static void check_not_nan(walk *w, int value, int depth) {
+static void check_not_nan(bound_search *w, int value, int depth) {
   if (has_no_nan(w, value)) return;
   const laci_fused *fused = depth < DEEPEST ? picking_node(w, value) : NULL;
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
@@ -111,7 +111,7 @@ static void check_not_nan(walk *w, int value, int depth) {
 
 /** May the operands of a node that only picks be without bounds? True if none of them holds a
  * NaN. */
-static bool picks_from_no_nan(walk *w, const laci_fused *fused) {
+static bool picks_from_no_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
@@ -124,7 +124,8 @@ static bool picks_from_no_nan(walk *w, const laci_fused *fused) {
 /* ---- The walk ---- */
 
 /** Returns the bound of a fused node with its posts; *most: the bound of all numbers in between. */
-static double bound_after_posts(walk *w, const laci_fused *fused, double core, double *most) {
+static double bound_after_posts(bound_search *w, const laci_fused *fused, double core,
+                                double *most) {
   double y = infinite_if_nan(core);
   *most = y;
   for (int at = 0; at < fused->n_posts; at++) {
@@ -138,7 +139,7 @@ static double bound_after_posts(walk *w, const laci_fused *fused, double core, d
   return y;
 }
 
-static bool may_be_nonfinite(walk *w, const laci_fused *fused) {
+static bool may_be_nonfinite(bound_search *w, const laci_fused *fused) {
   laci_function f[2];
   int input;
   if (fused->pattern || fused->n_posts > 0) return false;
@@ -148,7 +149,7 @@ static bool may_be_nonfinite(walk *w, const laci_fused *fused) {
 }
 
 /** Sets the bounds of further outputs: parts of the first operand have its bound, others none. */
-static void bound_other_outputs(walk *w, const laci_fused *fused) {
+static void bound_other_outputs(bound_search *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   const bool parts = node->op == &laci_op_split && fused->output >= 0;
   for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
@@ -157,7 +158,7 @@ static void bound_other_outputs(walk *w, const laci_fused *fused) {
   }
 }
 
-static void check_node(walk *w, const laci_fused *fused) {
+static void check_node(bound_search *w, const laci_fused *fused) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
   if (fused->output >= 0 && !laci_plan_is_float(w->plan, fused->output))
     return; /* integers are
@@ -201,14 +202,14 @@ static bool has_gradients(const laci_cpu_plan *plan) {
 
 void laci_plan_find_values_to_check(laci_cpu_plan *plan) {
   const size_t n = (size_t)plan->graph->n_values;
-  walk w = {.plan = plan,
-            .bounds = laci_alloc(n + 1, sizeof *w.bounds),
-            .numbers = laci_alloc(n + 1, sizeof *w.numbers)};
+  bound_search w = {.plan = plan,
+                    .bounds = laci_alloc(n + 1, sizeof *w.bounds),
+                    .numbers = laci_alloc(n + 1, sizeof *w.numbers)};
   plan->checked = laci_plan_alloc(plan, n + 1, sizeof *plan->checked);
   if (!w.bounds || !w.numbers) laci_plan_fail_no_memory(plan);
   for (size_t at = 0; w.bounds && at < n; at++) w.bounds[at] = INFINITY;
-  plan->looks = !has_gradients(plan);
-  const int n_scheduled = plan->looks ? plan->n_scheduled : 0;
+  plan->reports_nan = !has_gradients(plan);
+  const int n_scheduled = plan->reports_nan ? plan->n_scheduled : 0;
   for (int t = 0; t < n_scheduled && !plan->status; t++) {
     check_node(&w, &plan->fused[plan->schedule[t].fused]);
   }

@@ -54,15 +54,15 @@ double laci_finite_function_bound(const laci_function *f, double x);
 /** Can the function's result be infinite or NaN for finite operands? Then nothing may be fused
  * after it. */
 bool laci_function_may_be_nonfinite(const laci_function *f);
-/** How laci_finite_largest_row divides a constant into rows. Element i belongs to row i / (inner *
- * length) * inner + i % inner. scale (NULL: ones) has a factor for each of the first n_scale rows.
- * The function returns the largest sum of magnitudes of a row (with length 1 the largest
- * magnitude); NaN or INFINITY: the constant is not finite. */
+/** How laci_finite_largest_row_sum divides a constant into rows. Element i belongs to row i /
+ * (inner * length) * inner + i % inner. scale (NULL: ones) has a factor for each of the first
+ * n_scale rows. The function returns the largest sum of magnitudes of a row (with length 1 the
+ * largest magnitude); NaN or INFINITY: the constant is not finite. */
 typedef struct laci_finite_rows {
   int64_t inner, length;
   const float *scale;
   int64_t n_scale;
 } laci_finite_rows;
-double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite_rows *rows);
+double laci_finite_largest_row_sum(laci_cpu_plan *plan, int value, const laci_finite_rows *rows);
 
 #endif

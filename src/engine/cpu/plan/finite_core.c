@@ -60,7 +60,7 @@ static void add_row_elements(row_sums *s, const float *x, int64_t n) {
   }
 }
 
-double laci_finite_largest_row(laci_cpu_plan *plan, int value, const laci_finite_rows *rows) {
+double laci_finite_largest_row_sum(laci_cpu_plan *plan, int value, const laci_finite_rows *rows) {
   const laci_constant *c = plan->values[value].constant;
   if (c->i || !laci_dtype_is_float(plan->values[value].type.dtype)) {
     return (double)rows->length * most_integer;
@@ -86,7 +86,7 @@ static double largest_magnitude(laci_cpu_plan *plan, int value) {
   const laci_finite_rows each = {.inner = 1, .length = 1};
   const laci_plan_value *v = &plan->values[value];
   if (v->constant->i || !laci_dtype_is_float(v->type.dtype)) return most_integer;
-  return laci_finite_largest_row(plan, value, &each);
+  return laci_finite_largest_row_sum(plan, value, &each);
 }
 
 double laci_finite_operand_bound(laci_cpu_plan *plan, const double *bounds, int value) {
@@ -144,7 +144,7 @@ static double product_bound_by_rows(laci_cpu_plan *plan, const double *bounds,
   const laci_node *node = &plan->graph->nodes[fused->node];
   const double x = laci_finite_operand_bound(plan, bounds, node->inputs[0]);
   if (laci_plan_is_constant(plan, node->inputs[1])) {
-    return laci_finite_largest_row(plan, node->inputs[1], rows) * x;
+    return laci_finite_largest_row_sum(plan, node->inputs[1], rows) * x;
   }
   double scale = rows->scale ? 0 : 1;
   for (int64_t at = 0; rows->scale && at < rows->n_scale; at++) {

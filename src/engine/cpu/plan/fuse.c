@@ -38,7 +38,7 @@ static const chain_row chain[] = {
 
 /* ---- What is computed ---- */
 
-void laci_plan_find_computed(laci_cpu_plan *plan) {
+void laci_plan_find_computed_nodes(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
   plan->computed = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *plan->computed);
   if (plan->status) return;
@@ -86,7 +86,7 @@ static void find_patterns(laci_cpu_plan *plan, int node) {
 /* ---- Chains ---- */
 
 /** Returns the number of channels whose scale can be multiplied into the weights. */
-static int64_t channels_of(const laci_cpu_plan *plan, const laci_node *node) {
+static int64_t weight_channels_of(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
   return y->rank < 1 ? 0 : y->dims[node->op == &laci_op_conv ? 1 : y->rank - 1];
 }
@@ -115,7 +115,7 @@ static void fuse_chain(laci_cpu_plan *plan, laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int fusible = plan->ask(plan->lowering, fused);
   if (fusible <= 0 || may_be_nonfinite(plan, node)) return;
-  if (fusible & LACI_FUSIBLE_SCALE) fused->channels = channels_of(plan, node);
+  if (fusible & LACI_FUSIBLE_SCALE) fused->channels = weight_channels_of(plan, node);
   while (!plan->careful && fuse_next_node(plan, fused, fusible) && !(fusible & LACI_FUSIBLE_ONE)) {}
 }
 
@@ -131,7 +131,7 @@ static void init_fused(laci_cpu_plan *plan) {
 
 lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   int n_nodes = plan->graph->n_nodes;
-  laci_plan_find_computed(plan);
+  laci_plan_find_computed_nodes(plan);
   plan->fused = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused);
   plan->fused_at = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused_at);
   if (plan->status) return laci_fail_memory(err, "the plan's fused nodes");

@@ -28,7 +28,7 @@ typedef struct span {
 } span;
 
 /** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
-static size_t lowest_gap(const laci_buffer *buffer, const span *placed, size_t n) {
+static size_t find_lowest_gap(const laci_buffer *buffer, const span *placed, size_t n) {
   const size_t bytes = round_to_alignment(buffer->bytes);
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ void laci_plan_place_buffers(laci_cpu_plan *plan, laci_buffer *buffers, size_t n
   qsort(order, n, sizeof *order, compare);
   for (size_t at = 0; at < n; at++) {
     laci_buffer *buffer = order[at];
-    buffer->offset = lowest_gap(buffer, placed, n_placed);
+    buffer->offset = find_lowest_gap(buffer, placed, n_placed);
     size_t end = buffer->offset + round_to_alignment(buffer->bytes), to = n_placed++;
     for (; to > 0 && placed[to - 1].offset > buffer->offset; to--) placed[to] = placed[to - 1];
     placed[to] = (span){buffer->first, buffer->last, buffer->offset, end};

@@ -191,7 +191,7 @@ struct laci_cpu_plan {
   const char *careless; /* name of the node that needs a careful plan; NULL: none does. finite.h */
   laci_checked_value *checked; /* [n_looked] */
   int n_checked;
-  bool looks;                    /* steps that find a NaN report it */
+  bool reports_nan;              /* steps that find a NaN report it */
   laci_plan_value *values;       /* [n_values] */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
   laci_fused *fused;             /* [n_nodes]; output -1: fused into another, or not computed */
@@ -233,7 +233,7 @@ static inline bool laci_plan_has_input(const laci_node *node, int port) {
 
 /** Finds which nodes are computed and how often values are read. Types and constants must be
  * known. */
-void laci_plan_find_computed(laci_cpu_plan *plan);
+void laci_plan_find_computed_nodes(laci_cpu_plan *plan);
 /** Finds which nodes are computed, and fuses them. */
 LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
 /** Returns how often the value is read, and listed as an output. */

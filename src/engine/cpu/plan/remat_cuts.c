@@ -119,7 +119,7 @@ static void reduce_cuts(planner *p) {
 }
 
 /** Makes the list of cuts, from before the first forward step to after the last one. */
-static lac_status place_cuts(planner *p, lac_error *err) {
+static lac_status list_all_cuts(planner *p, lac_error *err) {
   int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
@@ -148,7 +148,7 @@ static int64_t crossing_bytes(const planner *p, int i, int j, bool needed) {
 
 /** Computes the memory inside each segment, with two more values as large as its largest, for the
  * gradients that pass through it. */
-static void weigh_segments(planner *p) {
+static void compute_segment_memory(planner *p) {
   const laci_remat *r = p->r;
   for (int i = 0; i < p->n_cuts; i++) {
     int64_t needed = 0, largest = 0;
@@ -171,7 +171,7 @@ static void weigh_segments(planner *p) {
 /* ---- The cheapest cuts for a limit */
 
 /** Finds the cheapest cuts under the limit; false: there are none. */
-static bool choose_cheapest(planner *p, int64_t limit) {
+static bool choose_cheapest_cuts(planner *p, int64_t limit) {
   p->kept[0] = 0;
   for (int j = 1; j < p->n_cuts; j++) {
     p->kept[j] = -1;
@@ -254,7 +254,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
   lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "what is computed once more");
-  for (int k = 0; k < MOST_LIMITS && !st && choose_cheapest(p, laci_int_from_f(limit)); k++) {
+  for (int k = 0; k < MOST_LIMITS && !st && choose_cheapest_cuts(p, laci_int_from_f(limit)); k++) {
     int n = 0;
     limit -= limit / STEP;
     if (p->kept[p->n_cuts - 1] == before)
@@ -294,7 +294,7 @@ static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
 
 static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
   mark_always_kept(p);
-  lac_status st = place_cuts(p, err);
+  lac_status st = list_all_cuts(p, err);
   if (st) return st;
   size_t n = (size_t)p->n_cuts;
   p->added = laci_alloc(n * n, sizeof *p->added);
@@ -304,7 +304,7 @@ static lac_status search_cuts(planner *p, bool *gains, lac_error *err) {
   p->best = laci_alloc(n, sizeof *p->best);
   if (!p->added || !p->inside || !p->kept || !p->from || !p->best)
     return laci_fail_memory(err, "what is computed once more");
-  weigh_segments(p);
+  compute_segment_memory(p);
   return choose_plan(p, gains, err);
 }
 

@@ -63,20 +63,20 @@ int laci_remat_write_order(const laci_remat *r, int *order) {
 
 /* ---- What is alive ---- */
 
-typedef struct walk {
+typedef struct peak_search {
   const laci_remat *r;
   int n_order, *order;
   int *last_use; /* [2 * values: first copies, then recomputed copies] place of the last use in the
                     order; -1: none, or freed */
-} walk;
+} peak_search;
 
-static const laci_remat_step *step_at(const walk *w, int at) {
+static const laci_remat_step *step_at(const peak_search *w, int at) {
   int step = w->order[at];
   return &w->r->steps[step < 0 ? ~step : step];
 }
 
 /** Returns a value that a step reads, as an index of last_use; -1: it takes no memory. */
-static int read_id(const walk *w, int at, int i) {
+static int read_value_id(const peak_search *w, int at, int i) {
   const laci_remat *r = w->r;
   int value = step_at(w, at)->reads[i];
   bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
@@ -85,23 +85,23 @@ static int read_id(const walk *w, int at, int i) {
   return again ? r->plan->graph->n_values + value : value;
 }
 
-static int written_id(const walk *w, int at, int i) {
+static int written_value_id(const peak_search *w, int at, int i) {
   int value = step_at(w, at)->writes[i];
   return w->order[at] < 0 ? w->r->plan->graph->n_values + value : value;
 }
 
-static void find_last_uses(walk *w) {
+static void find_last_uses(peak_search *w) {
   for (int at = 0; at < w->n_order; at++) {
     const laci_remat_step *step = step_at(w, at);
-    for (int i = 0; i < step->n_writes; i++) w->last_use[written_id(w, at, i)] = at;
+    for (int i = 0; i < step->n_writes; i++) w->last_use[written_value_id(w, at, i)] = at;
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_id(w, at, i);
+      int read = read_value_id(w, at, i);
       if (read >= 0) w->last_use[read] = at;
     }
   }
 }
 
-static int64_t bytes_of(const walk *w, int id) {
+static int64_t bytes_of(const peak_search *w, int id) {
   int n_values = w->r->plan->graph->n_values;
   return w->r->bytes[id < n_values ? id : id - n_values];
 }
@@ -121,7 +121,7 @@ static bool keeps_operands(const laci_op *op) {
 
 /** May the step write its result over this value, because it is the summand that is added to the
  * result? */
-static bool may_overwrite(const walk *w, int at, int value) {
+static bool may_overwrite(const peak_search *w, int at, int value) {
   const laci_cpu_plan *plan = w->r->plan;
   const laci_fused *fused = &plan->fused[step_at(w, at)->fused];
   for (int post = 0; post < fused->n_posts; post++)
@@ -129,35 +129,36 @@ static bool may_overwrite(const walk *w, int at, int value) {
   return !keeps_operands(plan->graph->nodes[fused->node].op);
 }
 
-static int64_t release_if_last(walk *w, int id, int at) {
+static int64_t release_if_last(peak_search *w, int id, int at) {
   if (id < 0 || w->last_use[id] != at) return 0;
   w->last_use[id] = -1;
   return bytes_of(w, id);
 }
 
-static int64_t find_peak(walk *w) {
+static int64_t find_peak(peak_search *w) {
   int64_t live = 0, peak = 0;
   for (int at = 0; at < w->n_order; at++) {
     const laci_remat_step *step = step_at(w, at);
-    int64_t first = step->n_writes > 0 ? bytes_of(w, written_id(w, at, 0)) : 0, saved = 0;
-    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, written_id(w, at, i));
+    int64_t first = step->n_writes > 0 ? bytes_of(w, written_value_id(w, at, 0)) : 0, saved = 0;
+    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, written_value_id(w, at, i));
     for (int i = 0; i < step->n_reads; i++) {
-      int read = read_id(w, at, i);
+      int read = read_value_id(w, at, i);
       bool dies = read >= 0 && w->last_use[read] == at && bytes_of(w, read) == first;
       if (dies && may_overwrite(w, at, step->reads[i])) saved = first;
     }
     if (live - saved > peak) peak = live - saved;
-    for (int i = 0; i < step->n_reads; i++) live -= release_if_last(w, read_id(w, at, i), at);
-    for (int i = 0; i < step->n_writes; i++) live -= release_if_last(w, written_id(w, at, i), at);
+    for (int i = 0; i < step->n_reads; i++) live -= release_if_last(w, read_value_id(w, at, i), at);
+    for (int i = 0; i < step->n_writes; i++)
+      live -= release_if_last(w, written_value_id(w, at, i), at);
   }
   return peak;
 }
 
 int64_t laci_remat_peak_bytes(const laci_remat *r) {
   size_t n_values = (size_t)r->plan->graph->n_values;
-  walk w = {.r = r,
-            .order = laci_alloc((size_t)(r->n_steps + r->n_forward) + 1, sizeof *w.order),
-            .last_use = laci_alloc(2 * n_values + 1, sizeof *w.last_use)};
+  peak_search w = {.r = r,
+                   .order = laci_alloc((size_t)(r->n_steps + r->n_forward) + 1, sizeof *w.order),
+                   .last_use = laci_alloc(2 * n_values + 1, sizeof *w.last_use)};
   int64_t peak = -1;
   if (w.order && w.last_use) w.n_order = laci_remat_write_order(r, w.order);
   if (w.order && w.last_use && w.n_order >= 0) {

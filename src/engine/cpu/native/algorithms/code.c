@@ -10,13 +10,13 @@
 
 static void destroy_code(laci_native_kernel *kernel) { laci_sparse_code_destroy(kernel->code); }
 
-static size_t cache_bytes(const laci_native_net *native) {
+static size_t code_cache_limit(const laci_native_net *native) {
   return laci_code_cache_size(native->cache) + laci_code_cache_data_size(native->cache);
 }
 
 /** Finds the index in the weight of each element that the kernel keeps, in the code's order. */
-static lac_status order_places(laci_net *net, const laci_native_layer *layer,
-                               laci_native_kernel *kernel, lac_error *err) {
+static lac_status find_weight_indices(laci_net *net, const laci_native_layer *layer,
+                                      laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_places places = {laci_native_weight_places(net, layer, kernel->phase, &kernel->form),
                                kernel->form.n_kept};
   lac_status st = places.at ? LAC_OK : net->plan.status;
@@ -50,15 +50,15 @@ static lac_status generate_code(laci_net *net, const laci_native_layer *layer,
   };
   lac_status st = LAC_OK;
   if (!native->cache) st = laci_code_cache_create(native->code_limit, &native->cache, err);
-  const size_t before = st ? 0 : cache_bytes(native);
+  const size_t before = st ? 0 : code_cache_limit(native);
   kernel->drop = destroy_code;
   if (!st) st = laci_sparse_code_create(p, &options, native->cache, &kernel->code, err);
   if (st) return st;
-  if (layer->mask) st = order_places(net, layer, kernel, err);
+  if (layer->mask) st = find_weight_indices(net, layer, kernel, err);
   else laci_sparse_code_set_weights(kernel->code, form->kept.weight);
   if (st) return st;
   laci_sparse_form_free_weights(&kernel->form);
-  net->plan.weight_bytes += cache_bytes(native) - before;
+  net->plan.weight_bytes += code_cache_limit(native) - before;
   return LAC_OK;
 }
 
@@ -67,7 +67,7 @@ lac_status laci_native_finish_code(laci_net *net, const laci_native_layer *layer
                                    laci_native_kernel *kernel, lac_error *err) {
   if (laci_native_isa_of(net, layer) != LACI_JIT_NONE)
     return generate_code(net, layer, kernel, err);
-  if (layer->mask) return order_places(net, layer, kernel, err);
+  if (layer->mask) return find_weight_indices(net, layer, kernel, err);
   net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   return LAC_OK;
 }

@@ -107,7 +107,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
   return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense;
 }
 
-static double cost(const laci_net *net, const laci_native_layer *layer) {
+static double depthwise_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool images = laci_native_lanes_are_images(layer->n_images);
   return laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) /
@@ -118,6 +118,6 @@ const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
                                                  .timed_as = "sparse",
                                                  .kind = LACI_NATIVE_DEPTHWISE,
                                                  .can = can_compute,
-                                                 .cost = cost,
+                                                 .cost = depthwise_cost,
                                                  .make = make_step,
                                                  .run = run};

@@ -17,7 +17,7 @@ static lac_status run(laci_net *net, laci_net_step *step, lac_error *err) {
 /** Returns the step as far as it is known before its algorithm prepares it. */
 static laci_native_step begin_step(laci_net *net, const laci_native_layer *layer) {
   const laci_native_layout out =
-      laci_native_layout_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
+      laci_native_layout_of_value(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   return (laci_native_step){.layer = layer,
                             .algorithm = laci_algorithm_of(layer->algorithm),

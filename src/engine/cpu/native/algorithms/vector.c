@@ -170,7 +170,7 @@ static int add_product_step(laci_net *net, const laci_fused *fused, const laci_r
   const laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   sparse_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return -1;
-  const int x = laci_product_read_rows(net, node->inputs[0], r->rows, r->depth, false);
+  const int x = laci_product_read_matrix(net, node->inputs[0], r->rows, r->depth, false);
   const int bias = laci_right_operand_bias(net, fused, r),
             matrix = pack_matrix(net, fused, r, &s->rows);
   laci_layout *md = laci_net_dense_layout(net, &flat, LACI_ELEMENT_F32);
@@ -191,7 +191,7 @@ static int add_product_step(laci_net *net, const laci_fused *fused, const laci_r
 /** Adds a step that adds another value in place. */
 static int add_sum_step(laci_net *net, const laci_fused *fused, const laci_right_operand *r,
                         int value, int from) {
-  const int other = laci_product_read_rows(net, value, r->rows, r->columns, false);
+  const int other = laci_product_read_matrix(net, value, r->rows, r->columns, false);
   laci_primitive *pd = NULL;
   const int to = laci_net_result_like(net, from, true);
   if (to < 0 || other < 0) return -1;

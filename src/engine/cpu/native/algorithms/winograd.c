@@ -43,7 +43,7 @@ static laci_winograd4_block block_of(const winograd_state *s, int64_t at) {
 
 /* ---- Blocks of one thread ---- */
 
-static void run_shares(int64_t begin, int64_t end, void *context) {
+static void run_blocks_of_threads(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const winograd_state *s = w->s;
   const laci_sparse_window *g = &s->w.window;
@@ -96,7 +96,7 @@ static void run(laci_net *net, const laci_native_step *step) {
             .weights = laci_net_tensor_data(net, step->weights),
             .points = laci_net_tensor_data(net, step->scratch)};
   laci_native_fill_result_border(net, step, w.o.y);
-  if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_shares, &w);
+  if (s->shares > 1) laci_pool_for(net->pool, s->shares, 1, run_blocks_of_threads, &w);
   else run_with_all_threads(net, &w);
 }
 
@@ -148,7 +148,8 @@ static bool make_tiles(laci_net *net, const laci_native_layer *layer, laci_winog
 /* Decides how the work is shared. Threads with blocks of their own neither wait for each other nor
  * read what another one wrote. But each of them reads all weights, which a shared cache should
  * hold. */
-static void share_work(const laci_net *net, const laci_native_layer *layer, winograd_state *s) {
+static void divide_work_among_threads(const laci_net *net, const laci_native_layer *layer,
+                                      winograd_state *s) {
   const laci_winograd4 *w = &s->w;
   const int64_t n_threads = net->n_threads, apart = laci_winograd4_block_units(w, false);
   const double shared = laci_cost_figures_of(net, layer)->weights_shared;
@@ -168,7 +169,7 @@ static void make_step(laci_net *net, laci_native_step *step) {
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   winograd_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || !make_tiles(net, layer, &s->w)) return;
-  share_work(net, layer, s);
+  divide_work_among_threads(net, layer, s);
   step->state = s;
   step->weights = make_weights(net, layer, &s->w);
   step->scratch_bytes = (size_t)(s->shares * (s->n_points + s->n_sums)) * sizeof(float);

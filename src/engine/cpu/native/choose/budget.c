@@ -45,8 +45,8 @@ static double all_weight_bytes(const laci_net *net) {
 }
 
 /* Returns the algorithm that costs the least among those that do not transform weights. */
-static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
-                                         const laci_native_costs *costs, int at) {
+static laci_algorithm_id cheapest_without_transform(const laci_native_layer *layer,
+                                                    const laci_native_costs *costs, int at) {
   laci_algorithm_id least = laci_algorithm_of_kind(layer->kind);
   for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
     if (laci_algorithm_of(id)->transforms) continue;
@@ -59,7 +59,7 @@ static laci_algorithm_id other_algorithm(const laci_native_layer *layer,
  * there is no alternative that takes less memory. */
 static double gain_per_byte(const laci_net *net, const laci_native_costs *costs, int at) {
   const laci_native_layer *layer = &net->native->layers[at];
-  const laci_algorithm_id other = other_algorithm(layer, costs, at);
+  const laci_algorithm_id other = cheapest_without_transform(layer, costs, at);
   if (!laci_algorithm_of(layer->algorithm)->transforms) return INFINITY;
   const double cost = costs->of[other][at];
   const double more =
@@ -70,7 +70,7 @@ static double gain_per_byte(const laci_net *net, const laci_native_costs *costs,
 
 /* Returns the layer that loses the least time for each byte by another algorithm; -1: no layer has
  * one that takes less memory. */
-static int find_least_gain(const laci_net *net, const laci_native_costs *costs) {
+static int find_layer_of_least_gain(const laci_net *net, const laci_native_costs *costs) {
   int least = -1;
   double best = INFINITY;
   for (int at = 0; at < net->native->n_layers; at++) {
@@ -85,12 +85,12 @@ static int find_least_gain(const laci_net *net, const laci_native_costs *costs) 
 
 /* Gives the layer the other algorithm, and returns by how many bytes that reduces weights. Where
  * dense kernels would not save memory either, their cost is raised so that they are not chosen. */
-static double use_other_algorithm(laci_net *net, laci_native_costs *costs, int at) {
+static double use_algorithm_without_transform(laci_net *net, laci_native_costs *costs, int at) {
   const double much = 1.5;
   laci_native_layer *layer = &net->native->layers[at];
   double *of_dense = &costs->of[LACI_ALGORITHM_dense][at];
   const double before = bytes_by_algorithm(net, layer, layer->algorithm);
-  layer->algorithm = other_algorithm(layer, costs, at);
+  layer->algorithm = cheapest_without_transform(layer, costs, at);
   costs->chosen[at] = costs->of[layer->algorithm][at];
   const double bytes = bytes_by_algorithm(net, layer, layer->algorithm);
   if (dense_bytes(net, layer) > much * bytes) *of_dense = fmax(*of_dense, costs->chosen[at]);
@@ -121,7 +121,7 @@ void laci_native_reduce_weight_memory(laci_net *net, laci_native_costs *costs) {
     bytes += (gains ? bytes_by_algorithm(net, layer, layer->algorithm) : by_dense) - raw;
   }
   const double most = fmax(dense, times * all);
-  for (int at = 0; bytes > most && (at = find_least_gain(net, costs)) >= 0;) {
-    bytes -= use_other_algorithm(net, costs, at);
+  for (int at = 0; bytes > most && (at = find_layer_of_least_gain(net, costs)) >= 0;) {
+    bytes -= use_algorithm_without_transform(net, costs, at);
   }
 }

@@ -45,14 +45,14 @@ static bool has_word(const char *words, const char *word, size_t n) {
 }
 
 /** Do both processors generate code for the same instruction set? */
-static bool same_code(const laci_cost_processor *a, const laci_cost_processor *b) {
+static bool has_same_instructions(const laci_cost_processor *a, const laci_cost_processor *b) {
   const char *x = a->instructions, *y = b->instructions;
   const size_t n = next_word(&x);
   return n > 0 && next_word(&y) == n && strncmp(x, y, n) == 0;
 }
 
 static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
-  return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && same_code(a, b);
+  return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family && has_same_instructions(a, b);
 }
 
 /** Returns how many words of `of` are missing in `in`. */
@@ -67,8 +67,8 @@ static int processor_similarity(const laci_cost_processor *a, const laci_cost_pr
   const bool vendor = strcmp(a->vendor, b->vendor) == 0;
   const int differ = count_missing_words(a->instructions, b->instructions) +
                      count_missing_words(b->instructions, a->instructions);
-  return same_code(a, b) * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
-         differ;
+  return has_same_instructions(a, b) * CODE + vendor * VENDOR +
+         (vendor && a->family == b->family) * FAMILY - differ;
 }
 
 /** Returns the nearest table that has the section; among equally near ones, the first. */

@@ -17,21 +17,21 @@ enum { MOST_BYTES = 1 << 16, MOST_FIGURES = 128, SHOWN = 40, FIELDS = 5 };
 
 /* ---- Lines ---- */
 
-typedef struct reading {
+typedef struct table_parser {
   const char *path;
   int line;
   laci_cost_table *table;
   bool has_processor, seen[MOST_FIGURES]; /* [figure]: its line was read */
   lac_error *err;
-} reading;
+} table_parser;
 
 /** A parsed line: the name of the macro, and its arguments without quotes. */
-typedef struct call {
+typedef struct parsed_line {
   char name[LACI_COST_TEXT], fields[FIELDS][LACI_COST_TEXT];
   int n;
-} call;
+} parsed_line;
 
-static lac_status fail_parsing(const reading *r, const char *found, const char *wanted) {
+static lac_status fail_parsing(const table_parser *r, const char *found, const char *wanted) {
   return laci_fail(r->err, LAC_BAD_FILE, "%s:%d: %.*s: wanted %s", r->path, r->line, SHOWN, found,
                    wanted);
 }
@@ -50,7 +50,7 @@ static const char *read_field(const char *at, char field[LACI_COST_TEXT]) {
 }
 
 /** Reads NAME(field, field ...), the only thing on the line. */
-static bool read_call(const char *line, call *c) {
+static bool read_call(const char *line, parsed_line *c) {
   const char *at = read_field(skip_spaces(line), c->name);
   c->n = 0;
   if (!at || *at != '(') return false;
@@ -69,7 +69,7 @@ static bool read_number(const char *text, double *value) {
 }
 
 /** Returns the figure of that section and name, and its index in the list; NULL: there is none. */
-static const laci_figure *find_figure(const call *c, int *place) {
+static const laci_figure *find_figure(const parsed_line *c, int *place) {
   const laci_figure *figure;
   for (*place = 0; (figure = laci_figure_at(*place)); (*place)++) {
     const bool section = strcmp(figure->section_name, c->fields[0]) == 0;
@@ -78,7 +78,7 @@ static const laci_figure *find_figure(const call *c, int *place) {
   return NULL;
 }
 
-static lac_status parse_figure(reading *r, const char *line, const call *c) {
+static lac_status parse_figure(table_parser *r, const char *line, const parsed_line *c) {
   int place;
   double value;
   const laci_figure *figure = c->n == 4 ? find_figure(c, &place) : NULL;
@@ -96,7 +96,7 @@ static lac_status parse_figure(reading *r, const char *line, const call *c) {
   return LAC_OK;
 }
 
-static lac_status parse_processor(reading *r, const char *line, const call *c) {
+static lac_status parse_processor(table_parser *r, const char *line, const parsed_line *c) {
   laci_cost_processor *of = &r->table->of;
   double family;
   if (c->n != FIELDS || !read_number(c->fields[1], &family) || family > 1e6) {
@@ -112,8 +112,8 @@ static lac_status parse_processor(reading *r, const char *line, const call *c) {
   return LAC_OK;
 }
 
-static lac_status parse_line(reading *r, const char *line) {
-  call c = {.n = 0};
+static lac_status parse_line(table_parser *r, const char *line) {
+  parsed_line c = {.n = 0};
   if (*skip_spaces(line) == 0) return LAC_OK;
   const bool is_call = read_call(line, &c);
   if (is_call && strcmp(c.name, "LAC_COST") == 0) return parse_figure(r, line, &c);
@@ -124,7 +124,7 @@ static lac_status parse_line(reading *r, const char *line) {
 /* ---- The file ---- */
 
 /** Checks that f32 is present, and that every section with a figure has all its figures. */
-static lac_status check_complete(const reading *r) {
+static lac_status check_complete(const table_parser *r) {
   bool begun[LACI_N_COST_SECTIONS] = {[LACI_COSTS_f32] = true};
   const laci_figure *figure;
   for (int at = 0; (figure = laci_figure_at(at)); at++) begun[figure->section] |= r->seen[at];
@@ -150,7 +150,7 @@ static bool blank_comments(char *text) {
   return true;
 }
 
-static lac_status parse_text(reading *r, char *text) {
+static lac_status parse_text(table_parser *r, char *text) {
   lac_status st = LAC_OK;
   if (!blank_comments(text)) {
     return laci_fail(r->err, LAC_BAD_FILE, "%s: a comment does not end: wanted */", r->path);
@@ -168,7 +168,7 @@ static lac_status parse_text(reading *r, char *text) {
 
 lac_status laci_cost_table_read(const char *path, laci_cost_table *table, lac_error *err) {
   char *text = NULL;
-  reading r = {.path = path, .table = table, .err = err};
+  table_parser r = {.path = path, .table = table, .err = err};
   *table = (laci_cost_table){.name = "file", .margin = LACI_COST_MARGIN};
   lac_status st = laci_file_read_text(path, MOST_BYTES, &text, err);
   if (!st) st = parse_text(&r, text);

@@ -17,7 +17,7 @@
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static laci_native_place *place_of(const laci_net *net, int value) {
+static laci_native_place *layout_place_of(const laci_net *net, int value) {
   laci_native_place *places = net->native->places;
   while (places[value].same_as != value) value = places[value].same_as;
   return &places[value];
@@ -117,8 +117,8 @@ static void choose_row_stride(const laci_net *net, stride_of_size *r) {
 
 /* ---- Layouts of values ---- */
 
-static void join_values(laci_net *net, int value, int with) {
-  laci_native_place *a = place_of(net, value), *b = place_of(net, with);
+static void share_layout_of_values(laci_net *net, int value, int with) {
+  laci_native_place *a = layout_place_of(net, value), *b = layout_place_of(net, with);
   b->same_as = a->same_as;
 }
 
@@ -132,8 +132,8 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
 /** Notes how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
 static void note_values_used(laci_net *net, const laci_native_layer *layer) {
-  laci_native_place *out = place_of(net, layer->output);
-  laci_native_place *in = place_of(net, layer->input);
+  laci_native_place *out = layout_place_of(net, layer->output);
+  laci_native_place *in = layout_place_of(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
   if (layer->bytes) net->native->places[layer->input].bytes = true;
@@ -159,11 +159,11 @@ static void use_chw_if_needed(laci_net *net, row_table *table, const laci_native
   if (layer->reading == LACI_NATIVE_AS_STORED && layer->kind == LACI_NATIVE_PRODUCT) {
     differs = find_row_stride(table, g->h, g->w)->stride != out;
   }
-  if (differs) place_of(net, layer->output)->is_chw = true;
+  if (differs) layout_place_of(net, layer->output)->is_chw = true;
 }
 
 static void set_layout_of_value(laci_net *net, row_table *table, int value) {
-  laci_native_place *place = place_of(net, value);
+  laci_native_place *place = layout_place_of(net, value);
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
   const laci_sparse_size size = laci_native_size(net, shape, place->rows);
   laci_sparse_border border = place->border;
@@ -188,8 +188,8 @@ void laci_native_assign_layouts(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
-    if (layer->residual >= 0) join_values(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM) join_values(net, layer->output, layer->input);
+    if (layer->residual >= 0) share_layout_of_values(net, layer->output, layer->residual);
+    if (layer->kind == LACI_NATIVE_SUM) share_layout_of_values(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }
   for (int at = 0; at < table.n; at++) choose_row_stride(net, &table.list[at]);
@@ -205,20 +205,20 @@ void laci_native_assign_layouts(laci_net *net) {
 }
 
 const laci_sparse_layout *laci_native_assigned_layout(const laci_net *net, int value) {
-  return &place_of(net, value)->layout;
+  return &layout_place_of(net, value)->layout;
 }
 
 bool laci_native_has_assigned_layout(const laci_net *net, int value) {
-  return net->native && net->native->places && place_of(net, value)->used;
+  return net->native && net->native->places && layout_place_of(net, value)->used;
 }
 
 bool laci_native_place_wants_int8(const laci_net *net, int value) {
   return net->native && net->native->places && net->native->places[value].bytes;
 }
 
-laci_native_layout laci_native_layout_at(const laci_net *net, int value,
-                                         const laci_fake_quantized *bytes) {
-  const laci_native_place *place = place_of(net, value);
+laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
+                                               const laci_fake_quantized *bytes) {
+  const laci_native_place *place = layout_place_of(net, value);
   return (laci_native_layout){.layout = bytes ? place->of_int8x4 : place->layout,
                               .rows = place->rows,
                               .bytes = bytes,
@@ -227,7 +227,7 @@ laci_native_layout laci_native_layout_at(const laci_net *net, int value,
 
 laci_sparse_layout laci_native_output_layout(const laci_net *net, const laci_native_layer *layer) {
   const laci_fake_quantized *bytes = layer->bytes ? layer->bytes->y : NULL;
-  laci_sparse_layout out = laci_native_layout_at(net, layer->output, bytes).layout;
+  laci_sparse_layout out = laci_native_layout_of_value(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
     out.row_stride *= layer->scatter;
     out.pixel_stride *= layer->scatter;
@@ -241,7 +241,8 @@ laci_sparse_layout laci_native_input_layout(const laci_net *net, const laci_nati
   const int64_t channels = laci_sparse_layout_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_native_assigned_layout(net, layer->output)->row_stride;
   if (layer->reading == LACI_NATIVE_AS_STORED) {
-    return laci_native_layout_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
+    return laci_native_layout_of_value(net, layer->input, layer->bytes ? layer->bytes->x : NULL)
+        .layout;
   }
   if (layer->reading == LACI_NATIVE_SUBSAMPLED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};

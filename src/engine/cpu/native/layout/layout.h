@@ -47,8 +47,8 @@ bool laci_native_has_assigned_layout(const laci_net *net, int value);
 bool laci_native_place_wants_int8(const laci_net *net, int value);
 /** Returns the layout of a value that has one: of floats or bf16, or of int8 with the scale of
  * `bytes`. */
-laci_native_layout laci_native_layout_at(const laci_net *net, int value,
-                                         const laci_fake_quantized *bytes);
+laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
+                                               const laci_fake_quantized *bytes);
 
 /* ---- read.c ---- */
 

@@ -65,7 +65,7 @@ void laci_lower_native_norm(laci_net *net, const laci_fused *fused) {
                            .norm = {scale, shift, fused->n_posts ? 0 : -INFINITY}};
   const int from = laci_native_read_for_reorder(net, node->inputs[0], false, &r.from);
   const int to = laci_native_tensor_new(net, shape, &native, -1);
-  laci_net_step *step = laci_native_reorder(net, from, to, &r);
+  laci_net_step *step = laci_native_add_reorder_step(net, from, to, &r);
   if (!step) return;
   step->node = node;
   step->what = laci_net_describe_fused(net, fused);

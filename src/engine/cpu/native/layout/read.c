@@ -42,7 +42,7 @@ static int reorder_copy(laci_net *net, int from, const laci_sparse_layout *have,
                                  .size = laci_native_size_of(net, &shape, native),
                                  .stride_h = subsampled ? subsampled->stride_h : 1,
                                  .stride_w = subsampled ? subsampled->stride_w : 1};
-  (void)laci_native_reorder(net, from, to, &r);
+  (void)laci_native_add_reorder_step(net, from, to, &r);
   return to;
 }
 
@@ -97,12 +97,12 @@ static int read_input(laci_net *net, const laci_native_layer *layer) {
 
 laci_native_tensors laci_native_tensors_of_layer(laci_net *net, const laci_native_layer *layer) {
   const laci_native_bytes *bytes = layer->bytes;
-  laci_native_layout out = laci_native_layout_at(net, layer->output, bytes ? bytes->y : NULL);
+  laci_native_layout out = laci_native_layout_of_value(net, layer->output, bytes ? bytes->y : NULL);
   laci_native_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
   if (!bytes) t.bias = laci_native_store_bias(net, layer);
   if (layer->residual >= 0) {
     const laci_native_layout added =
-        laci_native_layout_at(net, layer->output, bytes ? bytes->residual : NULL);
+        laci_native_layout_of_value(net, layer->output, bytes ? bytes->residual : NULL);
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out,

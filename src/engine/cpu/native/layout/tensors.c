@@ -75,7 +75,8 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
 
 static const laci_node reorder_node = {.name = "", .type = "reorder"};
 
-laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r) {
+laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
+                                            const laci_sparse_reorder *r) {
   reorder_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || from < 0 || to < 0) return NULL;
   const laci_native_layout *native = net->tensors[to].native;

@@ -46,8 +46,9 @@ laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bo
  * pixels, or only every stride-th row and pixel. Elements are f32 (bf16 in a bf16 plan) or int8x4,
  * and are the same in both. The step belongs to no node until the caller sets one. NULL after a
  * failure. */
-laci_net_step *laci_native_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
-/** Is it a step of laci_native_reorder that belongs to no node? */
+laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
+                                            const laci_sparse_reorder *r);
+/** Is it a step of laci_native_add_reorder_step that belongs to no node? */
 bool laci_native_is_reorder(const laci_net_step *step);
 /** Returns a tensor in a native layout as a tensor for oneDNN: an existing copy, or a new one, made
  * by a step. */

@@ -35,7 +35,7 @@ int laci_native_to_onednn(laci_net *net, int tensor) {
                                  .size = laci_native_size(net, &shape, have.rows),
                                  .stride_h = 1,
                                  .stride_w = 1};
-  (void)laci_native_reorder(net, tensor, to, &r);
+  (void)laci_native_add_reorder_step(net, tensor, to, &r);
   laci_net_set_content(net, to, content);
   return to;
 }

@@ -28,7 +28,7 @@ int laci_native_read_in_layout_of(laci_net *net, int value, int like) {
 
 int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes) {
-  const laci_native_layout to = laci_native_layout_at(net, output, bytes);
+  const laci_native_layout to = laci_native_layout_of_value(net, output, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
   return laci_native_to_int8x4(net, laci_native_read_in_layout(net, value, &floats), &to);
 }

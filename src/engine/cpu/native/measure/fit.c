@@ -69,7 +69,7 @@ static double median(double *x, size_t n) {
   return x[n / 2];
 }
 
-static double cost_unit(const laci_observation *observations, size_t n) {
+static double seconds_of_cost_unit(const laci_observation *observations, size_t n) {
   double *x = laci_alloc(n, sizeof *x), unit;
   size_t n_plain = 0;
   for (size_t at = 0; x && at < n; at++) {
@@ -86,7 +86,7 @@ static double cost_unit(const laci_observation *observations, size_t n) {
 /** Makes all nets read the table, and finds the unit of cost. */
 static fit begin_fit(const laci_measured *m, const laci_cost_table *table) {
   m->costs->tables[LACI_COSTS_f32] = table;
-  return (fit){m->observations, m->n, cost_unit(m->observations, m->n)};
+  return (fit){m->observations, m->n, seconds_of_cost_unit(m->observations, m->n)};
 }
 
 /* ---- The search ---- */
@@ -138,8 +138,8 @@ static bool try_figure_value(const fit *f, const laci_cost_table *first, laci_co
   return false;
 }
 
-static bool improve_figures(const fit *f, const laci_cost_table *first, laci_cost_table *table,
-                            double step, double *best) {
+static bool improve_figures_by_step(const fit *f, const laci_cost_table *first,
+                                    laci_cost_table *table, double step, double *best) {
   const laci_figure *figure;
   bool better = false;
   for (int at = 0; (figure = laci_figure_at(at)); at++) {
@@ -169,7 +169,7 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   if (!(f.unit > 0)) return;
   for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
     for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
-      if (!improve_figures(&f, &first, table, steps[at], &best)) break;
+      if (!improve_figures_by_step(&f, &first, table, steps[at], &best)) break;
     }
   }
   for (int at = 0; (figure = laci_figure_at(at)); at++) {

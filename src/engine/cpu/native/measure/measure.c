@@ -35,7 +35,8 @@ static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *er
   t->first = m->all.n;
   lac_status st = laci_measured_build_network(at, batch, &t->graph, err);
   if (!st) st = laci_trial_begin(t->graph, &options, listed, &t->listed, err);
-  return st ? st : laci_measured_add(&m->all, t->listed.net, laci_measured_has_reorders(at), err);
+  return st ? st
+            : laci_measured_add_net(&m->all, t->listed.net, laci_measured_has_reorders(at), err);
 }
 
 static void end_measuring(measuring *m) {

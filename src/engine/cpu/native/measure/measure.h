@@ -38,8 +38,8 @@ typedef struct laci_measured {
 
 /** Adds an observation for each layer of the net and each algorithm that can compute it, and one
  * for reorders if `reorders`. The net reads measured->costs from now on. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_measured_add(laci_measured *measured, laci_net *net, bool reorders,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_measured_add_net(laci_measured *measured, laci_net *net,
+                                                bool reorders, lac_error *err);
 /** Updates the times of observations [first, last) with those of `timings` that are less. */
 void laci_measured_update_times(laci_measured *measured, size_t first, size_t last,
                                 const laci_timings *timings);

@@ -18,7 +18,7 @@ static lac_status add_observation(laci_measured *m, const laci_net *net,
   return LAC_OK;
 }
 
-lac_status laci_measured_add(laci_measured *m, laci_net *net, bool reorders, lac_error *err) {
+lac_status laci_measured_add_net(laci_measured *m, laci_net *net, bool reorders, lac_error *err) {
   const laci_native_net *native = net->native;
   net->costs = m->costs;
   if (!native) return LAC_OK;

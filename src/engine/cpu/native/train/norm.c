@@ -61,7 +61,7 @@ static size_t scratch_bytes(const norm_step *s) {
   return (size_t)((2 * count_tiles(s) + 3) * count_channels(s)) * sizeof(float);
 }
 
-static norm_work work_of(laci_net *net, const norm_step *s) {
+static norm_work norm_work_of(laci_net *net, const norm_step *s) {
   norm_work w = {.net = net, .s = s};
   float *at = laci_net_tensor_data(net, s->tensors[SCRATCH]);
   for (int k = 0; k < 2; k++) w.tiles[k] = at + k * count_tiles(s) * count_channels(s);
@@ -140,7 +140,7 @@ static double values_per_channel(const norm_step *s) {
 }
 
 /** Combines the tiles' means and variances into those of the channels. */
-static void join_moments(int64_t begin, int64_t end, void *context) {
+static void combine_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
   const int64_t channels = count_channels(s);
@@ -185,11 +185,11 @@ static void apply_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   const norm_step *s = step->context;
-  norm_work w = work_of(net, s);
+  norm_work w = norm_work_of(net, s);
   (void)err;
   if (!s->given) {
     laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_moments, &w);
-    laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, join_moments, &w);
+    laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_moments, &w);
   }
   find_scales(&w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
@@ -213,7 +213,7 @@ static void find_sums(int64_t begin, int64_t end, void *context) {
 
 /** Computes the gradients of scale and shift, and in vectors[1] and [2] what the gradient of x
  * subtracts. */
-static void join_sums(int64_t begin, int64_t end, void *context) {
+static void combine_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
   const double n = values_per_channel(s);
@@ -244,11 +244,11 @@ static void gradient_range(int64_t begin, int64_t end, void *context) {
 
 static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const norm_step *s = step->context;
-  norm_work w = work_of(net, s);
+  norm_work w = norm_work_of(net, s);
   (void)err;
   find_scales(&w);
   laci_pool_for(net->pool, count_tiles(s) * count_chunks(s), 1, find_sums, &w);
-  laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, join_sums, &w);
+  laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_sums, &w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
   laci_pool_for(net->pool, count_tiles(s), 1, gradient_range, &w);
   return LAC_OK;
@@ -261,7 +261,7 @@ static int output_of(const laci_node *node, int port) {
 }
 
 /** Adds a step with x and `to`; its other tensors are set later. */
-static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) {
+static norm_step *new_norm_step(laci_net *net, const laci_node *node, int x, int to) {
   norm_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
@@ -308,7 +308,7 @@ void laci_lower_image_norm(laci_net *net, const laci_fused *fused) {
   const bool given = laci_norm_find_statistics(net, node, from);
   const int x = laci_native_read_as_hwc16n(net, node->inputs[0]);
   const int y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
-  norm_step *s = new_norm(net, node, x, y);
+  norm_step *s = new_norm_step(net, node, x, y);
   if (!s) return;
   s->relu = fused->n_posts > 0;
   s->given = given;
@@ -349,7 +349,7 @@ void laci_lower_image_norm_gradient(laci_net *net, const laci_fused *fused) {
   if (dy < 0) return;
   const bool alike = laci_sparse_layout_equal(&net->tensors[dy].native->layout, &out.layout);
   const int dx = laci_native_tensor_new(net, shape, &out, alike ? dy : -1);
-  norm_step *s = new_norm(net, node, net->workspaces[forward], dx);
+  norm_step *s = new_norm_step(net, node, net->workspaces[forward], dx);
   if (!s) return;
   s->y = net->tensors[dy].native->layout;
   s->relu = net->plan.fused[forward].n_posts > 0;
