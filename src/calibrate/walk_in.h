@@ -13,9 +13,8 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  laci_network *network; /* dense */
-  const uint8_t *
-      *pruned; /* [n_stored] the present weights of the pruned network, owned elsewhere */
+  laci_network *network;  /* dense */
+  const uint8_t **pruned; /* [n_stored] present weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
   int n_lanes;
