@@ -208,8 +208,8 @@ static lac_status make_outputs(evaluation *e, step *s, lac_error *err) {
   lac_status st = node->op->infer(&infer);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     laci_type *type = &s->out_types[at];
-    if (node->outputs[at] < 0 && at > 0)
-      continue; /* output 0 always gets memory, since every operator writes it, even if it is absent */
+    /* output 0 always gets memory, since every operator writes it, even if it is absent */
+    if (node->outputs[at] < 0 && at > 0) continue;
     int64_t count = laci_shape_is_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
     if (count < 0)
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",

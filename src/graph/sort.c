@@ -100,7 +100,7 @@ static void add_body_dependencies(dependencies *all, int n) {
 static void add_dependencies(dependencies *all) {
   for (int b = 0; b < all->graph->n_bodies; b++) {
     const laci_body *body = &all->graph->bodies[b];
-    /* an end depends on its beginning */
+    /* the node that ends a body depends on the node that begins it */
     if (body->begin >= 0) add_dependency(all, body->end, body->begin);
   }
   for (int n = 0; n < all->graph->n_nodes; n++) {
@@ -140,7 +140,7 @@ typedef struct sorter {
   const laci_graph *graph;
   const dependencies *dependencies;
   uint8_t *state; /* [n_nodes] */
-  size_t *next;   /* [n_nodes] for a node on the stack: the next of its needs to visit */
+  size_t *next;   /* [n_nodes] for a node on the stack: which of its dependencies is visited next */
   int *stack;     /* [n_nodes] */
   int *order;     /* [n_nodes] old ids in new order */
   int n_order;

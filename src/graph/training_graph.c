@@ -277,7 +277,7 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
   lac_status st = add_batch_outputs(j, node, outputs, 5);
   if (st) return st;
   for (int at = 0; at < 3; at++) from[at] = inputs[at];
-  /* two layers may share statistics: the second updates the result of the first */
+  /* two layers may share statistics: then the second layer updates the result of the first */
   for (int at = 0; at < 2; at++) {
     from[3 + at] = j->stat_now[stored[at]];
     j->stat_now[stored[at]] = outputs[3 + at];

@@ -25,7 +25,7 @@ typedef enum laci_param_kind {
 
 typedef struct laci_training_param {
   const char *name; /* the name of the stored tensor */
-  int stored;       /* its index in the model's graph */
+  int stored;       /* index of the stored tensor in the model's graph */
   int input;        /* value in the training graph: a graph input, f32 unless the model says f64 */
   int gradient;     /* value in the training graph: a graph output of the same type */
   laci_shape shape;
@@ -62,7 +62,8 @@ typedef struct laci_training_graph {
   /* with LACI_LOSS_MATCH: elements of the logits for each sample of the batch */
   int64_t n_classes;
   int n_targets; /* 1 + n_blocks with LACI_LOSS_MATCH, else 0 */
-  /* inputs: the targets of the logits, then of each block, in the same shapes */
+  /* graph inputs with the targets: for the logits, then for each block, in the shapes of these
+   * values */
   int *targets;
   /* the first n_forward nodes are the forward part, all others compute gradients */
   int n_forward;
@@ -75,7 +76,7 @@ typedef struct laci_training_options {
   int64_t batch; /* images in one run, at least 1 */
   /* BatchNormalization works as in inference: its statistics are constants */
   bool keep_statistics;
-  /* the outputs for running statistics are the statistics of the batch alone */
+  /* the outputs for running statistics give the statistics of the batch alone, not averages */
   bool batch_statistics;
   laci_training_loss loss;
   const int *blocks; /* [n_blocks] values of the model, for LACI_LOSS_MATCH and _TARGETS */

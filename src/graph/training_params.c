@@ -139,7 +139,7 @@ static laci_training_role role_of_tensor(const role_walk *w, const laci_node *no
   if (find_port(settings, sizeof settings / sizeof *settings, node, port, &role)) return role;
   bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
   if (number || prepares_image(w, node)) return LACI_TRAINING_CONSTANT;
-  /* the stored tensor goes through a Transpose, Cast, Reshape or similar */
+  /* the node passes a stored tensor on unchanged: a Transpose, Cast, Reshape or similar */
   bool carried = node->n_inputs > 0 && laci_training_stored_of(w->model, node->inputs[0]) >= 0 &&
                  (node->n_inputs == 1 || node->op->moves_data);
   return carried && stored->shape.rank == 2 ? LACI_TRAINING_WEIGHT : LACI_TRAINING_BIAS;

@@ -88,7 +88,7 @@ laci_untrained laci_untrained_without_gradient(const laci_training_graph *made) 
     int producer = graph->values[made->params[p].gradient].producer;
     if (producer < 0) continue;
     const laci_node *node = &graph->nodes[producer];
-    /* a gradient that is a stored tensor of zeros; it became an output through a copy */
+    /* the gradient is a stored tensor of zeros that an Identity copies to the output */
     bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
                        graph->values[node->inputs[0]].stored >= 0;
     if (is_constant) count_tensor(&left, made->params[p].name);

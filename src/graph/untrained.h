@@ -10,8 +10,9 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_training_graph laci_training_graph;
 
 typedef struct laci_untrained {
-  int n;             /* number of tensors */
-  const char *first; /* the name of one of them, which belongs to the model; NULL: there is none */
+  int n; /* number of tensors */
+  const char
+      *first; /* the name of one of these tensors, a text of the model; NULL: there is none */
 } laci_untrained;
 
 /** Finds float tensors of more than one element that the model's output `at` depends on and that

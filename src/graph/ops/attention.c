@@ -25,7 +25,7 @@ enum { RAW, CAPPED, BIASED, PROBABLE }; /* qk_matmul_output_mode */
 /** The sizes of an operand in either of its layouts. */
 typedef struct heads {
   int64_t batch, heads, tokens, size;
-  bool apart; /* heads have an axis of their own */
+  bool apart; /* the layout has a separate axis for heads, [batch, heads, tokens, size] */
 } heads;
 
 /** Reads the sizes of an operand; -1: not known. Returns false where the shape does not fit. */

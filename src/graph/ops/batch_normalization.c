@@ -99,7 +99,8 @@ static lac_status eval_training(laci_eval *eval, job *j) {
     const double now[] = {own.mean, own.variance};
     for (int out = 1; out < eval->n_out; out++) {
       if (!eval->out[out]) continue;
-      /* before opset 14, outputs 3 and 4 are the statistics of the batch */
+      /* outputs 1 and 2 are running statistics; outputs 3 and 4, before opset 14, those of the
+       * batch */
       bool running = out <= 2;
       double old = eval->in[MEAN + (out - 1) % 2]->f[channel], fresh = now[(out - 1) % 2];
       eval->out[out]->f[channel] = running ? old * keep + fresh * (1 - keep) : fresh;

@@ -129,7 +129,8 @@ static void drop_label(laci_coupling *c, int label) {
  * its own. */
 static void couple_bias(laci_coupling *c) {
   const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
-  /* absent, or not described: then laci_couple_node makes all axes FIXED */
+  /* C is absent, or has a shape that is not described here: then laci_couple_node makes all axes
+   * FIXED */
   if (!bias || bias->rank > 2) return;
   laci_coupling_describe_port(c, 2);
   for (int back = 1; back <= bias->rank; back++) {
@@ -139,7 +140,7 @@ static void couple_bias(laci_coupling *c) {
                               laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
     } else if (have == 1) {
       laci_coupling_set_label(c, 2, bias->rank - back, laci_coupling_new_label(c));
-    } else { /* sizes unknown: it might be broadcast or not */
+    } else { /* the sizes are unknown, so that the axis may or may not be broadcast */
       drop_label(c, laci_coupling_get_label(c, LACI_OUT(0), 2 - back));
     }
   }

@@ -8,7 +8,7 @@
 
 typedef struct job {
   const laci_eval *eval;
-  /* before, after: numbers of neighbours on either side */
+  /* before, after: number of neighbouring channels on either side */
   int64_t channels, spatial, before, after;
   double alpha, beta, bias;
 } job;

@@ -19,7 +19,7 @@ static void run_cell(const laci_cell *cell) {
     c = forget * c + in * laci_cell_activate(cell, 1, x[3 * n] + r[3 * n]);
     double out = laci_cell_activate(cell, 0, x[n] + r[n] + (p ? p[n + k] * c : 0));
     cell->c[k] = c;
-    /* the cell state is not clipped here */
+    /* unlike the inputs of gates, the cell state is not clipped */
     cell->h[k] = out * state->f(c, state->alpha, state->beta);
   }
 }

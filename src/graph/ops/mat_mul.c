@@ -158,7 +158,8 @@ static lac_status eval(laci_eval *eval) {
   laci_shape batches = eval->out[0]->shape;
   batches.rank -= !m.row_vanishes + !m.col_vanishes;
   if (m.b.rank == 2 && !m.row_vanishes) {
-    /* With one matrix on the right, all rows of the left batch are one matrix. */
+    /* If the right operand is a single matrix, the left batch of matrices is multiplied as one tall
+     * matrix. */
     int64_t k = m.a.dims[m.a.rank - 1];
     int64_t rows = laci_shape_count_range(&m.a, 0, m.a.rank - 1);
     m.a = laci_shape_of(2, (int64_t[]){rows, k});
@@ -182,7 +183,9 @@ static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
       int64_t size = (port == 0 ? a : b)->dims[axis];
       if (size == full) laci_coupling_set_label(c, port, axis, label);
       else if (size == 1) laci_coupling_set_label(c, port, axis, laci_coupling_new_label(c));
-      else certain = false; /* FIXED, and so must be the axes that it corresponds to */
+      else
+        certain = false; /* the axis is FIXED, so the axes of the other operand and the output
+                               must be, too */
     }
     if (certain) {
       laci_coupling_set_label(c, LACI_OUT(0), y_axis, label);

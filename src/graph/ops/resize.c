@@ -11,7 +11,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
-/** What the inputs define for every axis of x. */
+/** The scale and output size of every axis of x, as given by the inputs. */
 typedef struct plan {
   bool known;                  /* whether the sizes are known */
   int64_t size[LACI_MAX_RANK]; /* size of every axis of y; -1 or a symbol: unknown */
@@ -30,7 +30,7 @@ static const laci_buf *null_if_empty(const laci_buf *buf) {
 static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 2; }
 static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
 
-/** The axis of x that scale or size number i applies to. */
+/** A list of axes of x: scale or size number i applies to the i-th axis of the list. */
 typedef struct listed {
   int n, axis[LACI_MAX_RANK];
 } listed;

@@ -35,7 +35,7 @@ typedef struct job {
   bool largest;
 } job;
 
-/** The bins along one axis of a region. */
+/** How one axis of a region is divided into output bins. */
 typedef struct side {
   double begin, bin;
   int64_t n_places; /* sampled points in a bin */

@@ -23,7 +23,8 @@ typedef struct job {
   const laci_eval *eval;
   int64_t heads, tokens, size; /* size: of a head */
   int64_t n_pairs, step;       /* n_pairs: rotated pairs; step: distance from a to b */
-  bool apart, interleaved;     /* apart: heads have an axis of their own, before the tokens */
+  bool apart, interleaved;     /* apart: the input is [batch, heads, tokens, size], with a separate
+                                  axis for heads */
 } job;
 
 /** Returns the row of the tables for a token. */
@@ -99,7 +100,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   bool positions = laci_has_input(node, POSITIONS);
   laci_couple_other_axes(c, X, LACI_OUT(0), x->rank - 1);
   for (int port = X; port <= POSITIONS; port++) {
-    /* rows of the tables are read by index */
+    /* with position ids, the rows of the tables of sines and cosines are read by index */
     bool picked = positions && (port == COS || port == SIN);
     if (picked) laci_coupling_describe_port(c, port);
     if (!laci_has_input(node, port) || picked) continue;

@@ -8,7 +8,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/** The slice along one axis. whole: the axis is not cut; unsure: the start is not known. */
+/** The range of one axis that is kept. whole: all of the axis; unsure: the start is not known. */
 typedef struct cut {
   int64_t start, step, n; /* n: size of the result, a symbol where unknown */
   bool whole, unsure;

@@ -125,7 +125,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   for (int part = 0; part < node->n_outputs; part++) {
     int64_t own = sizes ? sizes[part] : equal_part(x->dims[axis], node->n_outputs, part);
     const laci_shape *y = laci_port_shape(c, LACI_OUT(part));
-    /* sizes that do not fit, which inference did not know */
+    /* the sizes exceed the axis, which inference could not see */
     if (own < 0 || start + own > x->dims[axis]) break;
     if (y && y->dims[axis] == own) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(part), axis, 0, axis, own);

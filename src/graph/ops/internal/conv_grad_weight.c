@@ -86,7 +86,8 @@ static void sum_weights(int64_t begin, int64_t end, void *context) {
 static lac_status eval(laci_eval *eval) {
   laci_node_window window;
   const laci_buf *x = eval->in[0];
-  laci_buf y = *eval->in[1], *dy = &y; /* Conv's output; only its geometry is asked for */
+  laci_buf y = *eval->in[1],
+           *dy = &y; /* stands for Conv's output, of which only the shape is read */
   job j = {.x = x, .dy = dy, .dw = eval->out[0]->f};
   lac_status st = laci_check_floats(eval);
   if (!st) st = laci_conv_read_groups(eval->node, &j.n_groups, eval->err);

@@ -22,7 +22,7 @@ static void scatter_channels(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t at = begin * j->out_spatial; at < end * j->out_spatial; at++) {
     int64_t first = at / j->out_spatial * j->in_spatial, place = j->places->i[at];
-    /* a place before it means that the window was empty */
+    /* -1, before the channel: the window had no element */
     if (place >= first) j->dx->f[place] += j->dy->f[at];
   }
 }

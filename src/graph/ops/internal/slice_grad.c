@@ -42,7 +42,7 @@ static lac_status eval(laci_eval *eval) {
   laci_shape_strides(&dx->shape, strides);
   for (int axis = 0; axis < dx->shape.rank; axis++) {
     offset += starts[axis] * strides[axis];
-    /* with one position, no step is taken */
+    /* with a single position along the axis, the stride is not used */
     strides[axis] *= dy->shape.dims[axis] > 1 ? steps[axis] : 0;
   }
   laci_walk walk;

@@ -38,7 +38,8 @@ static lac_status infer(laci_infer *infer) {
   return laci_check_input_sizes(infer, SUM, y->rank, y->dims);
 }
 
-/** Copies in to out with its channels moved likewise. */
+/** Copies `in` to `out` with the channels moved to axis 1 (first), or from there to the last axis.
+ */
 static void move_channels(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
   int64_t strides[LACI_MAX_RANK];
   laci_shape marks = {.rank = in->shape.rank}, moved;

@@ -28,7 +28,8 @@ typedef struct job {
   const laci_eval *eval;
   int64_t heads, tokens, size; /* size: of a head */
   int64_t n_pairs;
-  bool apart, interleaved; /* apart: heads have an axis of their own, before the tokens */
+  bool apart, interleaved; /* apart: the input is [batch, heads, tokens, size], with a separate axis
+                              for heads */
 } job;
 
 static int64_t position_of(const job *j, int64_t batch, int64_t token) {

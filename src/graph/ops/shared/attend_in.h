@@ -20,7 +20,7 @@ typedef struct laci_pair_place {
 } laci_pair_place;
 
 typedef struct laci_row_attention {
-  /* n_shared: heads of keys and values */
+  /* n_heads: heads of queries; n_shared: heads of keys and values */
   int64_t n_batch, n_heads, n_shared, n_queries, n_keys, size, size_v;
   laci_rows q, k, v;
   double scale, softcap; /* softcap 0: none */
@@ -53,7 +53,8 @@ typedef struct laci_key_mask {
   bool causal;
   int64_t n_past;
 } laci_key_mask;
-/** A function for laci_row_attention.bias; the context is a laci_key_mask. */
+/** Computes the bias of a score from a mask of keys: a function for laci_row_attention.bias, whose
+ * context is a laci_key_mask. */
 double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place place);
 /** Do the shapes of mask and bias fit the sizes of `attend`? */
 bool laci_key_mask_fits(const laci_key_mask *mask, const laci_row_attention *attend);

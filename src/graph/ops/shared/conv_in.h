@@ -38,7 +38,7 @@ int64_t laci_patches_kernel_size(const laci_patches *patches);
 LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
                                             const laci_node_window *window);
 
-/** A packer for laci_gemm; its context is a laci_patches. */
+/** Packs the patch matrix as operand B of laci_gemm; its context is a laci_patches. */
 laci_gemm_pack_b laci_patches_pack;
 
 /** Sets y[image, channel, ...] = bias[channel]; without a bias, y stays 0. */

@@ -40,7 +40,7 @@ typedef struct laci_gemm {
 
 LAC_MUST_CHECK lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm);
 
-/** A matrix in memory as B: the context of laci_gemm_pack_matrix. */
+/** A matrix in memory that is operand B: the context of laci_gemm_pack_matrix. */
 typedef struct laci_gemm_matrix {
   const double *data;
   int64_t row_stride, col_stride;

@@ -144,7 +144,7 @@ lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *n
   return laci_gradient_status(b);
 }
 
-/** The inputs that equal the result get equal shares of dY. */
+/** The gradient of Max and Min: all inputs that equal the result get equal shares of dY. */
 lac_status laci_gradient_of_max_or_min(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), count = -1;
   int *masks = laci_alloc((size_t)node->n_inputs, sizeof *masks);

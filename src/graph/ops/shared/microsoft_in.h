@@ -35,7 +35,8 @@ LAC_MUST_CHECK lac_status laci_activation_apply(const laci_eval *eval);
 
 /* ---- x + skip + bias, normalized ---- */
 
-/** A port number that no node has: it stands for an operand that the operator does not have. */
+/** A port number above that of any operand; it stands for an operand that the operator does not
+ * have. */
 enum { LACI_NO_PORT = 99 };
 
 /** Ports and formula of a normalization over the last axis. */

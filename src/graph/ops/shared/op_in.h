@@ -46,11 +46,11 @@ static inline bool laci_has_output(const laci_node *node, int port) {
   return port < node->n_outputs && node->outputs[port] >= 0;
 }
 
-/** Shape of an input: NULL where it is absent or its rank unknown. */
+/** Returns the shape of an input; NULL if the input is absent or its rank unknown. */
 const laci_shape *laci_in_shape(const laci_infer *infer, int port);
-/** Known content of an input (symbols possible), or NULL. */
+/** Returns the content of an input if inference knows it (it may contain symbols), else NULL. */
 const laci_buf *laci_in_known_content(const laci_infer *infer, int port);
-/** Operand of an evaluation, or NULL where absent. */
+/** Returns the operand at an input port of the evaluated node; NULL if it is absent. */
 static inline const laci_buf *laci_operand(const laci_eval *eval, int port) {
   return port < eval->n_in ? eval->in[port] : NULL;
 }

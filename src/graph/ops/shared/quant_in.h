@@ -10,9 +10,9 @@
 /** Checks scale and zero point against the data as far as shapes are known. */
 LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
 
-/** Which scale an element uses. Without blocks, element `at` uses scale (at / inner) % n, where n
- * is 1 for the whole tensor. With blocks, there are n blocks of `block` indices along an axis of
- * `size`. */
+/** The formula for the scale that an element uses. Without blocks, element `at` uses scale (at /
+ * inner) % n, where n is 1 for the whole tensor. With blocks, there are n blocks of `block` indices
+ * along an axis of `size`. */
 typedef struct laci_quant {
   int64_t inner, n, size, block; /* block 0: no blocks */
   const laci_buf *scale, *zero;  /* zero may be NULL */

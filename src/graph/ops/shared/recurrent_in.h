@@ -23,14 +23,15 @@ typedef struct laci_activation {
   double alpha, beta;
 } laci_activation;
 
-/** One step of one sequence in one direction. */
+/** What one step of a recurrent operator computes from, for one sequence in one direction. */
 typedef struct laci_cell {
   int64_t hidden;
   const double *x;        /* [G * H] the product of w and x, plus the bias of w */
   const double *r;        /* [G * H, H] */
   const double *bias;     /* [G * H] the bias of r, or NULL */
   const double *peephole; /* [3 * H], or NULL */
-  double *h, *c;          /* [H] states, replaced; c of an LSTM only */
+  double *h, *c;          /* [H] the hidden state, and the cell state of an LSTM, which the step
+                             replaces */
   double *gates;          /* [G * H] scratch */
   laci_activation act[LACI_MAX_ACTIVATIONS];
   double clip; /* infinite: no clipping */

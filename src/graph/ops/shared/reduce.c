@@ -172,7 +172,8 @@ double laci_reduce_mean(const laci_reduce_state *state, int64_t n) { return stat
 laci_wide laci_reduce_add_integer(laci_wide state, laci_wide x) {
   laci_wide sum;
   if (!__builtin_add_overflow(state, x, &sum)) return sum;
-  return state; /* on overflow the state is near the limit of laci_wide, and stays there */
+  return state; /* on overflow the state stays near the limit of laci_wide, and the result is
+                   clamped */
 }
 
 laci_wide laci_reduce_product(laci_wide a, laci_wide b) {
