@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/** Names that a body has defined so far, and the body around it. */
+/** The names that a body has defined so far, and the scope of the body that contains it. */
 typedef struct body_scope {
   laci_name_table defined;
   const struct body_scope *outer;
@@ -50,8 +50,8 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   list->ids = array;
   if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
   for (size_t at = 0; at < list->n; at++) {
-    if (list->ids[at] == value)
-      return LAC_OK; /* two names may be the same value: a function's input passed twice */
+    /* two names may stand for one value, if a call of a function passes it twice */
+    if (list->ids[at] == value) return LAC_OK;
   }
   list->ids[list->n++] = value;
   return LAC_OK;

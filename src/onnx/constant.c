@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/** Files of IR 1, and some writers, leave out the type; then the field that is set tells it. */
+/** Files of IR 1, and some writers, leave out the type; then the type follows from the field that
+ * is set. */
 Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr) {
   if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr->type;
   if (attr->t) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;

@@ -48,7 +48,7 @@ bool laci_edit_is_computed(const laci_onnx_edit *edit, const char *value);
  * False for nodes inside functions, which are inlined only in laci_graph. */
 bool laci_edit_is_output_of(const laci_onnx_edit *edit, const char *value, const char *type,
                             int n_inputs);
-/** Is it an initializer or a Constant node of the main graph, or one of its inputs? */
+/** Is the value an initializer, the output of a Constant node, or an input of the main graph? */
 bool laci_edit_is_stored_or_input(const laci_onnx_edit *edit, const char *value);
 
 /** Returns a name that the file does not have yet: base and suffix, and a number where that name is

@@ -282,7 +282,7 @@ static lac_status change_function(change *c, lac_error *err) {
     find_kept_inputs(c);
     st = change_calls(c, err);
   }
-  /* lists of calls are built from the function's old inputs, so these change last */
+  /* calls are changed first, since their new lists are built from the function's old inputs */
   if (!st) st = change_nodes(c, err);
   if (!st) st = change_argument_names(c, &c->f->input, &c->f->n_input, c->fresh, false, err);
   laci_free(c->is_removed);

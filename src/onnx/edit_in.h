@@ -51,7 +51,7 @@ typedef struct laci_edit_call_tensor {
 struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
-  laci_name_table names; /* names used in the whole file: of values and nodes */
+  laci_name_table names; /* the names of values and nodes that are used anywhere in the file */
   laci_name_table made;  /* value -> node of the main graph */
   laci_name_table held;  /* value -> initializer, input or Constant node of the main graph */
   laci_edit_tensor *tensors;
@@ -79,7 +79,8 @@ typedef struct laci_edit_applier {
   /* names that are read after the edit, or that the file names elsewhere */
   laci_name_table read;
   bool *is_removed;       /* [n_node] */
-  size_t *order, next;    /* order: new nodes sorted by slot; next: how many are placed */
+  size_t *order, next;    /* order: the new nodes, sorted by their slots; next: how many of these
+                             are in the list so far */
   Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
   size_t n_list;
 } laci_edit_applier;

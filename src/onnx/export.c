@@ -83,7 +83,7 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
 static lac_status commit_files(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = laci_export_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
-    /* no writer: no tensor of that file is left */
+    /* without a writer, no tensor of the data file is left */
     if (x->writers[at]) st = laci_writer_commit(x->writers[at], err);
   }
   return st ? st : laci_writer_commit(model, err);

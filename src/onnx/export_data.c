@@ -83,7 +83,7 @@ static int compare_spans(const void *a, const void *b) {
   if (left->file != right->file) return left->file < right->file ? -1 : 1;
   if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
   if (left->length != right->length) return left->length < right->length ? -1 : 1;
-  /* not by address, which would differ from run to run */
+  /* equal offsets are ordered by tensor number and not by address, which differs from run to run */
   return left->order < right->order ? -1 : 1;
 }
 
@@ -113,7 +113,7 @@ static lac_status check_same_bytes(const laci_export *x, const laci_external *a,
  * offset. */
 static lac_status mark_moved(const laci_export *x, laci_external **spans, size_t n,
                              lac_error *err) {
-  size_t run = 0; /* spans[run] and those after it may overlap spans[at] */
+  size_t run = 0; /* spans[run] and the spans after it may overlap spans[at] */
   uint64_t reach = 0;
   for (size_t at = 0; at < n; at++) {
     if (spans[at]->offset >= reach) run = at;
@@ -171,7 +171,8 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = spans[at];
     if (!e->fresh || e->moved || e->offset < done)
-      continue; /* offset < done: another tensor with the same content was written */
+      continue; /* offset < done: the bytes were already written for another tensor with the same
+                   content */
     st = append_old(writer, old, done, e->offset, err);
     if (!st) st = append_fresh(writer, e, err);
     done = e->offset + e->length;

@@ -14,9 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPEN = 16 }; /* data files kept open at once, for a process has few descriptors */
+enum {
+  MOST_OPEN = 16
+}; /* at most so many data files are open at once, since a process has few
+                            descriptors */
 
-/** A tensor's entries about its external data; an absent one is NULL. */
+/** The entries of a TensorProto that say where its external data is; an absent entry is NULL. */
 typedef struct claim {
   const char *location, *offset, *length;
 } claim;

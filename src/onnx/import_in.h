@@ -15,7 +15,8 @@ typedef struct laci_stored laci_stored;
 typedef struct laci_onnx_function {
   const Onnx__FunctionProto *proto;
   int next_of_name; /* another function of this name, of another domain or overload; -1: none */
-  /* also called from bodies or graphs that are not imported: its constants must not change */
+  /* the function is also called from bodies or graphs that are not imported, so its constants must
+   * not change */
   bool is_hidden;
   bool has_constants;        /* whether `constants` is filled */
   laci_name_table constants; /* output of a Constant node -> value; one tensor for all calls */
@@ -46,7 +47,7 @@ struct laci_importer {
   laci_onnx *file;
   laci_graph *graph;
   laci_arena scratch;
-  laci_name_table symbols;      /* name of a size -> its symbol */
+  laci_name_table symbols;      /* maps the name of a dynamic size to its symbol */
   laci_name_table function_ids; /* name -> first function of that name */
   laci_onnx_function *functions;
   size_t n_functions;
@@ -82,9 +83,9 @@ Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeP
 /** Returns the attribute with the tensor or numbers of a Constant node; NULL: it is no such
  * node. */
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
-/** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes.
- * is_shared: the attribute is an argument of a function call, which other nodes may read too, so
- * the tensor must not change. */
+/** Adds the content of a Constant node's attribute (resolved) as the stored tensor that `about`
+ * describes. is_shared: the attribute is an argument of a function call, which other nodes may read
+ * too, so the tensor must not change. */
 LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
                                                const laci_stored *about, bool is_shared, int *value,
                                                lac_error *err);
@@ -125,7 +126,8 @@ LAC_MUST_CHECK lac_status laci_import_join_names(laci_importer *im, const char *
 LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *first,
                                                  const char *second, const char **name,
                                                  lac_error *err);
-/** Subtracts from the budget; fails LAC_UNSUPPORTED where it is used up. */
+/** Subtracts bytes from the importer's memory budget. Fails LAC_UNSUPPORTED if the budget is used
+ * up. */
 LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes,
                                                    lac_error *err);
 

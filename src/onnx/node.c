@@ -76,7 +76,9 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
       if (!from->t) return laci_fail(err, LAC_BAD_FILE, "attribute '%s': no tensor in it", name);
       return convert_tensor(im, from->t, attr, err);
-    default: break; /* graphs, sparse tensors, types: only the file keeps them */
+    default:
+      break; /* graphs, sparse tensors and types are not imported; they stay in the file
+                       alone */
   }
   return LAC_OK;
 }

@@ -56,7 +56,7 @@ LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size
 /** Loads the model's file, and all tensors in its data files, into memory, once. Must be called
  * before stored bytes are read at their addresses. May be called from any thread. */
 LAC_MUST_CHECK lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err);
-/** Loads n bytes, which are in one stored tensor, into memory likewise. */
+/** Loads n bytes, which belong to one stored tensor, into memory at their addresses, once. */
 LAC_MUST_CHECK lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes,
                                                       size_t n, lac_error *err);
 

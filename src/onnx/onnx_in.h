@@ -60,7 +60,8 @@ typedef struct laci_external {
   uint64_t offset, length;
   const uint8_t *fresh; /* while saving: the new bytes; NULL: unchanged */
   bool spilled;         /* while saving: `fresh` is in a spill */
-  /* while saving: the tensor moves, since it shared bytes with a tensor of other content */
+  /* while saving: the tensor gets a new offset, since it shared bytes with a tensor whose content
+   * differs now */
   bool moved;
   uint64_t new_offset;
 } laci_external;
@@ -77,7 +78,8 @@ struct laci_onnx {
   laci_arena arena;
   Onnx__ModelProto *model;
   laci_reader *reader;         /* reader of the model's file */
-  laci_byte_source bytes_from; /* the byte source of its graphs */
+  laci_byte_source bytes_from; /* reads the bytes of stored tensors for the graphs that were
+                                  imported from the file */
   atomic_bool materialised;    /* whether all stored bytes are loaded at their addresses */
   /* folder of external data, resolved; NULL: none, or open_data is set */
   char *data_dir;
@@ -196,7 +198,7 @@ void laci_onnx_unpack_elements(lac_dtype dtype, const uint8_t *packed, uint64_t 
 uint8_t *laci_onnx_pack_elements(laci_arena *arena, lac_dtype dtype, const uint8_t *bytes,
                                  uint64_t count);
 
-/* text helpers: absent texts are empty */
+/* Returns the text, or "" if it is absent. */
 static inline const char *laci_onnx_text_or_empty(const char *text) { return text ? text : ""; }
 /** Returns "" for ai.onnx under any of its names, else the domain. */
 const char *laci_onnx_canonical_domain(const char *domain);

@@ -147,7 +147,7 @@ typedef struct opening {
   laci_importer *im;
   const laci_scope *scope; /* the scope around the node */
   const Onnx__NodeProto *from;
-  laci_node *node; /* the node that ends the bodies, complete but for its inputs and outputs */
+  laci_node *node; /* the node that ends the bodies; its inputs and outputs are not filled in yet */
   int body;        /* the body that the node belongs to */
   int stride;      /* difference of the numbers of two bodies of the node */
   const int *begin_inputs;
@@ -275,10 +275,10 @@ static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__Gra
   return st;
 }
 
-/** Begins to import a body of the node in scope `inner`, and defines values for its inputs. */
+/** Begins to import a body: fills its scope *inner, and defines values for the body's inputs. */
 static lac_status begin_body(const opening *o, const char *name, laci_scope *inner, int *inputs,
                              lac_error *err) {
-  *inner = *o->scope; /* the same call of a function */
+  *inner = *o->scope; /* the body belongs to the same call of a function as the node */
   inner->values = (laci_name_table){0};
   inner->outer = o->scope;
   inner->depth++;

@@ -127,7 +127,8 @@ lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *s
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 
-/* A domain that a function does not import has the model's version. */
+/* Returns the opset version of a domain in a scope. A domain that a function does not import has
+ * the model's version. */
 int laci_import_domain_version(const laci_importer *im, const laci_scope *scope,
                                const char *domain) {
   const Onnx__ModelProto *model = im->file->model;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200, /* nested messages; a graph in a graph takes three levels */
-  TAG_BYTES = 20,  /* maximal length of a tag and the number or length after it */
+  MAX_DEPTH = 200, /* limit of nested messages; a graph inside a graph takes three levels */
+  TAG_BYTES = 20,  /* most bytes of a field's tag and the number or length that follows */
 };
 
 static const uint64_t max_model_bytes = INT32_MAX; /* the limit of protobuf */
@@ -141,7 +141,8 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   c->at += value;
   if (!field || (tag & 7) != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return LAC_OK;
   if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
-    /* Decoders would merge the two, which is slow with many of them; no writer does this. */
+    /* A second occurrence of a message field that is not repeated. Decoders would merge both, which
+     * is slow with many; no writer does this. */
     if (*seen >> (field->id & 31) & 1) return fail_at(&start, err, "a single field given twice");
     *seen |= 1u << (field->id & 31);
   }
