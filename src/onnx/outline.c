@@ -89,7 +89,8 @@ static bool is_raw_data(const ProtobufCMessageDescriptor *message,
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
 
-/** Copies a field unchanged; its bytes may not have been read yet. */
+/** Copies a field of the message unchanged to the outline; its bytes may not have been read from
+ * the file yet. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
       laci_reader_load(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
