@@ -60,8 +60,8 @@ typedef struct pack_section {
 typedef struct pack_file {
   uint64_t name; /* offset in the section "names" of a zero-terminated name */
   uint64_t size_bytes;
-  uint64_t hash; /* of the file: each part is hashed with the hash of the parts before it as the
-                    seed */
+  uint64_t hash; /* hash of the file's bytes: the hash of each part takes the hash of the parts
+                    before it as its seed */
   uint64_t n_parts;
 } pack_file;
 

@@ -101,7 +101,8 @@ static lac_status read_directory(const laci_packfile *pack, const pack_tail *tai
 
 enum { STEP_BYTES = 1 << 20 }; /* bytes of a section that are read at a time */
 
-/** A walk through the directory; each section is checked when the walk reaches it. */
+/** The state of reading the directory section by section; each section is checked when it is read.
+ */
 typedef struct section_reader {
   laci_packfile *pack;
   const uint8_t *directory;
@@ -306,7 +307,7 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
                    name, at);
 }
 
-/** How many parts, rests and weights the files so far have used. */
+/** How many parts, unpacked byte ranges and packed weights belong to the files read so far. */
 typedef struct progress {
   size_t part, rest, tensor;
 } progress;

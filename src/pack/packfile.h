@@ -23,10 +23,10 @@ typedef struct laci_packfile_part {
   size_t size_bytes;
 } laci_packfile_part;
 
-/** A weight at files[file].bytes + offset, dense_bytes long; laci_pack_survey_weight must hold for
- * it. */
+/** A weight to pack: packing.dense_bytes bytes at files[file].bytes + offset.
+ * laci_pack_survey_weight must be true for it. */
 typedef struct laci_packfile_weight {
-  laci_packing packing; /* the weight's name is stored, too */
+  laci_packing packing; /* how the weight is packed; its name is stored in the pack as well */
   bool needs_signs;
   size_t file, offset;
 } laci_packfile_weight;
@@ -67,7 +67,7 @@ bool laci_packfile_is_pack(const char *path);
 void laci_packfile_close(laci_packfile *pack);
 
 laci_file_id laci_packfile_id(const laci_packfile *pack);
-/** The size of the pack in bytes. */
+/** Returns the size of the pack in bytes. */
 uint64_t laci_packfile_size(const laci_packfile *pack);
 
 /** Files are numbered from 0; names as in laci_packfile_part, unique and without a folder. */
