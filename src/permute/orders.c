@@ -86,8 +86,8 @@ static lac_status check_places(const laci_axis_order *item, lac_error *err) {
   return st;
 }
 
-/* offset[q] = old offset of the channel that moves to combined index q, along this order's axes
- * only. */
+/* Fills a table: offset[q] is the old offset, along this order's axes alone, of the channel that
+ * moves to combined index q. */
 static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_walk *walk,
                             const laci_axis_order *item, lac_error *err) {
   to->row_axis = -1;
@@ -149,7 +149,7 @@ lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
     for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
     if (to->row_axis >= 0) moving |= 1u << to->row_axis;
   }
-  /* From here on the stride of an axis is 0 if a table has its offsets. */
+  /* An axis whose offsets are in a table gets the stride 0. */
   for (int i = 0; i < walk->n_items; i++) {
     for (int axis = 0; axis < walk->rank; axis++) {
       if (walk->items[i].step[axis]) walk->strides[axis] = 0;
@@ -210,7 +210,7 @@ static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t
 void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
                              int64_t *sources) {
   int inner = walk->rank - 1;
-  if (inner < 0) { /* nothing is reordered: the whole tensor is one run */
+  if (inner < 0) { /* no axis is reordered: the whole tensor is copied as one run */
     if (n > 0) sources[0] = 0;
     return;
   }

@@ -18,8 +18,8 @@ typedef struct laci_plan {
   laci_arena arena;
   laci_found *found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups
                         not searched */
-  bool *held; /* [n_groups] the group is not searched and keeps its order; initially no group is
-                 held */
+  bool *held; /* [n_groups] true: the group is not searched and keeps its order; all false at the
+                 start */
   int32_t **track_order; /* [n_tracks] place -> old position, NULL: identity */
   laci_orders orders;    /* of all values */
 } laci_plan;
@@ -37,8 +37,8 @@ LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern
                                            const laci_search_options *options, laci_pool *pool,
                                            lac_error *err);
 
-/** Puts found[group].order into the track orders, so that later searches treat it as fixed.
- * Complete the plan before it is used. */
+/** Copies found[group].order to the orders of tracks, so that later searches treat it as fixed.
+ * Call laci_plan_complete before the plan is used. */
 LAC_MUST_CHECK lac_status laci_plan_fix_order(laci_plan *plan, int group, lac_error *err);
 
 /** Makes the track orders and the orders of all values from found[g].order of all groups, and

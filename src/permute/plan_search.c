@@ -52,7 +52,7 @@ static bool is_counted_before(const builder *b, const laci_group *group, int at)
 
 /* ---- Consumers that read the same rows ---- */
 
-/* A consumer of a searchable group: number `at` of it. */
+/* Consumer number `at` of the searchable group `group`. */
 typedef struct user {
   int layer, conv_group, group, at;
 } user;
@@ -86,7 +86,7 @@ static void note_long_runs(builder *b, const user *users, int n) {
 
 static bool is_long_run(const builder *b, int g, int at) { return b->long_run[b->first[g] + at]; }
 
-/* Is a consumer of the group left out? Then no order can be proven the best. */
+/* Is a consumer of the group left out of the search? Then no order can be proven to be the best. */
 static bool has_long_run(const builder *b, int g) {
   for (int k = 0; k < b->plan->analysis->groups[g].n_consumers; k++) {
     if (is_long_run(b, g, k)) return true;
@@ -237,7 +237,8 @@ static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *
   return laci_search_measure_order(&problem, pool, found, err);
 }
 
-/** The independent problems, and which process searches each. */
+/** The search problems that do not depend on each other, and which process searches each of them.
+ */
 typedef struct listed {
   int n;
   laci_problem *problems; /* [n], like all arrays below */
@@ -383,8 +384,7 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   double cost[2] = {0}; /* costs of independent and of mixed groups; mixed ones mostly use one
                            thread */
   lac_status st = builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
-  for (int g = 0; g < n && end > 0 && !st; g++) { /* costs matter only if there is a time limit to
-                                                     divide */
+  for (int g = 0; g < n && end > 0 && !st; g++) { /* costs are only needed to divide a time limit */
     laci_problem problem;
     if (plan->held[g]) continue;
     if (!make_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");

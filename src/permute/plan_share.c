@@ -46,7 +46,7 @@ lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes, i
 
 /* ---- Gathering ---- */
 
-/** A laci_found in a message; its order follows. */
+/** The result of one search as it is sent; the order of its channels follows it in the message. */
 typedef struct parcel {
   double kept_identity, kept, upper;
   int64_t iterations;

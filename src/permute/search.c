@@ -60,7 +60,7 @@ static int compare_channels(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A block of a plain cut, and the channels that a search assigned to it. */
+/* A block of columns, and the channels that a search assigned to it. */
 typedef struct content {
   int size;
   int32_t channel[64];
@@ -175,8 +175,8 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
   task.iterations_wanted = options->iterations;
   task.pool = pool;
-  if (options->seconds > 0) { /* reserve time for the work after the strategy, which takes half as
-                                 long as measuring */
+  if (options->seconds > 0) { /* reserves time for the work after the strategy, which takes half as
+                                 long as measuring an order */
     task.deadline = begin + options->seconds - 0.5 * (measured - begin);
   }
   found->kept_identity = found->kept = measure.kept_identity;

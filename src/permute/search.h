@@ -74,7 +74,7 @@ typedef struct laci_found {
   double kept_identity, kept, upper;
   const char *strategy;
   int64_t iterations;
-  int proven; /* 1: it is proven that no order keeps more */
+  int proven; /* 1: no order keeps more, which the search has proven */
 } laci_found;
 
 /** Searches one problem on the calling thread; pool, which may be NULL, helps with large ones. The

@@ -46,7 +46,7 @@ static int least_expensive_first(const void *a, const void *b) {
   return most_expensive_first(b, a);
 }
 
-/* A time limit, and how much of it is assigned to problems. */
+/* A time limit for many searches, and how much of it is assigned to problems so far. */
 typedef struct budget {
   double end;       /* on the clock; 0: no limit */
   int n_threads;    /* of the pool */

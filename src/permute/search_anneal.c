@@ -60,7 +60,7 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
-  /* waking threads takes microseconds: use the pool only for steps that take much longer */
+  /* uses the pool only for steps that take much longer than the microseconds of waking threads */
   if ((double)g * (double)g * (double)laci_matrix_rows(cut) > 4e6) a->pool = pool;
   return LAC_OK;
 }
@@ -90,8 +90,8 @@ static void draw_slots(laci_anneal *a, int64_t iteration) {
   for (int g = 0; g < a->n_groups; g++) {
     uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
     uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
-                             (uint64_t)g); /* half of the random bits for the slot, half for its
-                                              noise */
+                             (uint64_t)g); /* half of the random bits choose the slot, the other
+                                              half seed its noise */
     a->slot[g] = a->places[a->place_begin[g] + (int32_t)((bits >> 32) * n >> 32)];
     a->noise_key[g] = (uint32_t)bits;
     a->dealt[g] = a->order[a->slot[g]];
@@ -120,7 +120,7 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   }
 }
 
-/* Returns the value of slot k for the channel of slot h. */
+/* Returns how much block k keeps if its slot gets the channel of slot h. */
 static int32_t slot_value(const laci_anneal *a, int64_t k, int h) {
   if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];

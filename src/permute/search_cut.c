@@ -181,7 +181,7 @@ static lac_status add_to_stack(builder *b, const field *f, const laci_slice *s) 
   return LAC_OK;
 }
 
-/* One column to read: its column in the weight and in the cut. */
+/* A column to read: its index in the weight, and its index in the cut. */
 typedef struct link {
   int64_t source;
   int32_t column;
@@ -226,7 +226,7 @@ static int held_columns(const builder *b, const stack *k, int member, const int3
   const field *f = k->fields[member];
   int n = 0;
   memset(held, 0, (size_t)k->n_blocks * sizeof *held);
-  int next_block = 0; /* each block is handled once, at its first place */
+  int next_block = 0; /* number of the next block; each block is handled once, at its first place */
   for (int j = 0; j < b->problem->n_channels; j++) {
     if (k->block_of[j] != next_block) continue;
     int64_t first = first_column_of_block(&s->weight, m, s->column[j]);

@@ -188,8 +188,7 @@ static laci_exchange best_of(const laci_exchange_scratch *scratch) {
 
 laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
                                  int keep, size_t rows, laci_exchange_scratch *scratch) {
-  /* for blocks of one size: exchanging more than half of the columns is the same as exchanging the
-   * others */
+  /* in blocks of equal size, exchanging k columns gives the same blocks as exchanging all others */
   const bool alike = a->n == b->n;
   const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
   list_offers(&scratch->a, a->n, leading);

@@ -22,7 +22,8 @@ typedef struct laci_exchange_block {
 typedef struct laci_exchange {
   int64_t gain;                /* total gain of both blocks, in the units of the columns' integers;
                                   0: no exchange helps */
-  int n;                       /* number of columns that each block gives, 0 to 2 */
+  int n;                       /* number of columns that each of the two blocks gives to the other,
+                                  0 to 2 */
   int8_t from_a[2], from_b[2]; /* indices of the columns to exchange */
 } laci_exchange;
 

@@ -75,7 +75,7 @@ static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   return n_free;
 }
 
-/* Returns another column of the row that costs as much as its best one. */
+/* Returns another column that costs the row as much as its best column. */
 static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smallest two) {
   int j = 0;
   while (j == two.at || row[j] - lap->price[j] != two.second) j++;
@@ -87,8 +87,8 @@ static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_smalle
 static int bid(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
   int64_t bids_left =
-      4 * (int64_t)lap->n; /* limit of the bids; `augment_path` does the rest in bounded
-                                              time */
+      4 * (int64_t)lap->n; /* limit of the number of bids; `augment_path` assigns the remaining rows
+                              in bounded time */
   while (at < n_free) {
     int i = lap->free_rows[at++];
     const int32_t *row = laci_lap_row(lap, i);

@@ -97,7 +97,7 @@ typedef struct block {
   const laci_cut_part *part;
   int64_t outer, outer_step; /* counted from the part's first outer index */
   int64_t inner;
-  int column; /* first column, as an index into those that the part reads */
+  int column; /* index of the block's first column among the columns that the part reads */
   int n_outers, n_inners, n_columns;
   int64_t row;
 } block;
@@ -223,8 +223,8 @@ static void scatter_gathered(const job *j, const block *b, const uint8_t *intege
 
 /* Allocates a thread's working memory, for a block's integers and a column's gathered rows. */
 static uint8_t *alloc_buffers(const job *j, size_t *each) {
-  int64_t all = j->cut->n_rows * j->cut->n_columns; /* size of the whole cut, which limits the
-                                                       block's size */
+  int64_t all = j->cut->n_rows * j->cut->n_columns; /* number of elements of the whole cut, which
+                                                       limits the size of a block */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
 }
@@ -280,8 +280,8 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
     top = from->measure->largest < most ? from->measure->largest : most;
   }
   int largest = largest_element(number, from->cuts);
-  /* a distance that is no power of two, since otherwise all columns would use the same cache sets
-   */
+  /* the distance of columns is no power of two, since otherwise all columns would use the same
+   * cache sets */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
   matrix->scale = top > 0 ? (double)largest / top : 0;
   if (!(matrix->scale < 1e300))

@@ -10,7 +10,8 @@
 enum { N_QUANTILES = 1 << LACI_NOISE_BITS, LOG_BITS = 24, N_POOL = 1 << 16, LONGEST_RUN = 1 << 12 };
 
 static int16_t table[N_QUANTILES];
-static int16_t pool[N_POOL + LONGEST_RUN]; /* its first elements are repeated after its end */
+static int16_t pool[N_POOL + LONGEST_RUN]; /* the pool of random indices; its first elements are
+                                              repeated at its end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm;

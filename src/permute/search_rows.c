@@ -10,8 +10,8 @@
 
 enum { BLOCK = 2048 };
 
-/* How rows are divided into tiles: rows of one outer index into chunks of at most a tile, or
- * several outer indices share one tile. */
+/* How rows are divided into tiles: the rows of one outer index take several tiles, or several outer
+ * indices share a tile. */
 typedef struct tiling {
   int64_t inner, chunk, n_chunks, outers; /* outers: complete outer indices per tile (if n_chunks ==
                                              1) */

@@ -27,10 +27,10 @@ typedef struct laci_task {
                                 none */
   int32_t *order;            /* [n_channels] in: the permutation to start from; out: the result */
   int64_t iterations;        /* out: iterations; what one is depends on the strategy */
-  const char *found_by; /* out: the strategy that found the result, if it is a different one; else
-                           NULL */
+  const char *found_by; /* out: name of the strategy that found the result, if this strategy ran
+                           another one; else NULL */
   bool proven;          /* out: it is proven that there is no better order */
-  bool final;           /* out: any other effort would give the same result */
+  bool final;           /* out: more effort would give the same result */
 } laci_task;
 
 typedef struct laci_strategy {

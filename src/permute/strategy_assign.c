@@ -49,7 +49,7 @@ int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
 typedef struct pace {
   int64_t n;         /* iterations, without a deadline */
   double begin, end; /* end 0: no deadline */
-  int64_t now, step; /* progress, and its increase in the last iteration */
+  int64_t now, step; /* progress of the search, and its increase in the last iteration */
 } pace;
 
 static void advance_pace(pace *p, int64_t iterations) {
@@ -75,7 +75,7 @@ typedef struct search {
   int64_t carry;  /* remainder of cooling that was too small to change the temperature, in units of
                      1 / (LOG_ONE * LOG_ONE) */
   int64_t wanted; /* target share of blocks that change in a step */
-  int64_t fallen; /* decrease of the target's logarithm so far */
+  int64_t fallen; /* how much the logarithm of the target share has decreased so far */
   int64_t least;  /* number of first steps, which gain most, that are done even after the deadline
                      */
   bool is_coarse, caches;
@@ -181,7 +181,7 @@ lac_status laci_search_cut_by_assignment(laci_task *task, const laci_cut *cut, l
   s.pace.end = task->deadline;
   if (s.pace.n <= 0) s.pace.n = laci_assign_iterations(task->effort, n);
   s.least = s.pace.n < WARM_STEPS ? s.pace.n : WARM_STEPS;
-  if (cut->n_blocks < 2) return LAC_OK; /* with one block every order keeps the same */
+  if (cut->n_blocks < 2) return LAC_OK; /* with a single block, all orders keep the same weights */
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
   s.anneal.seed = task->seed;

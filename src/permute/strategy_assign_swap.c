@@ -37,8 +37,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
   if (!st) st = laci_search_by_swaps(task, err);
-  task->final = false; /* swaps are final, but they started from an order that depends on the effort
-                          */
+  task->final = false; /* more effort may change the order from which the swaps started */
   laci_free(start);
   return st;
 }

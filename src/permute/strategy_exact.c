@@ -37,7 +37,8 @@ typedef struct tables {
                                      not full (0: none), full blocks */
   uint32_t choose[MOST_CHANNELS_ASKED + 1][MOST_CHANNELS_ASKED + 1];
   uint32_t low[1 << HALF];           /* rank of the lower half of a set */
-  double *block_score, *rest_score;  /* of sets of m and of `rest` channels, by rank */
+  double *block_score, *rest_score;  /* scores of the blocks of m channels and of `rest` channels,
+                                        by rank of the set */
   double *best[MOST_CHANNELS_ASKED]; /* [j] of sets of j blocks, by rank */
   laci_pool *pool;
   const laci_task *task;
@@ -75,7 +76,7 @@ static bool is_applicable(const laci_cuts *cuts, bool asked) {
          estimate_work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
 
-/* Should the work go on? After it returned false once, it always does. */
+/* Should the work continue? Once it has returned false, it always returns false. */
 static bool should_continue(tables *t) {
   if (atomic_load_explicit(&t->gave_up, memory_order_relaxed)) return false;
   if (!laci_task_is_over(t->task)) return true;
@@ -210,7 +211,7 @@ static uint32_t next_set(uint32_t set) {
 
 typedef struct level {
   tables *t;
-  int n_blocks;             /* number of blocks in its sets */
+  int n_blocks;             /* number of blocks that a set of the level consists of */
   const double *below;      /* best scores of the sets with one block less */
   uint32_t high[1 << HALF]; /* part of the rank that the upper half of a set contributes */
 } level;
@@ -340,7 +341,7 @@ static bool tables_init(tables *t) {
     t->best[j] = laci_arena_alloc(&t->arena, n_sets(t, j), sizeof(double));
     ok &= t->best[j] != NULL;
   }
-  /* without a full block there is nothing to score */
+  /* without a full block, no block has to be scored */
   uint32_t n_scores = t->n_blocks > 0 ? t->choose[t->n][t->m] : 0;
   t->block_score = laci_arena_alloc(&t->arena, n_scores, sizeof(double));
   t->rest_score = laci_arena_alloc(&t->arena, t->choose[t->n][t->rest], sizeof(double));

@@ -31,7 +31,7 @@ typedef struct search {
   const laci_cut *cut;
   const laci_matrix *x;
   int64_t n_pairs;
-  pair *pairs;         /* a < b, by a, then b */
+  pair *pairs;         /* pairs of blocks (a, b) with a < b, sorted by a, then by b */
   const pair **ranked; /* [n_pairs] the pairs whose exchange helps, sorted by gain */
   bool *changed;       /* [n_blocks] the block changed since its pairs were computed */
   atomic_bool no_memory;
@@ -131,7 +131,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
     improved = !st && !laci_task_is_over(task) && apply_best(&s);
   }
-  task->final = true; /* it does not depend on the effort */
+  task->final = true; /* the result does not depend on the effort */
   laci_free(s.changed);
   laci_free(s.ranked);
   laci_free(s.pairs);

@@ -22,8 +22,8 @@ typedef struct side {
   const laci_cut *cut;
   const laci_matrix *x;
   bool tabled;
-  laci_values values;    /* used if `tabled`: a stacked cut that is not too large has a table of
-                            values */
+  laci_values values;    /* the table of values of a stacked cut; used if `tabled`, that is, if the
+                            cut is not too large */
   int64_t *kept;         /* [n_blocks]; this and the fields below are for cuts without a table */
   int32_t *blocks_begin; /* [n_channels + 1]: where the list of blocks of each place begins */
   int32_t *blocks;
