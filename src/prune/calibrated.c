@@ -28,7 +28,7 @@ static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_p
   const laci_stored *stored = &p->analysis->graph->stored[s];
   uint8_t *bytes = c->weights[s];
   c->weights[s] = NULL;
-  if (!bytes) { /* the weight is unchanged: its zeros were there already */
+  if (!bytes) { /* the calibration left the weight unchanged, since it already had these zeros */
     bytes = laci_alloc(stored->size_bytes, 1);
     if (!bytes) return laci_fail_memory(err, stored->name);
     memcpy(bytes, p->weights[s] ? p->weights[s] : stored->bytes, stored->size_bytes);

@@ -54,8 +54,7 @@ lac_status laci_computed_is_pruned(const laci_analysis *a, int l, const laci_com
     st = laci_weight_measure(&view, how->rule, how->pool, &look, &why);
     *pruned = !st && look.is_pruned;
     if (st && !laci_status_ends_run(st))
-      st = LAC_OK; /* as in measure.c: bad values in it are no
-                                                      failure */
+      st = LAC_OK; /* NaN or infinity is no failure here, as in measure.c */
     if (st && err) *err = why;
   }
   laci_free(bytes);

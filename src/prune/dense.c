@@ -51,7 +51,8 @@ static const char *layer_name(const laci_analysis *a, int l) {
 
 /* ---- The change of outputs ---- */
 
-/* Compares the dense network with the mixed one, on at most `most` of the samples that judge. */
+/* Compares the outputs of the dense network with those of the partly pruned one, on at most `most`
+ * of the held-back samples. */
 static lac_status compare_with_dense(const chooser *c, int64_t most,
                                      laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
@@ -84,8 +85,8 @@ static void mix_weight(chooser *c, int layer, bool pruned) {
   c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
 }
 
-/* Judges a fit: *holds is set to whether its loss is within the limit; true where there is no
- * limit. */
+/* Judges a pruned network: sets *holds to whether its loss is within the limit, or to true if there
+ * is no limit. */
 static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *holds,
                             lac_error *err) {
   const double most = c->options->calibration->max_drop;
@@ -112,7 +113,8 @@ static int compare_effects(const void *a, const void *b) {
   return x->layer - y->layer;
 }
 
-/* Lists the layers to be ranked: of those that share a weight, only the first. */
+/* Lists the layers to be ranked. Of several layers that share a weight, only the first is listed.
+ */
 static void list_layers(chooser *c, const bool *wanted) {
   const laci_analysis *a = c->p->analysis;
   for (int l = 0; l < a->n_layers; l++) {

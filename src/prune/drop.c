@@ -32,7 +32,7 @@ int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
   return has_answers ? laci_binomial_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
-/* A number of samples with which a loss of half of max_drop is shown to be below max_drop. */
+/* Returns how many samples are needed to show that a loss of half of max_drop is below max_drop. */
 int64_t laci_drop_enough_samples(double max_drop, bool has_answers) {
   int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (!has_answers) return MOST_UNITS;
@@ -56,14 +56,15 @@ static double loss_lower_bound(int64_t lost, int64_t won, int64_t n, double of) 
   return laci_binomial_lower(lost, n, of / 2) - laci_binomial_upper(won, n, of / 2);
 }
 
-/* The standard error of sum e / sum s, to first order. */
+/* Returns the standard error of the ratio (sum of e) / (sum of s), to first order. */
 static double error_of_ratio(const laci_error_sums *s) {
   if (s->n < 2 || s->s <= 0) return INFINITY;
   double ratio = s->e / s->s, squares = s->ee - 2 * ratio * s->es + ratio * ratio * s->ss;
   return sqrt(fmax(0, squares) * (double)s->n / (double)(s->n - 1)) / s->s;
 }
 
-/* Student's quantile for n units, from z, that of the normal distribution. */
+/* Returns the quantile of Student's distribution for n units, given z, the quantile of the normal
+ * distribution. */
 static double student_quantile(double z, int64_t n) {
   return z + (z * z * z + z) / (4 * (double)(n - 1));
 }

@@ -74,8 +74,8 @@ static bool is_near(lac_dtype dtype, double found, double wanted) {
   return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
 }
 
-/* Compares g of a weight g * v / |v|: it must be the original's, times the change of the norm by
- * the mask. */
+/* Compares the gain g of a weight g * v / |v|: it must be the original's g times the change of v's
+ * norm by the mask. */
 static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const laci_pair *v,
                                lac_error *err) {
   int64_t n = laci_shape_count(&g->old->shape);

@@ -19,7 +19,7 @@ int laci_pruning_choose_layers(const laci_pruning *p, const laci_prune_options *
   return n;
 }
 
-/* The budget during the walk: `base`, and the weights in their new order. */
+/* Returns the budget during the calibration: `base` plus the weights in their new order. */
 static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
   const laci_graph *graph = p->analysis->graph;
   laci_budget budget = *base;

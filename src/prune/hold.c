@@ -17,7 +17,8 @@ static const char *layer_name(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
-/** Returns the first layer that reads the group and keeps its mask; -1: none. */
+/** Returns the first layer that reads the group and keeps the mask that it has; -1: there is none.
+ */
 static int find_keeper(const laci_pruning *p, const laci_group *group) {
   for (int i = 0; i < group->n_layers; i++) {
     if (p->layers[group->layers[i]].was_pruned) return group->layers[i];

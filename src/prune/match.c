@@ -40,7 +40,8 @@ struct laci_match {
   laci_match_group *groups; /* [n_groups]; n is 0 where the group is frozen */
   laci_match_unit *units;
   size_t n_units, unit_capacity;
-  uint64_t **fresh_colour, **old_colour; /* [n_tracks]; NULL: no unit needs them */
+  uint64_t **fresh_colour, **old_colour; /* [n_tracks] colours of the positions of each track; NULL:
+                                            no comparison needs them */
   uint64_t *track_round;                 /* [n_tracks] the round at which the track's colours
                                             changed */
   int64_t *track_open;                   /* [n_tracks] positions with several candidates */
@@ -288,8 +289,8 @@ static bool same_candidates(const laci_match_group *g, int a, int b) {
   return true;
 }
 
-/* Joins old channels that have the same content everywhere: they are interchangeable, so one is the
- * candidate for all. */
+/* Joins old channels whose slices are equal in all tensors: they are interchangeable, so one of
+ * them stands for all as a candidate. */
 static void join_alike(laci_match *m, int group, const uint64_t *content) {
   laci_match_group *g = &m->groups[group];
   for (int o = 0; o < g->n; o++) {
@@ -336,8 +337,8 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
 
 /* ---- Trial ---- */
 
-/* Chooses the channel with the fewest candidates; the candidate at its own position is tried first.
- * False: all channels are known. */
+/* Chooses the new channel with the fewest candidates, and one of these: the old channel at the same
+ * position if possible. False: all channels are known. */
 static bool choose_trial(const laci_match *m, trial *to) {
   int least = INT32_MAX;
   for (int group = 0; group < m->a->n_groups; group++) {

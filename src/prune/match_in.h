@@ -26,7 +26,8 @@ typedef struct laci_pair {
   const laci_stored *old, *fresh;
   const laci_weight_view *view; /* view of a layer's weight, which may be masked; NULL: the tensor
                                    is no such weight */
-  bool masked;                  /* its contents are not a rearrangement of the old ones */
+  bool masked;                  /* the new tensor's elements are not a rearrangement of the old
+                                   tensor's, so it must have got a mask */
   const laci_layer *gain_of;    /* the tensor is the gain g that follows the norm of this layer's
                                    weight v; NULL: it is none */
 } laci_pair;
@@ -52,7 +53,8 @@ typedef struct laci_match_unit {
   int group, slot, stored, item;       /* item: index in the tensor's laci_value_axes */
   int n_others, others[LACI_MAX_RANK]; /* tracks of the tensor's other axes */
   int64_t n_elements;                  /* elements of all slices */
-  uint64_t done;                       /* the round at which it was last compared; 0: never */
+  uint64_t done;                       /* the round of the search in which the unit was last
+                                          compared; 0: never */
 } laci_match_unit;
 
 /** Candidates of the channels of one group. */
@@ -61,7 +63,8 @@ typedef struct laci_match_group {
   uint64_t *may;      /* [n * n_words] bit `old` of row `new`: new may be old; of old channels that
                          are alike, only the first has bits */
   int32_t *only;      /* [n] the only candidate; -1: there are several */
-  int32_t *alike;     /* [n] the first old channel with the same content everywhere */
+  int32_t *alike;     /* [n] the first old channel whose slices are equal to those of this one in
+                         all tensors */
   int32_t *n_alike;   /* [n] number of old channels alike, set at the first of them */
   int32_t *component; /* [2 * n] component in the graph of candidates, of new channels, then of old
                          ones */
@@ -83,7 +86,7 @@ typedef struct laci_match_comparison {
   const laci_match_unit *unit;
   uint64_t *const *fresh_colour, *const *old_colour; /* [n_tracks][positions] */
   const laci_match_group *group;
-  uint64_t *steps; /* the number of steps is added to it */
+  uint64_t *steps; /* counter of the search's steps, to which the comparison adds its own */
   void (*rule_out)(laci_match *match, int group, int fresh, int old);
   laci_match *match;
 } laci_match_comparison;

@@ -82,7 +82,8 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     st = measure_layer(p, l, &view, pool, &own);
     laci_bytes_release(&held);
     const bool matters = layer->eligible || laci_status_ends_run(st);
-    if (st && !matters) continue; /* bad values in a layer that stays unchanged are no failure */
+    /* NaN or infinity in a layer that stays unchanged is no failure */
+    if (st && !matters) continue;
     if (st) {
       if (err) *err = own;
       return st;

@@ -78,17 +78,19 @@ typedef struct laci_pruned_layer {
   double score_kept_identity, score_kept, score_total; /* the three sums above, by options->scores
                                                           instead of magnitudes; equal to them where
                                                           there are none */
-  bool measured;               /* its elements were read; else the fields from here on are 0 */
+  bool measured;               /* true: the weight's elements were read; false: they were not, and
+                                  the fields below are 0 */
   bool holds_rows;             /* the new weight holds N:M along its output channels, too */
   int64_t n_zeros, n_elements; /* elements of the new weight */
   bool holds_pattern;          /* the new weight holds the pattern */
-  bool was_pruned; /* the old weight was pruned: it holds the pattern, is not all zeros, and has
+  bool was_pruned;    /* the old weight was pruned: it holds the pattern, is not all zeros, and has
                       enough channels for the pattern to matter */
-  bool pruned;     /* it has a mask in the result */
-  bool is_pruned;  /* it has such a mask, or the new weight is pruned in the sense of was_pruned */
-  bool searchable; /* its input channels belong to a group whose order may be searched */
-  const char *reason;      /* why it is not pruned or not reordered; NULL: no reason to give */
-  bool calibrated, solved; /* see laci_calibrated_layer */
+  bool pruned;        /* the layer has a mask in the result */
+  bool is_pruned;     /* it has a mask, or its new weight meets the conditions of was_pruned */
+  bool searchable;    /* its input channels belong to a group whose order may be searched */
+  const char *reason; /* why the layer is not pruned, or its channels are not reordered; NULL:
+                              no reason to give */
+  bool calibrated, solved;          /* see laci_calibrated_layer */
   double error_before, error_after; /* see laci_calibrated_layer */
   double effect; /* relative change of the outputs if this layer alone is pruned; 0: not measured */
 } laci_pruned_layer;
@@ -133,7 +135,7 @@ typedef struct laci_judged_drop {
   int64_t n;    /* samples that the loss was judged on; 0: it was not judged */
   double found; /* the loss on these samples */
   double most;  /* upper bound of the loss on all data of this kind */
-  /* The loss was far above the limit on the first samples; the others were not run. */
+  /* The loss was far above the limit on the first samples, so the others were not run. */
   bool hopeless;
 } laci_judged_drop;
 
@@ -193,7 +195,7 @@ typedef struct laci_pruning {
   struct laci_calibrated *fitted; /* result of the calibration until laci_prune_end; else NULL */
   bool *wanted;                   /* [analysis->n_layers] layers that `fitted` has results for;
                                      lives as long as `fitted` */
-  bool interrupted;               /* the search was ended before its time */
+  bool interrupted;               /* the user interrupted the search */
   double search_seconds;
   laci_arena arena; /* texts */
 } laci_pruning;

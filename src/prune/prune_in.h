@@ -104,8 +104,8 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
  * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
 void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to);
 
-/** share.c: checks that all processes work on the same network with the same options. To be called
- * after the layers are measured. Fails LAC_BAD_ARGUMENT naming a process that differs, LAC_PEER. */
+/** share.c: checks that all processes work on the same network with the same options. Call it after
+ * the layers are measured. Fails LAC_BAD_ARGUMENT naming a process that differs, LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_pruning_compare(const laci_pruning *pruning,
                                                const laci_prune_options *options, lac_error *err);
 

@@ -19,7 +19,7 @@ static bool moves_any_channel(const laci_plan *plan) {
 
 static const char order_checked[] = "the order itself was checked channel by channel";
 
-/* "12 of 47 values compared, outputs differ by at most 1e-12 of 4.4" */
+/* Writes a text such as "12 of 47 values compared, outputs differ by at most 1e-12 of 4.4". */
 static void write_compared_text(const laci_verification *found, char *text, size_t size) {
   char of[32] = "", differ[96] = "";
   const int n_all = found->n_compared + found->n_skipped;

@@ -147,7 +147,7 @@ bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_
   const size_t grids = view->grid ? 2 * (size_t)view->grid->to.n_scales : 0;
   *memory = NULL;
   if (own + grids == 0 || laci_orders_are_identity(orders)) return true;
-  /* The memory holds the scales of the view, those of the grid, then the grid. */
+  /* One block of memory has the scales of the view, those of the grid, and the grid itself. */
   *memory =
       laci_alloc(own + grids + sizeof(laci_weight_grid) / sizeof **memory + 1, sizeof **memory);
   if (!*memory || !reorder_scales(stored, orders, view, *memory)) return false;
@@ -183,7 +183,7 @@ static lac_status record_layer(laci_pruning *p, int l, const laci_weight_measure
   return laci_pruning_note_scarce(p, l, err);
 }
 
-/* Measures a masked weight: whether it holds the rule is checked, not assumed. */
+/* Measures a masked weight, and checks instead of assuming that it satisfies the mask rule. */
 static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *view,
                                  laci_pool *pool, laci_weight_measurement *found, lac_error *err) {
   return laci_weight_measure(view, &p->rule, pool, found, err);
