@@ -111,7 +111,8 @@ static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer
   bool fits =
       is_stored_constant(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
-    fits = false; /* the bias is scaled, so it cannot have the scale of the products */
+    fits = false; /* the bias is multiplied by a factor, so its integers cannot have the scale of
+                     the products */
   if (!fits) return is_gemm ? NULL : "its bias is no stored f32 tensor";
   layer->bias = value;
   return NULL;

@@ -31,7 +31,8 @@ typedef struct laci_quantized_layer {
       *input;                   /* names; weight and input are NULL where the layer has no stored
                                    weight */
   const char *reason;           /* why the layer is not quantized; NULL: it is */
-  bool norm_folded, bias;       /* batch normalization was folded into it; it has an int32 bias */
+  bool norm_folded, bias;       /* norm_folded: a batch normalization was folded into the layer;
+                                   bias: the layer has an int32 bias */
   double scale_low, scale_high; /* smallest and largest scale of the weight's channels */
   double weight_error;          /* sum |w - q * scale|^2 / sum |w|^2 */
 } laci_quantized_layer;

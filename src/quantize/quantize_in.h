@@ -17,7 +17,7 @@ typedef struct laci_quantize_layer {
   int k_axis;         /* output-channel axis of the weight */
   int bias;           /* value of a stored bias; -1: no bias that is quantized */
   int norm;           /* node of batch normalization that is folded into it; -1: none */
-  const char *reason; /* why it stays in floats; NULL: it is quantized */
+  const char *reason; /* why the layer stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
 
 typedef struct laci_quantizing {
@@ -31,7 +31,8 @@ typedef struct laci_quantizing {
   bool *wanted;  /* [n_values] the value is quantized */
   bool *for_all; /* [n_values] all readers read the dequantized value, since a fused node ends with
                     it */
-  int *like;     /* [n_values] the value whose scale it shares; -1: it has its own */
+  int *like;     /* [n_values] the value whose scale is used for this one, too; -1: the value has
+                    its own scale */
   bool *reads;   /* [n_nodes] the node reads dequantized inputs where there are any */
   laci_affine *quantizers; /* [n_values] */
 } laci_quantizing;

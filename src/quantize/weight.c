@@ -15,7 +15,7 @@
 
 static const double most_weight = 127, most_bias = 1 << 30;
 
-/** The conversion of one layer's numbers. */
+/** The state of quantizing one layer's weight and bias. */
 typedef struct weight_quantizer {
   const laci_quantizing *q;
   const laci_quantize_layer *layer;
