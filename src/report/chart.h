@@ -13,7 +13,7 @@ typedef struct lac_bench_result lac_bench_result;
 typedef struct laci_chart_bar {
   const char *label; /* text left of the bar; shortened in the middle if it is long */
   double value;      /* length of the bar, >= 0 */
-  double pale_value; /* a paler bar continues it up to this; 0: none */
+  double pale_value; /* value up to which a paler bar continues the bar; 0: there is no paler bar */
   int kind;          /* index in kinds, for the colour; -1: no kind, and no bar */
   const char *text;  /* text right of the bar */
   const char *note;  /* small text in a separate column */

@@ -29,8 +29,8 @@ enum {
   MIN_SPAN = 12,
   MAX_PASSED = 3,  /* passed nodes for each node, on average */
   MAX_FOLDED = 24, /* folded nodes in a box */
-  MAX_LINES = 24,  /* lines of one kind in a box, so that its text is bounded for networks of any
-                      size */
+  MAX_LINES = 24,  /* limit of the lines of one kind in a box, so that a box's text is bounded for
+                      networks of any size */
   NAME_SIZE = 10,  /* font size in points */
   SMALL_SIZE = 8,
   HEAD_SIZE = 11
@@ -210,7 +210,8 @@ static bool makes_constants(const canvas *c, int id) {
   laci_plot_colour colour = c->plot->nodes[id].colour;
   if (colour == LACI_PLOT_GREY) return true;
   if (colour == LACI_PLOT_RED || !node->op || node->op->role == LACI_ROLE_ALLOW) return false;
-  /* A node without inputs may compute other values each time, such as random numbers. */
+  /* A node without inputs is no constant: it may compute different values in each run, such as
+   * random numbers. */
   if (node->n_inputs + node->n_captures == 0) return false;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = value_read(node, i);

@@ -101,7 +101,7 @@ static lac_status run_draw_program(const laci_label *graph, laci_picture picture
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the drawing: this Lacuna was built without graphviz; a .dot file needs none");
   }
-  /* The program ends itself after this time, in case this process has died by then. */
+  /* The drawing program ends itself after `limit` seconds, in case this process dies before. */
   (void)snprintf(limit, sizeof limit, "%d", (int)laci_int_within(seconds, 0, INT32_MAX - 2) + 2);
   laci_child_job job = {.command = command,
                         .input = graph->text,

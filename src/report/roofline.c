@@ -74,7 +74,7 @@ static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
   }
 }
 
-/* At least 1, since the measurement is 0 if the clock did not advance. */
+/* Returns the measured peak rate, at least 1: a measurement is 0 if the clock did not advance. */
 static double peak_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
 static double memory_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
