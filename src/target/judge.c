@@ -15,8 +15,8 @@
 
 enum {
   LOOKS_SPARSE = 25
-}; /* percentage of zeros from which a weight counts as sparse: training
-                               alone gives fewer */
+}; /* percentage of zeros from which a weight counts as sparse; weights that were only trained have
+      fewer zeros */
 
 /* Is `word` one of the words of `list`? */
 static bool has_word(const char *list, const char *word) {
@@ -47,8 +47,8 @@ static LAC_PRINTF(3, 4) void refuse(laci_target_answer *a, laci_target_fault fau
   a->fault = fault;
 }
 
-/* Notes that something is not stated by any source; this is the answer unless a later check
- * refuses. */
+/* Sets the answer to "not stated by any source", with the first reason for it. A later check may
+ * still refuse the layer. */
 static LAC_PRINTF(3, 4) void answer_not_stated(laci_target_answer *a, laci_target_fault fault,
                                                const char *format, ...) {
   va_list list;

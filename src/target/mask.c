@@ -50,8 +50,8 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* ---- Blocks ---- */
 
-/* The geometry of blocks: element (o, c, i) is at (o * columns + c) * inner + i; blocks run along c
- * and are aligned in runs. */
+/* How blocks lie in a tensor: element (o, c, i) is at (o * columns + c) * inner + i, and blocks run
+ * along c, beginning anew in each run. */
 typedef struct axis_walk {
   int64_t outer, columns, inner, run;
 } axis_walk;

@@ -14,7 +14,7 @@
 
 /** The source of a fact: a title, and the section in it. */
 typedef struct laci_target_source {
-  const char *key; /* key by which rules and gains refer to it */
+  const char *key; /* the key by which rules and gains refer to the source */
   const char *title, *section;
 } laci_target_source;
 
@@ -29,14 +29,14 @@ typedef enum laci_target_stance {
  * Blocks of the pattern are aligned, and run along the input channels for every output channel and
  * kernel position. */
 typedef struct laci_target_rule {
-  const char *by;            /* the backend; NULL: there is only one */
+  const char *by;            /* name of the target's backend; NULL: the target has only one */
   const char *ops;           /* operators */
   const char *types;         /* element types of the weight */
   laci_pattern pattern;      /* at most n non-zeros in m; 0:0: zeros anywhere */
   int least_zeros;           /* least percentage of zeros; 0: as the pattern implies */
   int in_multiple;           /* the input channels of a convolution group must be a multiple of it;
                                 0: not stated */
-  int out_multiple;          /* the same for output channels; 0: not stated */
+  int out_multiple;          /* the output channels must be a multiple of this; 0: not stated */
   int least_rank, most_rank; /* range of the weight's rank; 0: any */
   laci_target_stance other_rank; /* other ranks are accepted */
   int most_positions;            /* most kernel positions; 0: any */

@@ -8,7 +8,7 @@
 /** Initialises the fields NAME and n_NAME of a target from the array NAME. */
 #define LACI_TARGET_LIST(name) .name = (name), .n_##name = sizeof(name) / sizeof *(name)
 
-/** The places of a weight's non-zeros. */
+/** Where the non-zero elements of a weight are. */
 typedef struct laci_target_mask {
   uint8_t *kept; /* [n] 1: not zero */
   int64_t n, n_zeros;
@@ -27,7 +27,7 @@ laci_target_fault laci_target_mask_fault(const laci_target_layer *layer,
                                          const laci_target_mask *mask, laci_pattern pattern,
                                          char reason[LACI_TARGET_TEXT]);
 
-/** mask.c: does every mask of pattern `has` hold pattern `wants`, too? */
+/** mask.c: is every mask of pattern `has` also a mask of pattern `wants`? */
 bool laci_target_pattern_implies(laci_pattern has, laci_pattern wants);
 
 #endif

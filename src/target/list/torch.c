@@ -68,7 +68,7 @@ static const laci_target_rule rules[] = {
      .source = "code"},
 };
 
-/* The two layers of ViT-L's MLP. */
+/* Measured speed-ups of the two linear layers in the MLP of ViT-L. */
 static const laci_target_gain gains[] = {
     {"Gemm", "f16", 1, 1024, 4096, 1.24, "a training step of 13008 rows, A100", "ao"},
     {"MatMul", "f16", 1, 1024, 4096, 1.24, "a training step of 13008 rows, A100", "ao"},
