@@ -22,7 +22,7 @@ struct laci_data_parallel {
   laci_comm_sum **sums;   /* [n_buckets] */
   laci_comm_sum *of_statistics;
   double *losses; /* [size of the group] */
-  bool has_voted; /* the vote of this step has ended: all processes have their batches */
+  bool has_voted; /* the vote of this step has ended, and all processes have read their batches */
   laci_data_parallel_times times;
   laci_trace *trace; /* NULL: none */
 };

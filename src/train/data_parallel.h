@@ -28,8 +28,8 @@ typedef struct laci_data_parallel_options {
   size_t bucket;  /* bytes of gradients that are reduced at a time */
 } laci_data_parallel_options;
 
-/** Creates a share; comm and trainer must outlive it. Fails LAC_NO_MEMORY on all processes alike,
- * LAC_PEER. */
+/** Creates the state of training by several processes; comm and trainer must outlive it. Fails
+ * LAC_NO_MEMORY on all processes alike, LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_data_parallel_create(laci_trainer *trainer,
                                                     const laci_data_parallel_options *options,
                                                     laci_data_parallel **share, lac_error *err);
@@ -66,7 +66,7 @@ lac_status laci_data_parallel_fail_step(laci_data_parallel *share, lac_status mi
 /** Times of the communication in the last step. */
 typedef struct laci_data_parallel_times {
   double busy;   /* seconds during which sums of gradients were in progress */
-  double waited; /* seconds of these during which the step waited at its end */
+  double waited; /* of these seconds, those in which the step had to wait at its end */
 } laci_data_parallel_times;
 laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *share);
 

@@ -69,7 +69,8 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
 
 void laci_feed_destroy(laci_feed *f) {
   if (!f) return;
-  laci_loader_destroy(f->loader); /* before the buffers are freed: its threads write to them */
+  laci_loader_destroy(f->loader); /* the loader goes before the buffers, since its threads write to
+                                     them */
   for (int k = 0; k < DEPTH; k++) {
     laci_free(f->pixels[k]);
     laci_free(f->labels[k]);

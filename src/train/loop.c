@@ -216,7 +216,8 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   double begin = laci_clock_seconds(), loss = 0;
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
   lac_status st = run_batches(l, &loss, err);
-  if (st) { /* undo the step; if all agreed that a process had no batch, the state is consistent */
+  if (st) { /* undoes the step; if all processes agreed that one had no batch, their states are
+               equal */
     l->stopped = l->stopped || (l->share && laci_comm_has_agreed(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
     return st;

@@ -38,7 +38,7 @@ static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
-  /* masks may have been set after the trainer was created */
+  /* restarts the averages, since masks may have been set after the trainer was created */
   laci_trainer_begin_average(l->trainer);
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
@@ -51,7 +51,7 @@ static lac_status alloc_buffers(laci_loop *l, lac_error *err) {
   return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
 }
 
-/* Each process first does its own work; operations of all processes follow. */
+/* Prepares the loop: each process first does its own part, and then all agree on the outcome. */
 lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
   lac_status st = laci_comm_agree_without_timeout(l->comm, alloc_buffers(l, err), err);
   if (!st && l->comm) st = laci_data_parallel_create(l->trainer, l->options->share, &l->share, err);
@@ -315,7 +315,8 @@ static lac_status recover(laci_loop *l, lac_error *err) {
   if (!st) st = read_newest(l, checkpoint, err);
   bool has_best = !st && l->options->keep_best && l->best_step > 0 && !l->options->eval_only;
   if (has_best) st = recover_best(l, l->best_step, err);
-  /* again, because the best weights were read through the trainer's buffers */
+  /* reads the newest checkpoint again, because the best weights were read through the trainer's
+   * buffers */
   if (has_best && !st) st = read_newest(l, checkpoint, err);
   if (l->best_is_lost) {
     l->best_top1 = -1;
@@ -329,7 +330,8 @@ static lac_status recover(laci_loop *l, lac_error *err) {
   return st;
 }
 
-/** The state of the run, without the trainer's, that every process gets. */
+/** The progress of the run that process 0 sends to all processes, apart from the trainer's state.
+ */
 typedef struct progress {
   int64_t step, evaluated, saved, best_step;
   double best_top1, best_top5;

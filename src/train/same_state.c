@@ -11,7 +11,7 @@
 #include "comm/comm.h"
 #include "train/trainer.h"
 
-/** The hashes of a parameter, in this order. */
+/** The hashes that are kept for each parameter, in this order. */
 enum { WEIGHTS, MASK, SLOT, KINDS = SLOT + LACI_OPTIMIZER_MAX_SLOTS };
 static const char *const KIND_TEXT[KINDS] = {"its weights differ", "its mask differs",
                                              "the optimizer's momentum differs",

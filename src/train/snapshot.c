@@ -98,7 +98,7 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
 
 /* ---- Reading ---- */
 
-/** The sections of a checkpoint, as views. */
+/** Pointers to the sections of an open checkpoint. */
 typedef struct found {
   numbers run;
   laci_section options, weights, statistics, average, average_statistics, masks,

@@ -14,7 +14,7 @@ typedef struct laci_checkpoint laci_checkpoint;
 typedef struct laci_optimizer laci_optimizer;
 typedef struct laci_parameter laci_parameter;
 
-/** The caller's run, with its own buffers; reading fills them. */
+/** The state of a run, in buffers of the caller, which laci_snapshot_read fills. */
 typedef struct laci_snapshot {
   int64_t step;  /* steps taken */
   int64_t epoch; /* whole epochs taken */
