@@ -12,7 +12,7 @@ typedef struct laci_stepper laci_stepper;
 
 enum { LACI_N_ROUNDS = 2 };
 
-/* Where the stored tensors of one run come from. */
+/* Where the stored tensors of one of the two runs come from. */
 typedef struct laci_round_source {
   laci_parameters *parameters;
   const laci_graph *graph;
@@ -21,9 +21,10 @@ typedef struct laci_round_source {
   bool anew;
 } laci_round_source;
 
-/* How much the comparison of an output proves, in ascending order. */
+/* How much the comparison of an output shows, in ascending order. */
 typedef enum laci_seen {
-  LACI_SEEN_NOTHING,    /* not compared, or computed from made-up values */
+  LACI_SEEN_NOTHING,    /* not compared, or computed from random substitutes for values that no node
+                           could compute */
   LACI_SEEN_BLANK,      /* empty, or without a finite element */
   LACI_SEEN_ZERO,       /* all 0, as wrong outputs often are */
   LACI_SEEN_WHOLE_ZERO, /* all 0, but integers or booleans, which are often rightly 0 */
@@ -40,17 +41,18 @@ typedef struct laci_round {
   laci_verify_engine engine;
   double wanted_tolerance;    /* the tolerance for runs in double */
   double tolerance, rounding; /* tolerance and share of rounding errors in this round */
-  int number;                 /* 0: real parameters, 1: drawn anew */
-  laci_draw_kind draw;        /* how inputs and made-up values are drawn */
+  int number;                 /* 0: the network's parameters; 1: random ones */
+  laci_draw_kind draw;        /* how inputs, and substitutes for values that no node can compute,
+                                 are drawn */
   bool tolerant;              /* a node that fails in both runs is skipped */
   bool fast;                  /* the fast engine computes products */
   laci_round_source from_a, from_b;
   laci_stepper *a, *b;
-  laci_budget budget; /* what others hold, and what both runs hold */
+  laci_budget budget; /* the memory limit, the memory in use, and the memory of both runs */
   double *scale;      /* [n_values] largest |element| of each compared value */
-  bool *substituted;  /* [n_values] the value is made up, or computed from made-up values */
-  uint8_t *matters;   /* [n_values] the value's content matters (graph/content.h); others are not
-                         compared */
+  bool *substituted;  /* [n_values] the value is a random substitute, or computed from one */
+  uint8_t *matters;   /* [n_values] the value's content can affect the outputs (graph/content.h);
+                         other values are not compared */
   uint8_t *seen;      /* [n_values] laci_seen of each output, in this run */
   int n_finite;       /* values that were compared and have a finite element */
   int at;             /* the node that runs, or that failed */

@@ -67,7 +67,7 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
   return LAC_OK;
 }
 
-/* Checks an operator whose effect is not known: its inputs and outputs must not be reordered. */
+/* Checks a node whose operator is not known: none of its inputs and outputs may be reordered. */
 static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
   const int id = (int)(node - r->graph->nodes);
   if (node->op || node->assume || !laci_node_affects_outputs(r->graph, r->matters, id))
@@ -140,8 +140,8 @@ static void note_node(laci_verification *found, const laci_node *node, const cha
   note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
-/* Skips a node that cannot be run, and makes its outputs up, so that the rest of the network can be
- * verified. */
+/* Skips a node that cannot be run, and replaces its outputs by random values, so that the rest of
+ * the network can be verified. */
 static lac_status skip_node(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -212,7 +212,8 @@ static lac_status fail_value(const laci_round *r, const laci_node *node, int val
                    value_name(r, value), node->name, where, d->largest, d->scale, round);
 }
 
-/* Copies A's value into B, reordered, so that rounding errors do not reach its readers. */
+/* Replaces the value in the second run by the reordered value of the first run, so that rounding
+ * errors do not spread to later nodes. */
 static lac_status reset_rounding(laci_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
@@ -252,8 +253,8 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
   return anew && d.at >= 0 ? reset_rounding(r, value, err) : LAC_OK;
 }
 
-/* Does output `output` of an If come from a made-up value? Its inputs are (condition, results of
- * `then`, results of `else`). */
+/* Does output `output` of an If come from a random substitute? The node's inputs are (condition,
+ * results of `then`, results of `else`). */
 static bool if_takes_substitute(const laci_round *r, const laci_node *node, int output) {
   const laci_buf *condition =
       node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
@@ -264,7 +265,7 @@ static bool if_takes_substitute(const laci_round *r, const laci_node *node, int 
   return substituted || (node->inputs[taken] >= 0 && r->substituted[node->inputs[taken]]);
 }
 
-/* Does any input of the node come from a made-up value? Then its outputs do. */
+/* Does any input of the node come from a random substitute? Then so do its outputs. */
 static bool depends_on_substitute(laci_round *r, const laci_node *node) {
   bool substituted = false;
   for (int i = 0; i < node->n_inputs; i++)
@@ -281,12 +282,13 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
-  /* Sizes from made-up values need not agree with those of another branch. */
+  /* Sizes computed from random substitutes need not agree with those of another branch. */
   bool unfit = depends_on_substitute(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_ends_run(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;
-    st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step kept */
+    st = laci_stepper_step(r->b, id, NULL); /* this call only frees what the run kept in its last
+                                               step */
     if (st != first)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
     return skip_node(r, node, why.text, err);
@@ -321,7 +323,8 @@ static lac_status set_inputs(laci_round *r, lac_error *err) {
     lac_status st = draw_content(r, value, &made, err);
     if (st) return st;
     if (made) continue;
-    r->found->n_skipped++; /* a string, say: its readers will be skipped */
+    r->found->n_skipped++; /* the value has a type without numbers, such as strings; nodes that read
+                              it are skipped */
     char why[sizeof r->found->reason];
     (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
                    lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));

@@ -38,7 +38,8 @@ typedef struct laci_verify_options {
   uint64_t seed;
   double tolerance; /* relative to each value's scale, its largest |element|; default 1e-9 */
   laci_verify_engine engine;
-  const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
+  const laci_budget *budget; /* the memory limit, and the memory that is in use already; NULL: no
+                                limit */
 } laci_verify_options;
 
 /** How much of the network was computed and compared in both orders. That the orders are valid was
@@ -64,8 +65,8 @@ typedef struct laci_verification {
                                 output; NULL: none. Values before it were compared */
   char reason[512];          /* why that node was skipped, one sentence; empty: none was */
   int n_outputs;             /* outputs of the network, without those that no node computes */
-  int n_outputs_compared;    /* of these, in the first round: compared, with a finite element, and
-                                not computed from made-up values */
+  int n_outputs_compared;    /* of these, in the first round: outputs that were compared, have a
+                                finite element, and do not depend on random substitutes */
   const char *engine;        /* laci_verify_engine_name of the engine that computed products */
 } laci_verification;
 

@@ -96,7 +96,7 @@ static void compare_run(const comparison *c, laci_difference *part, int64_t from
   else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
 }
 
-/* Compares runs of one element each: they are gathered first. */
+/* Compares elements that are not adjacent in the first network: they are gathered first. */
 static void compare_scattered(const comparison *c, laci_difference *part, const int64_t *sources,
                               int64_t n, int64_t to) {
   double near[SOURCES_AT_ONCE];

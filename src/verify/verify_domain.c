@@ -180,8 +180,8 @@ static laci_domain class_label_domain(const domain_walk *w, const laci_node *nod
   return integer_domain(0, known ? high : 2);
 }
 
-/* The domain of boxes in an image; boxes that end before they begin, or are outside, would give
- * only zeros. */
+/* Returns the domain of boxes in an image. Random boxes that end before they begin, or are outside
+ * of the image, would give only zeros. */
 static laci_domain box_domain(const domain_walk *w, const laci_node *node) {
   double scale = laci_node_float(node, "spatial_scale", 1), by = scale > 0 ? scale : 1;
   double size = fmin((double)size_at(w, node, 0, -1), (double)size_at(w, node, 0, -2));

@@ -136,8 +136,9 @@ typedef struct laci_products_options {
   const int64_t *size_of_symbol;
   uint64_t seed;
   bool integers;       /* operands are replaced by integers, so that sums are exact */
-  bool all;            /* small products, too, are computed by the fast engine */
-  laci_budget *budget; /* what the verification's runs hold; NULL: no limit */
+  bool all;            /* the fast engine also computes small products */
+  laci_budget *budget; /* memory that the runs of the verification use is added to it; NULL: no
+                          limit */
 } laci_products_options;
 
 enum { LACI_SLAB = 1 << 22 }; /* elements of a weight that products read at once */
