@@ -5,6 +5,8 @@
 A block of commands is indented by four spaces. A fenced block after it is what its last commands print: each of its lines
 must be printed, with any numbers; a line "..." stands for others. lacuna-demo is examples/digits here (the transcript demo
 runs `lacuna demo`), net.onnx the network in it. What make is asked for must be in the Makefile.
+
+The figures of README.md are those of docs/explain: rows of its table, and what calibration keeps.
 """
 import argparse
 import os
@@ -15,7 +17,7 @@ import subprocess
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["docs/start.md"]
+PAGES = ["README.md", "docs/start.md"]
 BY_PROCESSOR = "lacuna bench "  # what it prints depends on the kernels that the processor has
 
 
@@ -79,11 +81,25 @@ def check(page, lacuna):
     return passed, wrong
 
 
+def check_figures():
+    """Figures of README.md that the page which explains them does not have."""
+    readme = (TOP / "README.md").read_text()
+    speed, accuracy = ((TOP / f"docs/explain/{name}.md").read_text() for name in ("speed", "without-training"))
+    rows = re.findall(r"^\| .* × \|.*$", readme, re.M)
+    kept = re.search(r"(\w+-\d+) on CIFAR-10 keeps ([\d.]+) of ([\d.]+) percent", readme)
+    assert rows and kept
+    wrong = [f"README.md: no row of docs/explain/speed.md: {row}" for row in rows if row not in speed]
+    if f"{kept[1]}, dense {kept[3]}" not in accuracy or f" {kept[2]} (" not in accuracy:
+        wrong.append(f"README.md: not in docs/explain/without-training.md: {kept[0]}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lacuna", type=pathlib.Path, required=True)
     lacuna = parser.parse_args().lacuna.resolve()
-    passed, wrong = 0, []
+    wrong = check_figures()
+    passed = int(not wrong)
     for page in PAGES:
         good, bad = check(page, lacuna)
         passed, wrong = passed + good, wrong + bad
