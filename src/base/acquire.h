@@ -20,9 +20,9 @@
 /** Where laci_bytes_acquire gets bytes from. Zero-initialised: all bytes are in memory at their
  * addresses. */
 typedef struct laci_byte_source {
-  /** Copies n bytes to `to`. Any thread, and several at once. */
+  /** Copies n bytes to `to`. Several threads may call it at once. */
   lac_status (*fetch)(void *context, const uint8_t *bytes, size_t n, void *to, lac_error *err);
-  /** Are the bytes in memory, and will they stay there? Any thread. */
+  /** Are the bytes in memory, and will they stay there? Callable from any thread. */
   bool (*is_there)(void *context, const uint8_t *bytes, size_t n);
   void *context;
 } laci_byte_source;
@@ -34,7 +34,7 @@ typedef struct laci_acquired_bytes {
 } laci_acquired_bytes;
 
 /** Holds n bytes: in place, or as a copy. from NULL: all bytes are in memory. name: for messages.
- * Fails LAC_NO_MEMORY, and as fetch does; *held is empty then. Any thread. */
+ * Fails LAC_NO_MEMORY, and as fetch does; *held is empty then. Callable from any thread. */
 LAC_MUST_CHECK lac_status laci_bytes_acquire(const laci_byte_source *from, const uint8_t *bytes,
                                              size_t n, const char *name, laci_acquired_bytes *held,
                                              lac_error *err);

@@ -24,9 +24,10 @@ typedef struct laci_child_job {
 typedef enum laci_child_end {
   LACI_CHILD_EXITED,   /* code: the exit status */
   LACI_CHILD_KILLED,   /* code: the signal */
-  LACI_CHILD_LATE,     /* it exceeded the time limit and was killed */
-  LACI_CHILD_TOO_MUCH, /* it exceeded the answer's limit and was killed */
-  LACI_CHILD_UNKNOWN   /* it ended, but the host program has collected its exit status */
+  LACI_CHILD_LATE,     /* the program exceeded the time limit and was killed */
+  LACI_CHILD_TOO_MUCH, /* its answer exceeded most_bytes, and it was killed */
+  /* the program ended, but this process's host has collected its exit status already */
+  LACI_CHILD_UNKNOWN
 } laci_child_end;
 
 typedef struct laci_child_result {
@@ -42,7 +43,7 @@ typedef struct laci_child_result {
 /** Runs the program and waits for its end. Fails LAC_NOT_FOUND and LAC_IO if it cannot be started,
  * and LAC_NO_MEMORY. Fails LAC_INTERRUPTED if SIGINT ended the program, or if lac_interrupt is
  * called during this call; an interrupt that was requested before is left to the caller. After a
- * failure the program does not run any more. Any thread. */
+ * failure the program does not run any more. Callable from any thread. */
 LAC_MUST_CHECK lac_status laci_child_run(const laci_child_job *job, laci_child_result *result,
                                          lac_error *err);
 

@@ -4,7 +4,8 @@
 #ifndef LACI_BASE_CLOCK_H
 #define LACI_BASE_CLOCK_H
 
-/** Returns seconds of a monotonic clock; only differences are meaningful. Any thread. */
+/** Returns seconds of a monotonic clock; only differences are meaningful. Callable from any
+ * thread. */
 double laci_clock_seconds(void);
 
 #endif

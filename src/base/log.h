@@ -14,12 +14,13 @@
 
 typedef struct lac_context lac_context;
 
-/** Logs a printf-style line (without newline), if its level is enabled. Any thread. */
+/** Logs a printf-style line (without newline), if its level is enabled. Callable from any
+ * thread. */
 void laci_log(lac_log_level level, const char *format, ...) LAC_PRINTF(2, 3);
 bool laci_log_is_enabled(lac_log_level level);
 
 /** Reports the progress of a long job named `what`: `done` of `total` units. Cheap to call often,
- * since the sink decides what to show. Any thread. */
+ * since the sink decides what to show. Callable from any thread. */
 void laci_progress(const char *what, int64_t done, int64_t total);
 
 /** Has the user asked to stop (lac_interrupt)? Long jobs check this now and then. */

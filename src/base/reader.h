@@ -33,7 +33,7 @@ typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
   laci_file_id id; /* identity of the file from which the content is computed */
-  /** Copies a part to `to`. Any thread, and several at once. */
+  /** Copies a part to `to`. Several threads may call it at once. */
   lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
   /** Writes the parts that need no computation to their places in `to`, which has the file's size
    * and holds zeros.

@@ -48,7 +48,7 @@ int laci_temporary_open_nameless(const char *folder);
 
 /** Registers a file or folder to be removed if a signal ends the process before
  * laci_temporary_unregister. Returns its entry; -1 where there are too many (64) or the path is too
- * long. Writers call it themselves. Any thread. */
+ * long. Writers call it themselves. Callable from any thread. */
 int laci_temporary_register(const char *path);
 /** Unregisters an entry, whose file is kept or was removed already. -1 is fine. */
 void laci_temporary_unregister(int entry);

@@ -19,14 +19,15 @@
 enum {
   BLOCK = LACI_SPARSE_BLOCK,
   N_TWOS = LACI_SPARSE_N_DOTS,
-  VECTOR = 64,     /* bytes of a vector */
-  HALF_BITS = 16,  /* of a bf16 pair */
-  FIRST = 24,      /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
-  ACROSS = 28 - 2, /* registers of laci_sparse_all_dots from the third on */
-  LANES_MASK = 1,  /* k1 */
-  ODD = 2,         /* k2: the upper halves */
-  TAKEN = 28,      /* registers that are free after the sums: what is added, or two rows as bf16
-                      pairs; zeros; the order that interleaves them */
+  VECTOR = 64,    /* bytes of a vector */
+  HALF_BITS = 16, /* bits of one half of a bf16 pair */
+  FIRST = 24,     /* zmm24 and 25: the bf16 pairs of a block; 26 and 27: of the next block */
+  /* added to the index of a dot (laci_sparse_all_dots), from the third on: its register */
+  ACROSS = 28 - 2,
+  LANES_MASK = 1, /* k1 */
+  ODD = 2,        /* k2: the upper halves */
+  /* registers from here on are free after the sums: for a residual, or two rows as bf16 pairs */
+  TAKEN = 28,
   ZEROS = 28,
   ORDER = 29,
 };

@@ -107,12 +107,14 @@ void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
 #define LACI_SPARSE_FIELD(name) \
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_code_arguments, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
-#define LACI_SPARSE_AT LACI_X86_RAX     /* the tile in x, then in y */
-#define LACI_SPARSE_WEIGHT LACI_X86_R10 /* advances through the weights; then the tile's residual */
+#define LACI_SPARSE_AT LACI_X86_RAX /* address of the tile in x; for results, in y */
+/* advances through the weights; for results, the tile's residual */
+#define LACI_SPARSE_WEIGHT LACI_X86_R10
 #define LACI_SPARSE_SUMS LACI_X86_R9
 #define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
 #define LACI_SPARSE_AHEAD_WEIGHT LACI_X86_RCX
-#define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX /* then the end of the tiles */
+/* prefetched residual; at the end of a tile, the end of all tiles */
+#define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX
 /** Loads the pointers and begins the loop over tiles; returns where the loop begins. The pointers
  * to the tile's x and to the weights are `x_ahead` and `weight_ahead` bytes beyond the
  * beginnings. */

@@ -22,8 +22,8 @@ LAC_MUST_CHECK lac_status laci_weight_check_finite(const laci_weight_view *weigh
  * the lowest column is kept.
  *  mask  out  [outer * columns * inner] bytes in the weight's own order, 1 = kept; caller's memory.
  *             A partial block of b columns keeps min(n, b), as if padded with zeros.
- *  Fails LAC_BAD_VALUE naming tensor and flat index of a NaN or Inf. Any thread; same bytes for any
- *  pool. */
+ *  Fails LAC_BAD_VALUE naming tensor and flat index of a NaN or Inf. Callable from any thread;
+ *  same bytes for any pool. */
 LAC_MUST_CHECK lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern,
                                            laci_pool *pool, uint8_t *mask, lac_error *err);
 

@@ -27,7 +27,7 @@ typedef struct tile {
   int64_t value, left;
 } tile;
 
-/** Processes a tile. Returning false ends the walk. */
+/** Processes a tile. Returning false ends the loop over tiles. */
 typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
 
 /* ---- Geometry ---- */

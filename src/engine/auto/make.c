@@ -187,7 +187,7 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
   part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
   if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
   list_inputs_and_outputs(m, part, phase);
-  if (part->n_outputs == 0) { /* no other part reads a value of this one */
+  if (part->n_outputs == 0) { /* no other part reads a value of this part */
     part->n_inputs = 0;
     return LAC_OK;
   }

@@ -194,7 +194,7 @@ typedef struct loop {
   laci_end_ports ports;
   bool is_scan;
   int n_sequences; /* of a Scan */
-  int64_t wanted;  /* iterations; INT64_MAX: until the condition ends it */
+  int64_t wanted;  /* most iterations; INT64_MAX: the loop runs until its condition is false */
   int64_t least;   /* iterations that are always run under laci_stepper_options.iterations, whatever
                       the data are */
   int64_t done;    /* iterations whose slices are kept */

@@ -22,7 +22,8 @@ static inline void store_word(float *at, uint32_t word) { memcpy(at, &word, size
 
 /* ---- Sixteen places ---- */
 
-/* Converts x, [16], to a byte of sixteen places. */
+/* Converts x [16] to bytes, and stores each in one place of int8x4 [16], `shift` bits from the
+ * lowest. */
 static void pack_lanes(const laci_fake_quantized *q, const float *x, int shift,
                        uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;

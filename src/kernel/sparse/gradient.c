@@ -35,7 +35,7 @@ typedef struct member {
 typedef struct finder {
   const laci_sparse_product *p;
   laci_sparse_gradient *g;
-  int64_t *next;            /* [n_rows]: the first k after the window */
+  int64_t *next;            /* [n_rows]: index of each row's first kept weight after the window */
   member *members, *sorted; /* [2 * ROWS] */
   int64_t n_runs, n_rows;   /* so far */
 } finder;

@@ -75,8 +75,8 @@ typedef struct gradient_work {
                                tile */
   const float *x[TOGETHER]; /* the columns' values, at tile.in from here; with bf16 packed, too */
   float *gradient;
-  bool more;               /* sums exist already and are added to */
-  const float *ahead;      /* NULL; or: of each tile, the line at ahead + *ahead_at is prefetched */
+  bool more;          /* sums exist already and are added to */
+  const float *ahead; /* for each tile, the line at ahead + *ahead_at is prefetched; NULL: none */
   const int64_t *ahead_at; /* the member `in` or `out` of the first of these tiles */
 } gradient_work;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
@@ -320,8 +320,8 @@ typedef struct block {
   int64_t ahead_columns, ahead_row, ahead_row_end;
 } block;
 
-/* Returns where walk.ahead_at begins: the given member of the first tile; with bf16, of the first
- * of each two tiles or, for odd places, of the second. */
+/* Returns where gradient_work.ahead_at begins: at the given member of the first tile; with bf16, of
+ * the first of each two tiles or, for odd places, of the second. */
 static const int64_t *find_member_offsets(const block *b, const gradient_work *w,
                                           const laci_sparse_tile *tiles, const int64_t *member,
                                           int64_t place) {

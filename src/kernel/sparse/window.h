@@ -129,9 +129,10 @@ static inline int64_t laci_sparse_offset(const laci_sparse_layout *l, int64_t ch
 
 /** The kept weights of a matrix, row by row; owns its arrays. */
 typedef struct laci_sparse_kept {
-  int64_t *row_begin; /* [n_rows + 1]; row r has the k of [row_begin[r], row_begin[r + 1]) */
-  int32_t *column;    /* [n_kept], ascending in a row */
-  float *weight;      /* [n_kept] */
+  /* [n_rows + 1]; row r has the kept weights k in [row_begin[r], row_begin[r + 1]) */
+  int64_t *row_begin;
+  int32_t *column; /* [n_kept], ascending in a row */
+  float *weight;   /* [n_kept] */
 } laci_sparse_kept;
 void laci_sparse_kept_clear(laci_sparse_kept *kept);
 

@@ -102,19 +102,19 @@ struct laci_net_step;
 typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
 
 typedef struct laci_net_step {
-  const laci_node *node;     /* NULL: the step belongs to no node of the graph */
-  const char *what;          /* for the plan's text, such as "Conv + relu" or "reorder" */
-  const char *kernel;        /* oneDNN's name of its kernel, or the name of the exact engine */
-  bool sparse;               /* the kernel skips zeros of the weight */
-  bool plain;                /* computed by the operator's own eval */
-  bool recomputed;           /* part of a recomputation */
-  int shown;                 /* tensor whose shape the plan's text shows, that is the result; -1:
+  const laci_node *node; /* NULL: the step belongs to no node of the graph */
+  const char *what;      /* what the step computes, for the plan's text: "Conv + relu", "reorder" */
+  const char *kernel;    /* oneDNN's name of its kernel, or the name of the exact engine */
+  bool sparse;           /* the kernel skips zeros of the weight */
+  bool plain;            /* computed by the operator's own eval */
+  bool recomputed;       /* part of a recomputation */
+  int shown;             /* tensor whose shape the plan's text shows, that is the result; -1:
                                 none */
-  int64_t flops;             /* of a step with `code`; for primitives it is computed from their
-                                operands */
-  laci_primitive *primitive; /* a description until the arena is allocated, then created */
+  /* operations of a step with `code`; those of primitives follow from their operands */
+  int64_t flops;
+  laci_primitive *primitive; /* only described until the arena is allocated, then also created */
   laci_net_code *code;       /* the function to run; NULL: the primitive is run */
-  void *context;             /* passed on to `code`, allocated from the plan's memory */
+  void *context;             /* context of `code`, allocated from the plan's memory */
   int n_args;
   int *codes, *tensors; /* [n_args] codes: laci_arg; of a step with `code` LACI_ARG_NONE or
                            LACI_ARG_SCRATCHPAD */
@@ -223,7 +223,8 @@ typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float
 /** Calls `visit` for one slice of a weight after the other. */
 void laci_net_visit_weight_slices(laci_net *net, const laci_net_weight *weight,
                                   laci_net_slice *visit, void *context);
-/** Writes all elements of a weight to `to`, in file order, scaled. False: a failure (noted). */
+/** Writes all elements of a weight to `to`, in file order, scaled. False: a failure (recorded in
+ * the plan). */
 bool laci_net_read_weight_floats(laci_net *net, const laci_net_weight *weight, float *to);
 /** Returns a weight tensor of zeroed bytes for a kernel's own format, in large pages where the
  * system has them. value: the value from which it is computed. */

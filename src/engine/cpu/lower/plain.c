@@ -15,8 +15,8 @@
 typedef struct operand {
   laci_buf buf;    /* `f` or `i` is set by every run */
   int tensor;      /* row-major f32 or integers; -1: absent */
-  int doubles;     /* tensor with the same content as double; -1: integers */
-  laci_buf *stays; /* content of a constant, converted once; NULL: not constant */
+  int doubles;     /* tensor with the same content as doubles; -1: the operand holds integers */
+  laci_buf *stays; /* a constant's content as doubles, converted once; NULL: not constant */
 } operand;
 
 typedef struct plain {

@@ -135,7 +135,7 @@ static void scale_range(int64_t begin, int64_t end, void *context) {
   scale_elements(s->weight, s->first + begin, end - begin, s->x + begin);
 }
 
-/** Reads elements [first, first + n) and scales them; false: a failure (noted). */
+/** Reads elements [first, first + n) and scales them; false: a failure (recorded in the plan). */
 static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
                         float *to) {
   scaling s = {w, first, to};

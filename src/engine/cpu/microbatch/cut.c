@@ -138,7 +138,7 @@ static int last_reader(const laci_cpu_plan *plan, int value) {
 }
 
 /** Returns an array [n_nodes]: the number of values that nodes up to each one, or the caller, make
- * and that later nodes, or the caller, read. NULL: no memory (noted). */
+ * and that later nodes, or the caller, read. NULL: no memory (recorded in the plan). */
 static int *count_live_values(laci_cpu_plan *plan) {
   const laci_graph *graph = plan->graph;
   int *live = laci_plan_alloc(plan, (size_t)graph->n_nodes, sizeof *live);

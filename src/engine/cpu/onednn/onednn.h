@@ -89,7 +89,7 @@ void laci_onednn_destroy(laci_onednn *dnn); /* NULL is fine */
 /** Waits for all running primitives; false: one failed. */
 bool laci_onednn_wait(const laci_onednn *dnn);
 
-/* ---- Layouts: false where there is no memory, or no such layout ---- */
+/* ---- Layouts: functions return false where there is no memory, or no such layout ---- */
 
 bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
                                 laci_element element, const int64_t *strides);

@@ -113,9 +113,9 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
   LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
-  LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the result of the Relu */
+  LACI_PATTERN_RELU_SUM,   /* laci_fused.reads: two summands, and the result of the Relu */
   LACI_PATTERN_QUANTIZE,   /* details: laci_fake_quantized */
-  LACI_PATTERN_SAME,       /* also reads the value that it is equal to */
+  LACI_PATTERN_SAME,       /* the result equals another value, which it reads in addition */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
@@ -135,7 +135,7 @@ typedef struct laci_fused {
 } laci_fused;
 
 typedef struct laci_attention_pattern {
-  int q, k, v, mask; /* values; k as the product reads it: [.., depth, n_keys]; mask -1: none */
+  int q, k, v, mask; /* operands; k is transposed, [.., depth, n_keys]; mask -1: none */
   float scale;
   bool zero_nan;
   int product;               /* the node of the second product */
@@ -217,7 +217,7 @@ void laci_plan_fail_no_memory(laci_cpu_plan *plan);
 bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
 /** Does the budget allow so many bytes more? The plan does not fail where it does not. */
 bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes);
-/** Zeroed memory that lives as long as the plan; NULL: no memory (noted). */
+/** Zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
 
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {

@@ -14,7 +14,8 @@
 typedef struct laci_remat_step {
   int fused; /* of plan->fused */
   int n_reads, n_writes;
-  int *reads, *writes; /* values; one whose workspace alone is read is not listed */
+  /* values that the step reads and writes, except those of which it reads only the workspace */
+  int *reads, *writes;
 } laci_remat_step;
 
 typedef struct laci_remat {

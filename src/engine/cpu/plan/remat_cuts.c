@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct cut {
-  int after; /* the forward step before the cut; -1: before all steps */
+  int after; /* the forward step after which the cut is; -1: it is before all steps */
   int n;     /* values that cross the cut and are not always kept */
   int *values;
   int64_t bytes;
@@ -244,8 +244,9 @@ static int64_t recomputation_work(const laci_remat *r) {
 }
 
 typedef struct trial {
-  int64_t most;  /* of peaks up to this, the least work wins; < 0: the least peak wins */
-  int64_t least; /* the least so far; < 0: none */
+  /* among plans whose peak is at most this, the least work wins; < 0: the least peak wins */
+  int64_t most;
+  int64_t least; /* the least peak or work so far; < 0: none */
 } trial;
 
 /** Tries the cuts of every limit; the best ones are left in p->best. */

@@ -37,28 +37,28 @@ laci_sparse_operands laci_native_step_operands(const laci_net *net, const laci_n
 /* ---- weights.c ---- */
 
 /** Reads the kept weights of a layer, scaled, as rows of its product: those that are not zero in
- * the constant. Returns false after a failure (noted); clear `kept` in any case. */
+ * the constant. Returns false after a failure (recorded in the plan); clear `kept` in any case. */
 bool laci_native_read_kept_weights(laci_net *net, const laci_native_layer *layer,
                                    laci_sparse_kept *kept);
 /** Reads the kept weights from packed rows, if the layer's weight has any that fit; no dense
  * weights are then made. weight: the factors to apply. Returns false if there are none, and nothing
- * was done; or after a failure (noted). Defined in packed.c. */
+ * was done; or after a failure (recorded in the plan). Defined in packed.c. */
 bool laci_native_read_packed_weights(laci_net *net, const laci_native_layer *layer,
                                      const laci_net_weight *weight, laci_sparse_kept *kept);
 /** Frees the net's scratch for weights. */
 void laci_native_clear_scratch(struct laci_native_net *native);
 /** Returns all weights of a layer with a constant weight, scaled, [channels_out][inputs of a
- * result], in scratch; NULL after a failure (noted). */
+ * result], in scratch; NULL after a failure (recorded in the plan). */
 const float *laci_native_read_dense_weights(laci_net *net, const laci_native_layer *layer);
 /** Stores what laci_native_read_dense_weights returns as a tensor of the plan, and returns its
- * index; -1 after a failure (noted). */
+ * index; -1 after a failure (recorded in the plan). */
 int laci_native_store_dense_weights(laci_net *net, const laci_native_layer *layer);
 /** Stores the bias as a tensor of the plan and returns its index; the bias is zeros if the layer
- * has none. -1 after a failure (noted). */
+ * has none. -1 after a failure (recorded in the plan). */
 int laci_native_store_bias(laci_net *net, const laci_native_layer *layer);
 
 /** Replaces the kept weights, floats, by integers, and sets the bias and scales of the layer's
- * rows. Returns false after a failure (noted). */
+ * rows. Returns false after a failure (recorded in the plan). */
 bool laci_native_quantize_kept_weights(laci_net *net, const laci_native_layer *layer,
                                        laci_sparse_kept *kept);
 
@@ -110,7 +110,7 @@ laci_native_finish laci_native_finish_csr;
 /* ---- For training: weight_gradient.c, fill.c ---- */
 
 /** Prepares the gradient of the layer's weight, while the kernel still has its product. Returns
- * false after a failure (noted), or if no node computes that gradient. */
+ * false after a failure (recorded in the plan), or if no node computes that gradient. */
 bool laci_native_prepare_gradient(laci_net *net, const laci_native_layer *layer,
                                   laci_native_kernel *kernel);
 void laci_native_destroy_gradient(laci_native_kernel *kernel);

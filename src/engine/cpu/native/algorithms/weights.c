@@ -17,7 +17,7 @@ enum {
 
 /* ---- Scratch ---- */
 
-/** Returns memory for n floats; NULL: no memory (noted). */
+/** Returns memory for n floats; NULL: no memory (recorded in the plan). */
 static float *take_scratch(laci_net *net, laci_native_scratch *s, int64_t n) {
   if (s->n >= n) return s->floats;
   laci_free(s->floats);

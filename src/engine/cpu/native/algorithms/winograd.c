@@ -114,7 +114,7 @@ static void fill_range(int64_t begin, int64_t end, void *context) {
 }
 
 /** Transforms the layer's weights into a tensor of the plan, and returns its index; -1 after a
- * failure (noted). */
+ * failure (recorded in the plan). */
 static int make_weights(laci_net *net, const laci_native_layer *layer, const laci_winograd4 *w) {
   const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
   const int tensor = laci_net_weight_new(net, laci_winograd4_weight_bytes(&layer->window), value);

@@ -16,7 +16,7 @@ enum { NEIGHBOURS = 3 }; /* layers after a layer that are tried together with it
 
 /* ---- The sum ---- */
 
-/** What a value is in the present choice of layers. */
+/** How a value is stored and read under the present choice of layers. */
 typedef struct node_value {
   bool made;           /* a chosen layer writes it */
   bool read_as_stored; /* a chosen layer reads or adds it as it is stored, in a native layout */

@@ -80,7 +80,7 @@ typedef struct laci_native_costs {
   double least_gain;
 } laci_native_costs;
 
-/** Allocates arrays for all layers; false: no memory (noted). */
+/** Allocates arrays for all layers; false: no memory (recorded in the plan). */
 bool laci_native_alloc_costs(laci_net *net, laci_native_costs *costs);
 /** Finds the measured times of all layers; false if one was not timed. */
 bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
@@ -88,7 +88,7 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
 /** Estimates all costs. Defined in estimate.c. */
 void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs);
 /** Finds times, or else estimates, and gives each layer the algorithm that costs the least. False:
- * no memory (noted). */
+ * no memory (recorded in the plan). */
 bool laci_native_find_costs(laci_net *net, laci_native_costs *costs);
 
 /* ---- budget.c ---- */

@@ -20,7 +20,7 @@ double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);
 /** Sets the bounds and the zero point of an int8 result. */
 void laci_native_set_int8_bounds(laci_native_layer *layer);
 /** Sets the bounds and zero point, and the residual and functions of the layer in the form that its
- * kernel reads. False: no memory (noted). */
+ * kernel reads. False: no memory (recorded in the plan). */
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer);
 
 #endif

@@ -52,8 +52,8 @@ laci_native_layout laci_native_layout_of_value(const laci_net *net, int value,
 
 /* ---- read.c ---- */
 
-/** Returns the value as a tensor that native reorders can read, and sets its layout. Declines if
- * there is no such tensor. */
+/** Returns the value as a tensor that native reorders can read, and sets its layout. The
+ * implementation declines (laci_net_decline_node) if there is no such tensor. */
 int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** Returns the value as a tensor in that layout: the value's own, an existing copy, or a new copy
  * made by a reorder. */

@@ -14,7 +14,7 @@ enum { ROUNDS = 5, N_BATCHES = 2, MOST_NETWORKS = 32, IMAGES = LACI_SPARSE_LANES
 
 typedef struct timed {
   laci_graph *graph;
-  laci_trial listed; /* the network with its layers found */
+  laci_trial listed; /* a plan in which the network's layers are only found */
   size_t first;      /* its first observation */
 } timed;
 

@@ -99,7 +99,7 @@ static void prune_2_of_4(uint64_t stream, float *weight, const int64_t dims[3]) 
   }
 }
 
-/** A weight, pruned along its axis `axis`; -1: no memory (noted). */
+/** A weight, pruned along its axis `axis`; -1: no memory. */
 static int add_weight(building *b, laci_shape shape, int axis, bool dense) {
   char name[NAME];
   int id;
