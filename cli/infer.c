@@ -86,7 +86,7 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
 
 /* Returns the name in the Python package ml_dtypes of a type that NumPy does not have; NULL: NumPy
  * has it. */
-static const char *ml_dtype(lac_dtype dtype) {
+static const char *ml_dtypes_name(lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_BF16: return "bfloat16";
     case LAC_DTYPE_F8E4M3FN: return "float8_e4m3fn";
@@ -107,7 +107,7 @@ static const char *ml_dtype(lac_dtype dtype) {
 static void log_types(const lac_infer_result *result) {
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];
-    const char *type = ml_dtype(output->dtype);
+    const char *type = ml_dtypes_name(output->dtype);
     if (!type) continue;
     log_line("%s holds %s: numpy.load(...).view(ml_dtypes.%s) reads it, --f32 writes f32",
              output->path, lac_dtype_name(output->dtype), type);

@@ -72,8 +72,8 @@ static lac_status print_result(const arguments *args, const lac_report *report, 
   return st;
 }
 
-static lac_status print_why(const arguments *args, const lac_options *options,
-                            const lac_model *model, lac_error *err) {
+static lac_status print_cause_of_node(const arguments *args, const lac_options *options,
+                                      const lac_model *model, lac_error *err) {
   char *text = NULL;
   lac_status st = lac_inspect_why(model, options, args->why, &text, err);
   if (!st && terminal_columns(stdout) == TERMINAL_NO_LIMIT) fputs(text, stdout);
@@ -93,7 +93,8 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
     if (!st) st = outputs_write(&plan, model, report, err);
   }
   if (!st && !plan.uses_stdout) {
-    st = args->why ? print_why(args, &options, model, err) : print_result(args, report, err);
+    st = args->why ? print_cause_of_node(args, &options, model, err)
+                   : print_result(args, report, err);
   }
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);

@@ -38,14 +38,14 @@ static int64_t stride_of(const laci_shape *shape, int axis) {
 }
 
 /* Returns the number of scales: one, one for each index along the axis, or one for each block. */
-static int64_t scale_count(int64_t block, const laci_shape *shape, int axis) {
+static int64_t count_scales(int64_t block, const laci_shape *shape, int axis) {
   if (axis < 0) return 1;
   if (block == 0) return shape->dims[axis];
   return laci_shape_count(shape) / shape->dims[axis] * laci_ceil_div(shape->dims[axis], block);
 }
 
 static void place_scales(laci_weight_view *view, const laci_shape *shape, int axis, int64_t block) {
-  view->n_scales = scale_count(block, shape, axis);
+  view->n_scales = count_scales(block, shape, axis);
   view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
   view->scale_block = block;
   view->scale_size = axis >= 0 ? shape->dims[axis] : 1;
@@ -63,7 +63,7 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
     return false;
   if (source->scale_block && source->factor_value >= 0) return false;
   if (source->scale_value < 0 && source->factor_value < 0 && source->zero_value < 0) return true;
-  int64_t n = scale_count(source->scale_block, shape, axis);
+  int64_t n = count_scales(source->scale_block, shape, axis);
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
   double *zero =
       source->zero_value >= 0 ? laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *zero) : NULL;

@@ -33,7 +33,7 @@ static void lay_out_chunks(laci_comm_sum *s) {
   s->count = (int64_t)(s->begin[rank + 1] / each) - s->first;
 }
 
-static void *wire_of(const laci_comm_sum *s) {
+static void *wire_bytes(const laci_comm_sum *s) {
   return s->wire == LACI_WIRE_BF16 ? (void *)s->packed : (void *)s->x;
 }
 
@@ -42,7 +42,7 @@ static void begin_exchange(laci_comm_sum *s) {
   lay_out_chunks(s);
   if (s->wire == LACI_WIRE_BF16) laci_comm_to_bf16(s->x, s->n, s->packed);
   s->phase = LACI_PHASE_EXCHANGING;
-  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_of(s), s->begin, s->chunks, &s->request))
+  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_bytes(s), s->begin, s->chunks, &s->request))
     s->comm->broken = true;
 }
 
@@ -58,7 +58,8 @@ static void add_chunks(laci_comm_sum *s) {
 static void begin_gathering(laci_comm_sum *s) {
   const lac_transport *t = s->comm->transport;
   s->phase = LACI_PHASE_GATHERING;
-  if (t->gather(t->self, CHANNEL_GATHER, wire_of(s), s->begin, &s->request)) s->comm->broken = true;
+  if (t->gather(t->self, CHANNEL_GATHER, wire_bytes(s), s->begin, &s->request))
+    s->comm->broken = true;
 }
 
 /* Is the request of this sum done now? Marks the comm as broken if it failed. */

@@ -133,7 +133,7 @@ static lac_status label_in_order(const laci_dataset *set, const char *path, cons
 /* ---- Classes ---- */
 
 /** Returns the number in a label; -1: it is no number. */
-static int number_of(const char *label) {
+static int parse_number(const char *label) {
   size_t n = strspn(label, "0123456789");
   return n > 0 && n <= MOST_DIGITS && !label[n] ? atoi(label) : -1;
 }
@@ -142,7 +142,7 @@ static lac_status number_by_number(laci_dataset *set, const char *path, const ch
                                    const char *classes_path, lac_error *err) {
   int most = 0;
   for (int64_t at = 0; at < set->count; at++) {
-    set->labels[at] = number_of(labels[at]);
+    set->labels[at] = parse_number(labels[at]);
     if (set->labels[at] < 0) {
       return laci_fail(err, LAC_BAD_FILE, "%s: '%s' is no number, as others are", path, labels[at]);
     }
@@ -200,7 +200,7 @@ static lac_status label_images(laci_dataset *set, const char *path,
   st = rows ? split_lines(path, lines, n, rows, err) : laci_fail_memory(err, path);
   if (!st && n > 0 && rows[0].name) st = match_names(&f->images, path, rows, n, labels, err);
   else if (!st) st = label_in_order(set, path, rows, n, labels, err);
-  if (!st && number_of(labels[0]) >= 0) {
+  if (!st && parse_number(labels[0]) >= 0) {
     st = number_by_number(set, path, labels, options->classes_path, err);
   } else if (!st) {
     st = number_by_name(set, labels, options, err);

@@ -121,7 +121,7 @@ static int shrink_of(const laci_image_part *part, laci_region region) {
 }
 
 /** Returns the region in pixels of the reduced image, without pixels that it covers only partly. */
-static laci_region shrunk(laci_region r, int shrink) {
+static laci_region shrink_region(laci_region r, int shrink) {
   int left = (r.left + shrink - 1) / shrink, top = (r.top + shrink - 1) / shrink;
   return (laci_region){left, top, (r.left + r.width) / shrink - left,
                        (r.top + r.height) / shrink - top};
@@ -154,7 +154,7 @@ static void decode_region(decoder *d, const laci_image_part *part, laci_image *i
   jpeg->scale_num = 1;
   jpeg->scale_denom = (unsigned)shrink;
   (void)jpeg_start_decompress(jpeg);
-  r = shrunk(r, shrink);
+  r = shrink_region(r, shrink);
   d->status = laci_image_set_size(image, d->name, r.width, r.height, d->err);
   if (!d->status) read_region(d, r, image);
 }

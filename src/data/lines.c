@@ -18,7 +18,7 @@ char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
 }
 
 /** Splits the text at its line ends, without empty lines at the end; returns their number. */
-static int cut_lines(char *text, const char **lines) {
+static int split_lines(char *text, const char **lines) {
   int n = 0, n_filled = 0;
   for (char *line = text; *line;) {
     size_t length = strcspn(line, "\n"), kept = length;
@@ -43,7 +43,7 @@ lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***li
   const char **made = copy ? laci_arena_alloc(arena, n_most + 1, sizeof *made) : NULL;
   laci_free(text);
   if (!made) return laci_fail_memory(err, path);
-  *n_lines = cut_lines(copy, made);
+  *n_lines = split_lines(copy, made);
   *lines = made;
   return LAC_OK;
 }

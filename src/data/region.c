@@ -32,7 +32,7 @@ static bool draw_region(uint64_t seed, uint64_t sample, int draw, int width, int
   return true;
 }
 
-static laci_region middle_of(int width, int height) {
+static laci_region middle_region(int width, int height) {
   laci_region r = {0, 0, width, height};
   double aspect = (double)width / height;
   if (aspect < least_aspect) r.height = (int)llrint(width / least_aspect);
@@ -49,5 +49,5 @@ laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int heig
   for (int draw = 0; draw < DRAWS; draw++) {
     if (draw_region(seed, sample, draw, width, height, &r)) return r;
   }
-  return middle_of(width, height);
+  return middle_region(width, height);
 }

@@ -78,7 +78,7 @@ static double median(double *times, int n) {
 
 /** Returns how many steps fit into the time, after `done` steps of `step_seconds` each, with time
  * left for judging. */
-static int64_t steps_for(const job *j, int64_t done, double step_seconds) {
+static int64_t steps_in_time(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
   int64_t more = left > 0 ? laci_int_from_f(left / step_seconds) : 0;
@@ -113,7 +113,7 @@ static lac_status take_steps(job *j, lac_error *err) {
         n_times >= TIMED && (now - j->start > TIMED_SHARE * j->o->seconds || step + 1 == WARM_UP);
     bool late = now - j->start > j->o->seconds;
     if (steps == 0 && (enough || late)) {
-      steps = steps_for(j, step + 1, n_times > 0 ? median(times, n_times) : now - start);
+      steps = steps_in_time(j, step + 1, n_times > 0 ? median(times, n_times) : now - start);
       laci_log(LAC_LOG_DEBUG, "%lld steps fit into %g s", (long long)steps, j->o->seconds);
     }
     if (steps > 0) laci_progress("refining", step + 1, steps);

@@ -112,8 +112,8 @@ static const char *judge_scan(const Onnx__NodeProto *node) {
 
 /** Checks that the body does not define names that exist outside, for these would change their
  * meaning at some node of the body. Returns what is wrong, or NULL. */
-static const char *judge_hiding(const laci_importer *im, const laci_scope *scope,
-                                const Onnx__GraphProto *body) {
+static const char *judge_shadowing(const laci_importer *im, const laci_scope *scope,
+                                   const Onnx__GraphProto *body) {
   for (size_t at = 0; body && at < body->n_node; at++) {
     const Onnx__NodeProto *node = body->node[at];
     for (size_t out = 0; out < node->n_output; out++) {
@@ -136,7 +136,7 @@ static const char *judge_node(const laci_importer *im, const laci_scope *scope,
     case KIND_SCAN: why = version < FIRST_SCAN ? "a Scan of version 8" : judge_scan(node); break;
     case KIND_NONE: break;
   }
-  for (int at = 0; at < 3 && !why; at++) why = judge_hiding(im, scope, body_of(node, names[at]));
+  for (int at = 0; at < 3 && !why; at++) why = judge_shadowing(im, scope, body_of(node, names[at]));
   return why;
 }
 

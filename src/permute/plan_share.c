@@ -20,7 +20,7 @@ typedef struct priced {
   int problem;
 } priced;
 
-static int most_expensive_first(const void *a, const void *b) {
+static int compare_most_expensive_first(const void *a, const void *b) {
   const priced *x = a, *y = b;
   if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
   return x->problem - y->problem;
@@ -32,7 +32,7 @@ lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes, i
   double *load = laci_alloc((size_t)n_processes, sizeof *load);
   lac_status st = order && load ? LAC_OK : laci_fail_memory(err, "the search");
   for (int k = 0; k < n && !st; k++) order[k] = (priced){cost[k], k};
-  if (!st && n > 1) qsort(order, (size_t)n, sizeof *order, most_expensive_first);
+  if (!st && n > 1) qsort(order, (size_t)n, sizeof *order, compare_most_expensive_first);
   for (int k = 0; k < n && !st; k++) {
     int least = 0;
     for (int p = 1; p < n_processes; p++) least = load[p] < load[least] ? p : least;

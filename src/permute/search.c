@@ -66,7 +66,7 @@ typedef struct content {
   int32_t channel[64];
 } content;
 
-static int by_first_channel(const void *a, const void *b) {
+static int compare_first_channels(const void *a, const void *b) {
   const content *x = a, *y = b;
   return compare_channels(&x->channel[0], &y->channel[0]);
 }
@@ -87,7 +87,7 @@ static lac_status normalize_order(const laci_cuts *cuts, int32_t *order, lac_err
     for (int i = 0; i < c.size; i++) order[entries[i].place] = c.channel[i];
     if (c.size == cuts->pattern.m) blocks[n_full++] = c;
   }
-  qsort(blocks, (size_t)n_full, sizeof *blocks, by_first_channel);
+  qsort(blocks, (size_t)n_full, sizeof *blocks, compare_first_channels);
   for (int g = 0, next = 0; g < cut->n_blocks; g++) {
     int size = cut->block_begin[g + 1] - cut->block_begin[g];
     if (size != cuts->pattern.m) continue;

@@ -36,14 +36,14 @@ typedef struct ranked {
   int problem;
 } ranked;
 
-static int most_expensive_first(const void *a, const void *b) {
+static int compare_most_expensive_first(const void *a, const void *b) {
   const ranked *x = a, *y = b;
   if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
   return x->problem - y->problem;
 }
 
-static int least_expensive_first(const void *a, const void *b) {
-  return most_expensive_first(b, a);
+static int compare_least_expensive_first(const void *a, const void *b) {
+  return compare_most_expensive_first(b, a);
 }
 
 /* A time limit for many searches, and how much of it is assigned to problems so far. */
@@ -161,10 +161,10 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     cost += order[i].cost;
   }
   if (options->seconds > 0) {
-    qsort(order, (size_t)n, sizeof *order, least_expensive_first);
+    qsort(order, (size_t)n, sizeof *order, compare_least_expensive_first);
     search_within_time(&a, order, cost, pool);
   } else {
-    qsort(order, (size_t)n, sizeof *order, most_expensive_first);
+    qsort(order, (size_t)n, sizeof *order, compare_most_expensive_first);
     search_in_order(&a, order, cost, pool);
   }
   for (int i = 0; i < n && !st; i++) { /* returns the first failure in the order of problems, not in

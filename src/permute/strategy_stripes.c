@@ -64,7 +64,7 @@ static void evaluate_pairs(int64_t begin, int64_t end, void *context) {
   laci_free(scratch);
 }
 
-static int largest_gain_first(const void *x, const void *y) {
+static int compare_largest_gain_first(const void *x, const void *y) {
   const pair *a = *(const pair *const *)x, *b = *(const pair *const *)y;
   if (a->best.gain != b->best.gain) return a->best.gain > b->best.gain ? -1 : 1;
   return (a > b) - (a < b); /* both point into pairs[] */
@@ -88,7 +88,7 @@ static bool apply_best(search *s) {
   for (int64_t i = 0; i < s->n_pairs; i++) {
     if (s->pairs[i].best.gain > 0) s->ranked[n++] = &s->pairs[i];
   }
-  qsort(s->ranked, (size_t)n, sizeof *s->ranked, largest_gain_first);
+  qsort(s->ranked, (size_t)n, sizeof *s->ranked, compare_largest_gain_first);
   for (int g = 0; g < s->cut->n_blocks; g++) s->changed[g] = false;
   for (int64_t i = 0; i < n; i++) {
     const pair *p = s->ranked[i];

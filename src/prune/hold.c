@@ -94,7 +94,7 @@ static lac_status hold_unmasked_layer(laci_pruning *p, int l, const laci_prune_o
 /* ---- All groups ---- */
 
 /** Returns why the group is not reordered; NULL: it may be. */
-static const char *cause_of(const laci_pruning *p, int g) {
+static const char *why_not_reordered(const laci_pruning *p, int g) {
   if (g < 0) return NULL;
   return p->plan->held[g] ? p->held_cause[g] : p->analysis->groups[g].cause;
 }
@@ -118,7 +118,7 @@ static bool is_searchable(const laci_pruning *p, int l) {
 static bool explain_layer(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
-  const char *cause = cause_of(p, p->analysis->layers[l].group_c);
+  const char *cause = why_not_reordered(p, p->analysis->layers[l].group_c);
   if (!p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer)) return true;
   if (keep_pruned && layer->was_pruned) cause = "it is pruned already and keeps its mask";
   if (!cause) cause = "another layer is pruned already and keeps its mask";

@@ -139,7 +139,7 @@ lac_status laci_bench_json(const lac_bench_result *result, char **text, lac_erro
 /* ---- The chart ---- */
 
 /* Compares indices of layers by time, the slowest first. */
-static int by_seconds(const void *a, const void *b, void *context) {
+static int compare_seconds(const void *a, const void *b, void *context) {
   const lac_bench_layer *layers = *(const lac_bench_layer *const *)context;
   int x = *(const int *)a, y = *(const int *)b;
   if (layers[x].seconds != layers[y].seconds) {
@@ -258,7 +258,7 @@ lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bo
   lac_status st = order && bars && kinds ? LAC_OK : laci_fail_memory(err, "a chart");
   if (!st) {
     for (int at = 0; at < result->n_layers; at++) order[at] = at;
-    if (n > 1) qsort_r(order, n, sizeof *order, by_seconds, &layers);
+    if (n > 1) qsort_r(order, n, sizeof *order, compare_seconds, &layers);
     fill_legend(&arena, result, kinds);
     laci_chart chart = {
         .title = title_text(&arena, result),

@@ -187,7 +187,7 @@ static const char *answer_text(lac_target_answer answer) {
   return words[answer];
 }
 
-static json_t *pays_json(lac_target_pays pays) {
+static json_t *pays_off_json(lac_target_pays pays) {
   if (pays == LAC_TARGET_PAYS_NOT_STATED) return json_null();
   return json_boolean(pays == LAC_TARGET_PAYS);
 }
@@ -198,7 +198,7 @@ static json_t *target_layer_json(laci_json_writer *w, const char *name,
   laci_json_add(w, object, "name", laci_json_text(w, name));
   laci_json_add(w, object, "answer", json_string(answer_text(layer->answer)));
   laci_json_add(w, object, "fault", laci_json_text(w, layer->fault));
-  laci_json_add(w, object, "pays", pays_json(layer->pays));
+  laci_json_add(w, object, "pays", pays_off_json(layer->pays));
   laci_json_add(w, object, "gain", layer->gain > 0 ? laci_json_number(layer->gain) : json_null());
   laci_json_add(w, object, "gain_of", laci_json_text(w, layer->gain_of));
   laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));

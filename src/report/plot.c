@@ -187,7 +187,7 @@ static void output_shapes(canvas *c, const laci_node *node) {
 
 /* Returns the number of levels from the producer of a value down to the node that reads it; 0 if
  * the edge is not drawn, since one of both is folded or there is no producer. */
-static int span_of(const canvas *c, int node, int value) {
+static int levels_of_edge(const canvas *c, int node, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   bool drawn = producer >= 0 && !c->folded[producer] && !c->folded[node];
   return drawn ? c->depth[node] - c->depth[producer] : 0;
@@ -265,7 +265,7 @@ static int64_t total_span(const canvas *c) {
   for (int id = 0; id < c->graph->n_nodes; id++) {
     const laci_node *node = &c->graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int span = span_of(c, id, value_read(node, i));
+      int span = levels_of_edge(c, id, value_read(node, i));
       if (span > 1 && span <= c->max_span) total += span - 1;
     }
   }
@@ -294,7 +294,7 @@ static void find_longest_path(canvas *c) {
     int before = PATH_BEGINS;
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
       int value = value_read(node, i);
-      if (span_of(c, at, value) == 1) before = c->graph->values[value].producer;
+      if (levels_of_edge(c, at, value) == 1) before = c->graph->values[value].producer;
     }
     c->before[at] = before;
     at = before;
@@ -307,7 +307,7 @@ static void source_lines(canvas *c, int id) {
   int n_lines = 0;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = value_read(node, i);
-    if (span_of(c, id, value) <= c->max_span) continue;
+    if (levels_of_edge(c, id, value) <= c->max_span) continue;
     if (n_lines++ == MAX_LINES) {
       ellipsis_row(c);
       return;
@@ -493,7 +493,7 @@ static void draw_edges(canvas *c, int id) {
     const laci_stored *stored = stored_input(c->graph, value);
     bool folded = stored && !captured && is_folded(node, stored);
     bool is_line = folded || folded_source(c, node, i) >= 0;
-    if (value < 0 || is_line || span_of(c, id, value) > c->max_span) continue;
+    if (value < 0 || is_line || levels_of_edge(c, id, value) > c->max_span) continue;
     int producer = c->graph->values[value].producer;
     bool straight = producer >= 0 && c->before[id] == producer;
     add_edge(c, source_box(c, value), (box){"node", id},

@@ -153,26 +153,26 @@ static lac_status read_tensor(const laci_safetensors *f, const char *name, const
 
 /* ---- All of them ---- */
 
-static int by_place(const void *a, const void *b) {
+static int compare_places(const void *a, const void *b) {
   const laci_safetensor *x = a, *y = b;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
   return x->size_bytes < y->size_bytes ? -1 : x->size_bytes > y->size_bytes;
 }
 
-static int by_name(const void *a, const void *b) {
+static int compare_names(const void *a, const void *b) {
   const laci_safetensor *x = a, *y = b;
   return strcmp(x->name, y->name);
 }
 
 static lac_status check_overlap(const laci_safetensors *f, lac_error *err) {
-  qsort(f->tensors, (size_t)f->n, sizeof *f->tensors, by_place);
+  qsort(f->tensors, (size_t)f->n, sizeof *f->tensors, compare_places);
   for (int k = 1; k < f->n; k++) {
     const laci_safetensor *before = &f->tensors[k - 1], *t = &f->tensors[k];
     if (before->first + before->size_bytes <= t->first) continue;
     return laci_fail(err, LAC_BAD_FILE, "%s: %.200s and %.200s overlap", f->path, before->name,
                      t->name);
   }
-  qsort(f->tensors, (size_t)f->n, sizeof *f->tensors, by_name);
+  qsort(f->tensors, (size_t)f->n, sizeof *f->tensors, compare_names);
   return LAC_OK;
 }
 
@@ -224,7 +224,7 @@ const laci_safetensor *laci_safetensors_list(const laci_safetensors *f, int *n) 
 
 const laci_safetensor *laci_safetensors_find(const laci_safetensors *f, const char *name) {
   const laci_safetensor wanted = {.name = name};
-  return bsearch(&wanted, f->tensors, (size_t)f->n, sizeof wanted, by_name);
+  return bsearch(&wanted, f->tensors, (size_t)f->n, sizeof wanted, compare_names);
 }
 
 lac_status laci_safetensors_read(const laci_safetensors *f, const laci_safetensor *t, float *to,

@@ -90,7 +90,7 @@ static void clear_listing(listing *l) {
   laci_free(l->names);
 }
 
-static int newest_first(const void *a, const void *b) {
+static int compare_newest_first(const void *a, const void *b) {
   const char *const *x = a, *const *y = b;
   int64_t first = step_of(*x), second = step_of(*y);
   return first != second ? (first < second ? 1 : -1) : strcmp(*x, *y);
@@ -121,7 +121,7 @@ static lac_status list_files(const char *folder, bool (*wanted)(const char *name
     l->names[l->n++] = name;
   }
   closedir(open);
-  if (l->n > 1) qsort(l->names, l->n, sizeof *l->names, newest_first);
+  if (l->n > 1) qsort(l->names, l->n, sizeof *l->names, compare_newest_first);
   if (st) clear_listing(l);
   return st;
 }

@@ -73,7 +73,7 @@ static int64_t product_of_strides(const laci_graph *graph) {
 
 /* Returns the length of inputs that are no images in attempt `at`. Only audio is longer than 512:
  * in other networks, products of two lengths would be far too large. */
-static int64_t other_size(const laci_graph *graph, int at) {
+static int64_t length_at_attempt(const laci_graph *graph, int at) {
   const int64_t most = 64 * product_of_strides(graph);
   if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
     return other_sizes[0];
@@ -150,8 +150,10 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
   if (attempt >= n_attempts) return false;
   int at = attempt / n_batches;
   int64_t batch = large || attempt % n_batches == 1 ? 1 : BATCH;
-  const int64_t sizes[] = {
-      [NONE] = 0, [BATCHES] = batch, [OTHERS] = other_size(graph, at), [IMAGES] = image_sizes[at]};
+  const int64_t sizes[] = {[NONE] = 0,
+                           [BATCHES] = batch,
+                           [OTHERS] = length_at_attempt(graph, at),
+                           [IMAGES] = image_sizes[at]};
   for (int s = 1; s <= graph->n_symbols; s++) size_of_symbol[s] = sizes[size_of_symbol[s]];
   return true;
 }

@@ -18,7 +18,7 @@ static lac_bench_kind *find_or_add_kind(laci_bench_result *result, const char *o
   return kind;
 }
 
-static int longest_first(const void *a, const void *b) {
+static int compare_longest_first(const void *a, const void *b) {
   const lac_bench_kind *x = a, *y = b;
   if (x->seconds != y->seconds) return x->seconds > y->seconds ? -1 : 1;
   return strcmp(x->op, y->op);
@@ -47,7 +47,7 @@ lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err) {
     r->dense_step_seconds += layer->seconds;
   }
   if (r->n_kinds > 1)
-    qsort(result->kinds, (size_t)r->n_kinds, sizeof *result->kinds, longest_first);
+    qsort(result->kinds, (size_t)r->n_kinds, sizeof *result->kinds, compare_longest_first);
   r->kinds = result->kinds;
   return LAC_OK;
 }

@@ -29,8 +29,8 @@ lac_status laci_check_colours(const laci_preprocessing *preprocessing, const cha
 
 /* Returns the resizing that fits a crop of this side; 0: it need not change. Photographs are
  * cropped from a larger size, 224 of 256; small images are not cropped. */
-static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
-                      int64_t side) {
+static int resize_for_crop(const laci_dataset *set, const laci_preprocessing *preprocessing,
+                           int64_t side) {
   const laci_preprocessing photograph = laci_preprocessing_default(),
                            usual = laci_dataset_preprocessing(set);
   if (side <= (preprocessing->resize ? preprocessing->resize : usual.height)) return 0;
@@ -49,7 +49,7 @@ lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
     (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
                    LACI_PREPROCESSING_MAX);
   } else {
-    int resize = resize_for(set, preprocessing, side);
+    int resize = resize_for_crop(set, preprocessing, side);
     int n = resize ? snprintf(cure, sizeof cure, "resized to %d, ", resize) : 0;
     (void)snprintf(cure + n, sizeof cure - (size_t)n, "a crop of %d would fit", (int)side);
     hint = resize ? LAC_HINT_RESIZE : LAC_HINT_CROP;

@@ -56,12 +56,12 @@ static int compare_positions(const entry *a, const entry *b) {
   return (a->at > b->at) - (a->at < b->at);
 }
 
-static int smallest_first(const void *a, const void *b) {
+static int compare_smallest_first(const void *a, const void *b) {
   int order = compare_values(a, b);
   return order ? order : compare_positions(a, b);
 }
 
-static int largest_first(const void *a, const void *b) {
+static int compare_largest_first(const void *a, const void *b) {
   int order = compare_values(b, a);
   return order ? order : compare_positions(a, b);
 }
@@ -86,7 +86,7 @@ static lac_status eval(laci_eval *eval) {
                         .i = x->i ? laci_int_to_wide(x->dtype, x->i[from + i * inner]) : 0,
                         .at = i};
     }
-    qsort(lane, (size_t)n, sizeof *lane, largest ? largest_first : smallest_first);
+    qsort(lane, (size_t)n, sizeof *lane, largest ? compare_largest_first : compare_smallest_first);
     for (int64_t i = 0; i < k; i++) {
       if (values) laci_copy_elements(values, to + i * inner, x, from + lane[i].at * inner, 1);
       if (indices) indices->i[to + i * inner] = lane[i].at;
