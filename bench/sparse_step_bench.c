@@ -113,7 +113,8 @@ static void make_batch(bench *b) {
 static float take_step(bench *b, int side, double *update) {
   lac_error err = {0};
   float loss;
-  if (laci_trainer_batch(b->sides[side], b->images, b->labels, &loss, NULL, &err)) die(err.text);
+  if (laci_trainer_run_batch(b->sides[side], b->images, b->labels, &loss, NULL, &err))
+    die(err.text);
   const double begin = laci_clock_seconds();
   laci_trainer_update(b->sides[side], 1e-3);
   if (update) *update = laci_clock_seconds() - begin;

@@ -58,7 +58,7 @@ static lac_status make_batch(worker *w) {
 }
 
 static lac_status take_step(worker *w, float *loss, lac_error *err) {
-  lac_status st = laci_trainer_batch(w->trainer, w->images, w->labels, loss, NULL, err);
+  lac_status st = laci_trainer_run_batch(w->trainer, w->images, w->labels, loss, NULL, err);
   if (!st) laci_trainer_update(w->trainer, 1e-3);
   return st;
 }
@@ -137,7 +137,7 @@ static lac_status measure_steps(worker *w, int n, double *least, double *update,
   for (int run = 0; run < n && !st; run++) {
     float loss;
     laci_trainer_time_steps(w->trainer, now);
-    st = laci_trainer_batch(w->trainer, w->images, w->labels, &loss, NULL, err);
+    st = laci_trainer_run_batch(w->trainer, w->images, w->labels, &loss, NULL, err);
     laci_trainer_time_steps(w->trainer, NULL);
     double from = laci_clock_seconds();
     laci_trainer_update(w->trainer, 1e-3);

@@ -60,7 +60,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   options->seconds = args->time;
   options->seed = args->seed;
   options->dense_only = !args->sparse_kernels;
-  options->tuning = tuning_of(args);
+  options->tuning = tuning_from_arguments(args);
   options->timings = tuning_file();
   return st;
 }
@@ -74,10 +74,10 @@ static double ratio(double over, double under) { return under > 0 ? over / under
 static void add_dense_cells(text_table *table, const lac_bench_result *r, double seconds,
                             double dense) {
   if (!r->has_sparse) return;
-  if (dense > 0) table_cell(table, "%.4f", 1e3 * dense);
-  else table_cell(table, "-");
-  if (dense > 0 && seconds > 0) table_cell(table, "%.2f", ratio(dense, seconds));
-  else table_cell(table, "-");
+  if (dense > 0) table_add_cell(table, "%.4f", 1e3 * dense);
+  else table_add_cell(table, "-");
+  if (dense > 0 && seconds > 0) table_add_cell(table, "%.2f", ratio(dense, seconds));
+  else table_add_cell(table, "-");
 }
 
 /* Fills the columns: time; share of the total time; for matrix products the rate, and the rate as a
@@ -86,26 +86,26 @@ static void add_rate_cells(text_table *table, const lac_bench_result *r,
                            const lac_bench_layer *sum) {
   double seconds = sum->seconds, rate = ratio((double)sum->flops, seconds);
   int64_t flops = sum->flops, bytes = sum->bytes_read + sum->bytes_written;
-  table_cell(table, "%.4f", 1e3 * seconds);
+  table_add_cell(table, "%.4f", 1e3 * seconds);
   add_dense_cells(table, r, seconds, sum->dense_seconds);
-  table_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
+  table_add_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
   if (flops > 0) {
-    table_cell(table, "%.1f", 1e-9 * rate);
-    table_cell(table, "%.0f%%", PERCENT * ratio(rate, r->peak_flops));
+    table_add_cell(table, "%.1f", 1e-9 * rate);
+    table_add_cell(table, "%.0f%%", PERCENT * ratio(rate, r->peak_flops));
   } else {
-    table_cell(table, "-");
-    table_cell(table, "-");
+    table_add_cell(table, "-");
+    table_add_cell(table, "-");
   }
-  table_cell(table, "%.2f", 1e-6 * (double)bytes);
-  table_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
+  table_add_cell(table, "%.2f", 1e-6 * (double)bytes);
+  table_add_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
 }
 
 static void add_dense_only_row(text_table *table, const lac_bench_result *r) {
   enum { BEFORE = 3 }; /* columns before the time */
-  table_cell(table, "(in the dense plan only)");
-  for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
+  table_add_cell(table, "(in the dense plan only)");
+  for (int column = 0; column < BEFORE; column++) table_add_cell(table, "-");
   add_dense_cells(table, r, 0, r->dense_rest_seconds);
-  for (int column = BEFORE + 3; column < table->n_columns; column++) table_cell(table, "-");
+  for (int column = BEFORE + 3; column < table->n_columns; column++) table_add_cell(table, "-");
 }
 
 static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
@@ -116,9 +116,9 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
                           : "~layer|~step|~kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_layers; at++) {
     const lac_bench_layer *layer = &r->layers[at];
-    table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s", layer->what);
-    table_cell(&table, "%s", layer->kernel);
+    table_add_cell(&table, "%s", layer->name);
+    table_add_cell(&table, "%s", layer->what);
+    table_add_cell(&table, "%s", layer->kernel);
     add_rate_cells(&table, r, layer);
   }
   if (r->dense_rest_seconds > 0) add_dense_only_row(&table, r);
@@ -135,9 +135,9 @@ static lac_status print_operators(const lac_bench_result *r, lac_error *err) {
                           : "~operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_kinds; at++) {
     const lac_bench_kind *kind = &r->kinds[at];
-    table_cell(&table, "%s", kind->op);
-    table_cell(&table, "%d", kind->n_steps);
-    table_cell(&table, "%d", kind->n_plain);
+    table_add_cell(&table, "%s", kind->op);
+    table_add_cell(&table, "%d", kind->n_steps);
+    table_add_cell(&table, "%d", kind->n_plain);
     const lac_bench_layer sum = {.seconds = kind->seconds,
                                  .dense_seconds = kind->dense_seconds,
                                  .flops = kind->flops,
@@ -328,7 +328,7 @@ static exit_code measure_costs(const arguments *args, lac_error *err) {
   lac_text_free(text);
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }
 
 exit_code verb_bench(const arguments *args, lac_error *err) {
@@ -337,7 +337,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
     (void)laci_fail(
         err, LAC_BAD_ARGUMENT,
         "MODEL is missing; wanted lacuna bench [options] MODEL, or --measure-costs FILE");
-    return exit_code_of(LAC_BAD_ARGUMENT);
+    return exit_code_of_status(LAC_BAD_ARGUMENT);
   }
   lac_bench_options options;
   lac_bench_result *result = NULL;
@@ -359,5 +359,5 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   lac_bench_result_destroy(result);
   lac_model_destroy(model);
   laci_arena_clear(&arena);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

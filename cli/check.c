@@ -60,7 +60,7 @@ static exit_code judge_folded_model(const arguments *args, lac_model *model,
   if (!st) st = lac_check(model, NULL, options, &report, err);
   if (!st) code = judge_pattern(args, report, err);
   lac_report_destroy(report);
-  return st ? exit_code_of(st) : code;
+  return st ? exit_code_of_status(st) : code;
 }
 
 /* Returns the result of the check: EXIT_DONE if every eligible layer holds the pattern, and every
@@ -101,5 +101,5 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   lac_report_destroy(report);
   lac_model_destroy(original);
   lac_model_destroy(model);
-  return st ? exit_code_of(st) : code;
+  return st ? exit_code_of_status(st) : code;
 }

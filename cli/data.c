@@ -50,7 +50,7 @@ exit_code verb_data(const arguments *args, lac_error *err) {
   lac_imagenet_result result;
   lac_status st = read_options(args, &options, err);
   if (!st) st = lac_imagenet_convert(args->second, args->output, &options, &result, err);
-  if (st) return exit_code_of(st);
+  if (st) return exit_code_of_status(st);
   print_part("train", &result.train);
   print_part("validation", &result.validation);
   if (result.train.broken + result.validation.broken > 0) {

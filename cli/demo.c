@@ -422,5 +422,5 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   output_folder_close(&d.out, st, err);
   attempt_clear(&d.calibrated);
   attempt_clear(&d.magnitude);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

@@ -38,7 +38,7 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   options->predictions = args->predictions;
   options->force = args->force;
   options->dense_only = !args->sparse_kernels;
-  options->tuning = tuning_of(args);
+  options->tuning = tuning_from_arguments(args);
   options->timings = tuning_file();
   return st;
 }
@@ -93,5 +93,5 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
     outputs_log(&plan);
   }
   lac_model_destroy(model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

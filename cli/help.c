@@ -114,7 +114,7 @@ void help_print(FILE *out, verb_id verb) {
 exit_code verb_help(const arguments *args, lac_error *err) {
   verb_id topic = VERB_COUNT;
   lac_status st = args->operand ? verb_find(args->operand, &topic, err) : LAC_OK;
-  if (st) return exit_code_of(st);
+  if (st) return exit_code_of_status(st);
   if (args->completion) completion_print(stdout, args->completion);
   else if (args->man) manual_print(stdout, topic);
   else help_print(stdout, topic);

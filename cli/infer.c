@@ -63,7 +63,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
   r->options.force = args->force;
   r->options.f32 = args->f32;
   r->options.dense_only = !args->sparse_kernels;
-  r->options.tuning = tuning_of(args);
+  r->options.tuning = tuning_from_arguments(args);
   r->options.timings = tuning_file();
   return st;
 }
@@ -73,11 +73,11 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   table_begin(&table, "~output|type|shape|~file");
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];
-    table_cell(&table, "%s", output->name);
-    table_cell(&table, "%s", lac_dtype_name(output->dtype));
-    if (output->rank > 0) table_shape_cell(&table, output->rank, output->shape);
-    else table_cell(&table, "scalar");
-    table_cell(&table, "%s", output->path);
+    table_add_cell(&table, "%s", output->name);
+    table_add_cell(&table, "%s", lac_dtype_name(output->dtype));
+    if (output->rank > 0) table_add_shape_cell(&table, output->rank, output->shape);
+    else table_add_cell(&table, "scalar");
+    table_add_cell(&table, "%s", output->path);
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
@@ -137,5 +137,5 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_infer_result_destroy(result);
   lac_model_destroy(model);
   laci_arena_clear(&r.arena);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

@@ -14,10 +14,10 @@
 /* Fills a cell with the names: "conv1, conv2 and 5 more". */
 static void add_names_cell(text_table *table, const char *const *names, int n) {
   enum { SHOWN = 2 };
-  if (n == 0) table_cell(table, "%s", "");
-  else if (n == 1) table_cell(table, "%s", names[0]);
-  else if (n == SHOWN) table_cell(table, "%s, %s", names[0], names[1]);
-  else table_cell(table, "%s, %s and %d more", names[0], names[1], n - SHOWN);
+  if (n == 0) table_add_cell(table, "%s", "");
+  else if (n == 1) table_add_cell(table, "%s", names[0]);
+  else if (n == SHOWN) table_add_cell(table, "%s, %s", names[0], names[1]);
+  else table_add_cell(table, "%s, %s and %d more", names[0], names[1], n - SHOWN);
 }
 
 static bool same_names(const char *const *a, int n_a, const char *const *b, int n_b) {
@@ -41,14 +41,14 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
   for (int i = 0, next; i < report->n_groups; i = next) {
     const lac_group *group = &report->groups[i];
     for (next = i + 1; next < report->n_groups && is_alike(group, &report->groups[next]);) next++;
-    if (next - i > 1) table_cell(&table, "%d-%d", group->id, report->groups[next - 1].id);
-    else table_cell(&table, "%d", group->id);
-    if (next - i > 1) table_cell(&table, "%d each", group->channels);
-    else table_cell(&table, "%d", group->channels);
+    if (next - i > 1) table_add_cell(&table, "%d-%d", group->id, report->groups[next - 1].id);
+    else table_add_cell(&table, "%d", group->id);
+    if (next - i > 1) table_add_cell(&table, "%d each", group->channels);
+    else table_add_cell(&table, "%d", group->channels);
     add_names_cell(&table, group->producers, group->n_producers);
     add_names_cell(&table, group->consumers, group->n_consumers);
-    table_cell(&table, "%s%s", group->frozen ? "frozen: " : "free",
-               group->cause ? group->cause : "");
+    table_add_cell(&table, "%s%s", group->frozen ? "frozen: " : "free",
+                   group->cause ? group->cause : "");
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
@@ -100,5 +100,5 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

@@ -24,8 +24,8 @@ static const char *text_or_empty(const char *text) { return text ? text : ""; }
 static void error_cells(text_table *table, const lac_layer *layer) {
   const double errors[] = {layer->error_before, layer->error_after};
   for (int k = 0; k < 2; k++) {
-    if (layer->calibrated) table_cell(table, "%.3f%%", 100 * errors[k]);
-    else table_cell(table, "%s", "");
+    if (layer->calibrated) table_add_cell(table, "%.3f%%", 100 * errors[k]);
+    else table_add_cell(table, "%s", "");
   }
 }
 
@@ -39,16 +39,16 @@ static lac_status print_layers(const lac_report *report, bool is_free, FILE *out
                                    : "~layer|order|shape|>kept|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
-    table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s",
-               is_free ? axes_text(layer->permutable_k, layer->permutable_c)
-                       : axes_text(layer->permuted_k, layer->permuted_c));
-    table_shape_cell(&table, layer->rank, layer->shape);
+    table_add_cell(&table, "%s", layer->name);
+    table_add_cell(&table, "%s",
+                   is_free ? axes_text(layer->permutable_k, layer->permutable_c)
+                           : axes_text(layer->permuted_k, layer->permuted_c));
+    table_add_shape_cell(&table, layer->rank, layer->shape);
     if (layer->eligible && layer->total > 0)
-      table_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
-    else table_cell(&table, "%s", "");
+      table_add_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
+    else table_add_cell(&table, "%s", "");
     if (calibrated) error_cells(&table, layer);
-    table_cell(&table, "%s", text_or_empty(layer->reason));
+    table_add_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);
   table_clear(&table);
@@ -73,12 +73,13 @@ static const char *structure_of(const lac_layer *layer) {
 
 static void figure_cells(text_table *table, const lac_layer *layer) {
   if (!layer->measured) {
-    table_cell(table, "%s", "");
-    table_cell(table, "%s", "");
+    table_add_cell(table, "%s", "");
+    table_add_cell(table, "%s", "");
     return;
   }
-  table_cell(table, "%.4f", layer->zero_ratio);
-  table_cell(table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros, layer->n_elements);
+  table_add_cell(table, "%.4f", layer->zero_ratio);
+  table_add_cell(table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros,
+                 layer->n_elements);
 }
 
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
@@ -86,14 +87,15 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
   table_begin(&table, "~layer|op|shape|structure|>zeros|>non-zero/total|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
-    table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s", layer->op);
-    table_shape_cell(&table, layer->rank, layer->shape);
+    table_add_cell(&table, "%s", layer->name);
+    table_add_cell(&table, "%s", layer->op);
+    table_add_shape_cell(&table, layer->rank, layer->shape);
     if (layer->pruned)
-      table_cell(&table, "%s%s", report->pattern, layer->holds_pattern_both ? " both ways" : "");
-    else table_cell(&table, "%s", structure_of(layer));
+      table_add_cell(&table, "%s%s", report->pattern,
+                     layer->holds_pattern_both ? " both ways" : "");
+    else table_add_cell(&table, "%s", structure_of(layer));
     figure_cells(&table, layer);
-    table_cell(&table, "%s", text_or_empty(layer->reason));
+    table_add_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);
   table_clear(&table);

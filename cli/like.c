@@ -109,8 +109,8 @@ static lac_status apply_row(like *l, const row *r, const char *typed, const char
   if (wants && (!value || !value[0])) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
   }
-  if (r->to) return like_set(l, r->to, value, typed, err);
-  return like_note(l, typed, r->text, err);
+  if (r->to) return like_set_option(l, r->to, value, typed, err);
+  return like_add_note(l, typed, r->text, err);
 }
 
 /* Copies an option of this command, with its value, to the result. */
@@ -137,13 +137,13 @@ static lac_status apply_word(like *l, cursor *at, lac_error *err) {
   const row *r = find_row(l->script, word, n);
   if (r) {
     const char *typed;
-    lac_status st = like_text(l, &typed, err, "%.*s", (int)n, word);
+    lac_status st = like_format_text(l, &typed, err, "%.*s", (int)n, word);
     return st ? st : apply_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
   }
   r = word[1] != '-' ? find_row(l->script, word, 2) : NULL; /* -b256 */
   if (r && r->kind == VALUE) {
     const char *typed;
-    lac_status st = like_text(l, &typed, err, "%.2s", word);
+    lac_status st = like_format_text(l, &typed, err, "%.2s", word);
     return st ? st : apply_row(l, r, typed, word + 2, at, err);
   }
   const option_row *ours = option_find(l->verb, word);
@@ -172,11 +172,11 @@ static void add_word(like *l, char *word) { l->argv[l->argc++] = word; }
 
 static lac_status add_item(like *l, const like_item *item, lac_error *err) {
   const char *made;
-  lac_status st = like_text(l, &made, err, "--%s", item->name);
+  lac_status st = like_format_text(l, &made, err, "--%s", item->name);
   if (st) return st;
   add_word(l, l->texts[l->n_texts - 1]);
   if (!item->value) return LAC_OK;
-  st = like_text(l, &made, err, "%s", item->value);
+  st = like_format_text(l, &made, err, "%s", item->value);
   if (!st) add_word(l, l->texts[l->n_texts - 1]);
   return st;
 }

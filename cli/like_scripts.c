@@ -17,7 +17,7 @@
 
 /* ---- Items ---- */
 
-lac_status like_text(like *l, const char **text, lac_error *err, const char *format, ...) {
+lac_status like_format_text(like *l, const char **text, lac_error *err, const char *format, ...) {
   va_list list;
   va_start(list, format);
   va_list again;
@@ -45,8 +45,8 @@ static const char *item_value(like *l, const char *name, const char *usual) {
   return item && item->value ? item->value : usual;
 }
 
-lac_status like_set(like *l, const char *name, const char *value, const char *typed,
-                    lac_error *err) {
+lac_status like_set_option(like *l, const char *name, const char *value, const char *typed,
+                           lac_error *err) {
   like_item *item = find_item(l, name);
   if (!item && l->n_items == LIKE_MOST) return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
   if (!item) item = &l->items[l->n_items++];
@@ -54,7 +54,7 @@ lac_status like_set(like *l, const char *name, const char *value, const char *ty
   return LAC_OK;
 }
 
-lac_status like_note(like *l, const char *typed, const char *text, lac_error *err) {
+lac_status like_add_note(like *l, const char *typed, const char *text, lac_error *err) {
   for (int k = 1; k < l->n_notes; k += 2) {
     if (strcmp(l->notes[k], text) == 0) return LAC_OK;
   }
@@ -82,7 +82,7 @@ static bool is_option_given(like *l, const char *name) {
 }
 
 static lac_status set_default(like *l, const char *name, const char *value, lac_error *err) {
-  return is_option_given(l, name) ? LAC_OK : like_set(l, name, value, NULL, err);
+  return is_option_given(l, name) ? LAC_OK : like_set_option(l, name, value, NULL, err);
 }
 
 /* Is the translation only shown (--help, --print), so that required words may be missing? */
@@ -128,7 +128,7 @@ static lac_status set_network(like *l, bool resnext, lac_error *err) {
   if (!is_one_of(size, resnext ? resnext_sizes : sizes)) {
     return fail_value(l, "*size", resnext ? "50 or 101 of ResNeXt" : "18, 34, 50, 101 or 152", err);
   }
-  lac_status st = like_text(l, &name, err, resnext ? "resnext%s_32x4d" : "resnet%s", size);
+  lac_status st = like_format_text(l, &name, err, resnext ? "resnext%s_32x4d" : "resnet%s", size);
   return st ? st : set_default(l, "arch", name, err);
 }
 
@@ -142,8 +142,9 @@ static lac_status set_eval_limit(like *l, lac_error *err) {
   const char *typed = item->typed, *images;
   lac_status st = read_count(l, "*eval-batches", &batches, err);
   if (!st) st = read_count(l, "batch-size", &batch, err);
-  if (!st) st = like_text(l, &images, err, "%" PRIu64, batches * (batch < 65536 ? batch : 65536));
-  return st ? st : like_set(l, "eval-limit", images, typed, err);
+  if (!st)
+    st = like_format_text(l, &images, err, "%" PRIu64, batches * (batch < 65536 ? batch : 65536));
+  return st ? st : like_set_option(l, "eval-limit", images, typed, err);
 }
 
 static lac_status set_demo_type(like *l, lac_error *err) {
@@ -162,7 +163,7 @@ static lac_status set_training_length(like *l, lac_error *err) {
   const like_item *epochs = find_item(l, "epochs");
   if (!is_option_given(l, "steps")) return set_default(l, "epochs", "1", err);
   if (!epochs) return LAC_OK;
-  lac_status st = like_note(l, epochs->typed, "the number of steps counts", err);
+  lac_status st = like_add_note(l, epochs->typed, "the number of steps counts", err);
   drop_item(l, "epochs");
   return st;
 }
@@ -174,12 +175,13 @@ static lac_status set_demo_folder(like *l, bool keeps, lac_error *err) {
   like_item folder = given ? *given : (like_item){.value = usual};
   lac_status st = LAC_OK;
   if (!is_option_given(l, "output") && !is_option_given(l, "export-dir")) {
-    st = like_set(l, "export-dir", folder.value, folder.typed, err);
-    if (!st) st = like_text(l, &note, err, "the network will be %s/model.onnx", folder.value);
-    if (!st) st = like_note(l, folder.typed ? folder.typed : "no -m", note, err);
+    st = like_set_option(l, "export-dir", folder.value, folder.typed, err);
+    if (!st)
+      st = like_format_text(l, &note, err, "the network will be %s/model.onnx", folder.value);
+    if (!st) st = like_add_note(l, folder.typed ? folder.typed : "no -m", note, err);
   }
   if (!keeps) drop_item(l, "model-dir");
-  else if (!st) st = like_set(l, "model-dir", folder.value, folder.typed, err);
+  else if (!st) st = like_set_option(l, "model-dir", folder.value, folder.typed, err);
   return st;
 }
 
@@ -212,23 +214,23 @@ static lac_status set_precision(like *l, lac_error *err) {
   const char *precision = item_value(l, "*precision", NULL);
   if (!precision) return LAC_OK;
   const char *typed = find_item(l, "*precision")->typed;
-  if (is_one_of(precision, full)) return like_set(l, "dtype", "fp32", typed, err);
-  if (strcmp(precision, "bf16") == 0) return like_set(l, "dtype", "bf16", typed, err);
+  if (is_one_of(precision, full)) return like_set_option(l, "dtype", "fp32", typed, err);
+  if (strcmp(precision, "bf16") == 0) return like_set_option(l, "dtype", "bf16", typed, err);
   if (!is_one_of(precision, half))
     return fail_value(l, "*precision", "fp32, amp, fp16 or bf16", err);
   lac_status st =
-      like_note(l, typed, "half precision is bf16 here, which needs no scaled loss", err);
-  return st ? st : like_set(l, "dtype", "bf16", typed, err);
+      like_add_note(l, typed, "half precision is bf16 here, which needs no scaled loss", err);
+  return st ? st : like_set_option(l, "dtype", "bf16", typed, err);
 }
 
 static lac_status set_iterations(like *l, lac_error *err) {
   const char *unit = item_value(l, "*unit", "epoch"), *n = item_value(l, "*iterations", "90");
   const like_item *given = find_item(l, "*iterations");
   const char *typed = given ? given->typed : NULL;
-  if (strcmp(unit, "batch") == 0) return like_set(l, "steps", n, typed, err);
+  if (strcmp(unit, "batch") == 0) return like_set_option(l, "steps", n, typed, err);
   if (strcmp(unit, "epoch") != 0) return fail_value(l, "*unit", "epoch or batch", err);
   if (is_option_given(l, "steps") && !given) return LAC_OK;
-  return given ? like_set(l, "epochs", n, typed, err) : set_default(l, "epochs", n, err);
+  return given ? like_set_option(l, "epochs", n, typed, err) : set_default(l, "epochs", n, err);
 }
 
 static lac_status complete_resnet_ctl(like *l, lac_error *err) {
@@ -258,7 +260,7 @@ static lac_status set_stages(like *l, lac_error *err) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", at > 30 ? "," : "", at);
   }
   const char *kept;
-  lac_status st = like_text(l, &kept, err, "%s", text);
+  lac_status st = like_format_text(l, &kept, err, "%s", text);
   return st ? st : set_default(l, "boundaries", kept, err);
 }
 
@@ -267,7 +269,7 @@ static lac_status set_pretrained(like *l, lac_error *err) {
   const like_item *item = find_item(l, "*pretrained");
   if (!item || (item->value && strcmp(item->value, "false") == 0)) return LAC_OK;
   if (item->value && strchr(item->value, '.')) {
-    return like_set(l, "pretrained", item->value, item->typed, err);
+    return like_set_option(l, "pretrained", item->value, item->typed, err);
   }
   return laci_fail(err, LAC_BAD_ARGUMENT,
                    "%s: nothing is downloaded: wanted %s FILE.safetensors or FILE.onnx",
@@ -279,9 +281,9 @@ static lac_status set_onnx(like *l, lac_error *err) {
   const like_item *item = find_item(l, "*onnx");
   const char *name = item ? item->value : NULL, *typed = item ? item->typed : NULL;
   if (is_option_given(l, "output") || is_option_given(l, "export-dir")) return LAC_OK;
-  if (name) return like_set(l, "output", name, typed, err);
-  lac_status st = like_text(l, &name, err, "%s.onnx", item_value(l, "arch", "model"));
-  return st ? st : like_set(l, "output", name, typed, err);
+  if (name) return like_set_option(l, "output", name, typed, err);
+  lac_status st = like_format_text(l, &name, err, "%s.onnx", item_value(l, "arch", "model"));
+  return st ? st : like_set_option(l, "output", name, typed, err);
 }
 
 static lac_status set_resumed(like *l, lac_error *err) {
@@ -296,8 +298,8 @@ static lac_status set_resumed(like *l, lac_error *err) {
           "--model-dir",
           typed, folder);
     }
-    st = like_set(l, "model-dir", folder, typed, err);
-    if (!st) st = like_set(l, "recover", NULL, typed, err);
+    st = like_set_option(l, "model-dir", folder, typed, err);
+    if (!st) st = like_set_option(l, "recover", NULL, typed, err);
   }
   evaluate = find_item(l, "*evaluate");
   if (st || !evaluate) return st;
@@ -309,7 +311,7 @@ static lac_status set_resumed(like *l, lac_error *err) {
                      evaluate->typed);
   }
   drop_item(l, "output");
-  return like_set(l, "eval-only", NULL, evaluate->typed, err);
+  return like_set_option(l, "eval-only", NULL, evaluate->typed, err);
 }
 
 /* Takes the folder of images: the first operand of train, the second of finetune. */
@@ -319,7 +321,7 @@ static lac_status use_data_folder(like *l, lac_error *err) {
   const char *folder = l->operands[first];
   for (int k = first + 1; k < l->n_operands; k++) l->operands[k - 1] = l->operands[k];
   l->n_operands--;
-  return like_set(l, "data", folder, NULL, err);
+  return like_set_option(l, "data", folder, NULL, err);
 }
 
 static lac_status complete_resnet_training_main(like *l, lac_error *err) {

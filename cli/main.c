@@ -93,7 +93,7 @@ static void set_signal_handlers(void) {
   if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
 }
 
-exit_code exit_code_of(lac_status status) {
+exit_code exit_code_of_status(lac_status status) {
   if (status == LAC_BAD_ARGUMENT) return EXIT_MISUSE;
   return status ? EXIT_FAILED : EXIT_DONE;
 }
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
     like_clear(&words);
     return EXIT_DONE;
   }
-  exit_code code = exit_code_of(group_open(&args, st, &err));
+  exit_code code = exit_code_of_status(group_open(&args, st, &err));
   terminal_begin(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
     else code = run_verb(&args, &err);
     log_end();
   }
-  if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
+  if (code == EXIT_DONE) code = exit_code_of_status(outputs_flush(&err));
   bool lost_reader = code != EXIT_DONE && n_broken_pipes && ferror(stdout);
   if (code != EXIT_DONE && !lost_reader && group_prints_failure(&args, &err)) {
     like_rename_error(&words, &err);

@@ -32,15 +32,15 @@ static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
   table_begin(&table, "~layer|op|shape|type|structure|>dense bytes|>packed bytes|+");
   for (int l = 0; l < report->n_layers; l++) {
     const lac_pack_layer *layer = &report->layers[l];
-    table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s", layer->op);
-    table_shape_cell(&table, layer->rank, layer->shape);
-    table_cell(&table, "%s", lac_dtype_name(layer->dtype));
-    if (layer->packed) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
-    else table_cell(&table, "%s", layer->dense_bytes > 0 ? "dense" : "computed");
-    table_cell(&table, "%" PRIu64, layer->dense_bytes);
-    table_cell(&table, "%" PRIu64, layer->packed_bytes);
-    table_cell(&table, "%s", layer->reason ? layer->reason : "");
+    table_add_cell(&table, "%s", layer->name);
+    table_add_cell(&table, "%s", layer->op);
+    table_add_shape_cell(&table, layer->rank, layer->shape);
+    table_add_cell(&table, "%s", lac_dtype_name(layer->dtype));
+    if (layer->packed) table_add_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
+    else table_add_cell(&table, "%s", layer->dense_bytes > 0 ? "dense" : "computed");
+    table_add_cell(&table, "%" PRIu64, layer->dense_bytes);
+    table_add_cell(&table, "%" PRIu64, layer->packed_bytes);
+    table_add_cell(&table, "%s", layer->reason ? layer->reason : "");
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
@@ -89,7 +89,7 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   if (!st) outputs_log(&plan);
   lac_pack_report_destroy(report);
   lac_model_destroy(model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }
 
 /* ---- unpack ---- */
@@ -103,5 +103,5 @@ exit_code verb_unpack(const arguments *args, lac_error *err) {
   }
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

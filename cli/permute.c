@@ -13,7 +13,7 @@ static lac_status search_or_apply_orders(const arguments *args, const lac_option
 
 exit_code verb_permute(const arguments *args, lac_error *err) {
   if (args->apply && args->invert) {
-    return exit_code_of(
+    return exit_code_of_status(
         laci_fail(err, LAC_BAD_ARGUMENT, "--apply and --invert: only one of them can be done"));
   }
   return pipeline_run(args, search_or_apply_orders, err);

@@ -39,5 +39,5 @@ exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *er
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

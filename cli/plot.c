@@ -16,5 +16,5 @@ exit_code verb_plot(const arguments *args, lac_error *err) {
   if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }

@@ -94,5 +94,5 @@ exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_quantization ignored;
   lac_status st = read_calibration(args, &checked, err); /* checked before the model is read */
   if (!st) st = read_quantization(args, &ignored, err);
-  return st ? exit_code_of(st) : pipeline_run(args, prune_model, err);
+  return st ? exit_code_of_status(st) : pipeline_run(args, prune_model, err);
 }

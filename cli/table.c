@@ -50,7 +50,7 @@ void table_begin(text_table *table, const char *heads) {
   }
 }
 
-void table_cell(text_table *table, const char *format, ...) {
+void table_add_cell(text_table *table, const char *format, ...) {
   va_list values, again;
   va_start(values, format);
   va_copy(again, values);
@@ -72,9 +72,9 @@ const char *table_shape_text(int rank, const int64_t *shape, char text[TABLE_SHA
   return text;
 }
 
-void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
+void table_add_shape_cell(text_table *table, int rank, const int64_t *shape) {
   char text[TABLE_SHAPE_BYTES];
-  table_cell(table, "%s", table_shape_text(rank, shape, text));
+  table_add_cell(table, "%s", table_shape_text(rank, shape, text));
 }
 
 /* ---- Laying out ---- */

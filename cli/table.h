@@ -36,7 +36,7 @@ typedef struct text_table {
 void table_begin(text_table *table, const char *heads);
 
 /** Fills the next cell, row after row. */
-void table_cell(text_table *table, const char *format, ...) LAC_PRINTF(2, 3);
+void table_add_cell(text_table *table, const char *format, ...) LAC_PRINTF(2, 3);
 
 enum { TABLE_SHAPE_BYTES = 256 };
 
@@ -44,7 +44,7 @@ enum { TABLE_SHAPE_BYTES = 256 };
 const char *table_shape_text(int rank, const int64_t *shape, char text[TABLE_SHAPE_BYTES]);
 
 /** Fills the next cell with a shape. */
-void table_shape_cell(text_table *table, int rank, const int64_t *shape);
+void table_add_shape_cell(text_table *table, int rank, const int64_t *shape);
 
 /** Prints the table in at most the width of `out`. Fails LAC_NO_MEMORY if a cell could not be
  * stored. */

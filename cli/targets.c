@@ -17,16 +17,16 @@ static const char *answer_text(const lac_target_layer *layer) {
 }
 
 static void add_gain_cell(text_table *table, const lac_target_layer *layer) {
-  if (layer->answer != LAC_TARGET_TAKEN) table_cell(table, "%s", "");
-  else if (layer->gain > 0) table_cell(table, "%.2f", layer->gain);
-  else table_cell(table, "%s", "not stated");
+  if (layer->answer != LAC_TARGET_TAKEN) table_add_cell(table, "%s", "");
+  else if (layer->gain > 0) table_add_cell(table, "%.2f", layer->gain);
+  else table_add_cell(table, "%s", "not stated");
 }
 
 /* Fills the remark: the reason, and the source of the gain. */
 static void add_remark_cell(text_table *table, const lac_target_layer *layer) {
   const char *reason = layer->reason ? layer->reason : "";
   const char *gain = layer->gain_of ? layer->gain_of : "";
-  table_cell(table, "%s%s%s", reason, reason[0] && gain[0] ? "; " : "", gain);
+  table_add_cell(table, "%s%s%s", reason, reason[0] && gain[0] ? "; " : "", gain);
 }
 
 static void print_counts(const lac_target_report *target, FILE *out) {
@@ -51,10 +51,10 @@ static lac_status print_target(const lac_report *report, const lac_target_report
   table_begin(&table, "~layer|type|shape|sparse|>gain|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
-    table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s", lac_dtype_name(layer->dtype));
-    table_shape_cell(&table, layer->rank, layer->shape);
-    table_cell(&table, "%s", answer_text(&target->layers[i]));
+    table_add_cell(&table, "%s", layer->name);
+    table_add_cell(&table, "%s", lac_dtype_name(layer->dtype));
+    table_add_shape_cell(&table, layer->rank, layer->shape);
+    table_add_cell(&table, "%s", answer_text(&target->layers[i]));
     add_gain_cell(&table, &target->layers[i]);
     add_remark_cell(&table, &target->layers[i]);
   }

@@ -360,7 +360,7 @@ static exit_code train(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = train_options_read(args, &r.options, err);
   if (!st && args->print)
-    return exit_code_of(train_options_print(&r.options, args->data, stdout, err));
+    return exit_code_of_status(train_options_print(&r.options, args->data, stdout, err));
   r.options.library.training.listener = on_event;
   r.options.library.training.context = &r;
   if (!st) st = find_source_model(&r, err);
@@ -378,7 +378,7 @@ static exit_code train(const arguments *args, lac_error *err) {
   lac_report_destroy(r.drawn);
   lac_finetune_result_clear(&r.result);
   lac_model_destroy(r.model);
-  return exit_code_of(st);
+  return exit_code_of_status(st);
 }
 
 exit_code verb_train(const arguments *args, lac_error *err) { return train(args, err); }

@@ -294,18 +294,18 @@ static lac_status print_training_size(const lac_train_options *o, const char *da
   lac_status st = lac_train_size_find(data, o, &size, err);
   if (st) return st;
   table_begin(&table, "this run|value");
-  table_cell(&table, "images");
-  table_cell(&table, "%" PRId64 " for training, %d classes", size.images, size.classes);
-  table_cell(&table, "a step");
-  table_cell(&table, "%" PRId64 " images", size.step_images);
-  table_cell(&table, "steps");
-  table_cell(&table, "%" PRId64 ", %" PRId64 " an epoch", size.steps, size.steps_per_epoch);
-  table_cell(&table, "warm-up");
-  table_cell(&table, "%" PRId64 " steps", size.warmup_steps);
-  table_cell(&table, "rate");
-  table_cell(&table, "%g after the warm-up", size.rate);
-  table_cell(&table, "seconds");
-  table_cell(
+  table_add_cell(&table, "images");
+  table_add_cell(&table, "%" PRId64 " for training, %d classes", size.images, size.classes);
+  table_add_cell(&table, "a step");
+  table_add_cell(&table, "%" PRId64 " images", size.step_images);
+  table_add_cell(&table, "steps");
+  table_add_cell(&table, "%" PRId64 ", %" PRId64 " an epoch", size.steps, size.steps_per_epoch);
+  table_add_cell(&table, "warm-up");
+  table_add_cell(&table, "%" PRId64 " steps", size.warmup_steps);
+  table_add_cell(&table, "rate");
+  table_add_cell(&table, "%g after the warm-up", size.rate);
+  table_add_cell(&table, "seconds");
+  table_add_cell(
       &table,
       "%" PRId64
       " images, divided by the images/s that the same command with --steps 20 --no-eval prints",
@@ -326,9 +326,9 @@ lac_status train_options_print(const train_options *options, const char *data, F
   text_table table = {0};
   table_begin(&table, "setting|value|from");
   for (int k = 0; k < n; k++) {
-    table_cell(&table, "%s", rows[k].name);
-    table_cell(&table, "%s", rows[k].value);
-    table_cell(&table, "%s", rows[k].from ? rows[k].from : "an option");
+    table_add_cell(&table, "%s", rows[k].name);
+    table_add_cell(&table, "%s", rows[k].value);
+    table_add_cell(&table, "%s", rows[k].from ? rows[k].from : "an option");
   }
   fprintf(out, "recipe %s\n\n", o->recipe);
   st = table_print(&table, out, err);

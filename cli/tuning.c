@@ -9,7 +9,7 @@
 
 #include "args.h"
 
-lac_tuning tuning_of(const arguments *args) {
+lac_tuning tuning_from_arguments(const arguments *args) {
   if (strcmp(args->tune, "full") == 0) return LAC_TUNING_FULL;
   return strcmp(args->tune, "quick") == 0 ? LAC_TUNING_QUICK : LAC_TUNING_OFF;
 }

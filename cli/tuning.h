@@ -7,7 +7,7 @@
 
 typedef struct arguments arguments;
 
-lac_tuning tuning_of(const arguments *args);
+lac_tuning tuning_from_arguments(const arguments *args);
 /** Returns the path of the file with timings: $XDG_CACHE_HOME/lacuna/timings.json, or the same
  * below ~/.cache; NULL: there is no home folder. Valid until the next call. */
 const char *tuning_file(void);

@@ -11,7 +11,7 @@ typedef enum exit_code { EXIT_DONE, EXIT_FAILED, EXIT_MISUSE } exit_code;
 
 /** Returns the exit status for a status: EXIT_MISUSE for LAC_BAD_ARGUMENT, EXIT_FAILED for any
  * other failure. */
-exit_code exit_code_of(lac_status status);
+exit_code exit_code_of_status(lac_status status);
 
 /** Does the verb's work and prints the result. If it does not return EXIT_DONE, err has the reason
  * in one line, which main prints. */

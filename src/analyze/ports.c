@@ -42,7 +42,7 @@ int laci_resolve_cause_of_node(laci_resolve *r) {
     (void)snprintf(text, sizeof text, "%s: %s%s", r->node->name, why ? why : "order matters to ",
                    why ? "" : r->node->type);
   }
-  r->cause = laci_cause_new(r->t, r->node_id, -1, text);
+  r->cause = laci_cause_create(r->t, r->node_id, -1, text);
   return r->cause;
 }
 
@@ -53,6 +53,6 @@ int laci_resolve_cause_of_parts(laci_resolve *r) {
       text, sizeof text,
       "%s: %s sees a part of split channels (such as heads) by itself, and that part stays",
       r->node->name, r->node->type);
-  r->part_cause = laci_cause_new(r->t, r->node_id, -1, text);
+  r->part_cause = laci_cause_create(r->t, r->node_id, -1, text);
   return r->part_cause;
 }

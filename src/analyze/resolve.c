@@ -92,7 +92,7 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   for (int64_t p = 0; p < track->n; p++) {
     index[p] = (int32_t)(laci_axis_set_index(axis_set, shape, which, p) / run);
   }
-  laci_track_tag(r->t, axis_set->track, 0x6A09u + (uint64_t)r->node_id, index);
+  laci_track_add_tag(r->t, axis_set->track, 0x6A09u + (uint64_t)r->node_id, index);
   laci_free(index);
 }
 
@@ -178,7 +178,7 @@ static void start_fresh_tracks(laci_resolve *r) {
     for (int a = 0; a < layout->rank; a++) {
       if (shape->dims[a] == 1) layout->set[a] = LACI_AXIS_UNIFORM;
       if (shape->dims[a] <= 1 || shape->dims[a] > LACI_TRACK_LIMIT) continue;
-      laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, shape->dims[a], false), a);
+      laci_axis_set axis_set = laci_axis_set_of(laci_track_create(r->t, shape->dims[a], false), a);
       if (axis_set.track < 0) return;
       laci_layout_add_axis_set(r->t, value, &axis_set);
     }
@@ -271,15 +271,15 @@ static void init_layout(laci_tracks *t, int id) {
   if (value->stored >= 0 && t->graph->stored[value->stored].overridable) {
     (void)snprintf(text, sizeof text, "%s may be replaced by the caller: it is listed as an input",
                    value->name);
-    cause = laci_cause_new(t, -1, id, text);
+    cause = laci_cause_create(t, -1, id, text);
   } else if (value->stored >= 0 && !lac_dtype_size(t->graph->stored[value->stored].dtype)) {
     (void)snprintf(text, sizeof text,
                    "%s has elements of type %s, which cannot be moved one by one", value->name,
                    lac_dtype_name(t->graph->stored[value->stored].dtype));
-    cause = laci_cause_new(t, -1, id, text);
+    cause = laci_cause_create(t, -1, id, text);
   } else if (value->stored < 0 && value->producer < 0) {
     (void)snprintf(text, sizeof text, "%s is an input of the network", value->name);
-    cause = laci_cause_new(t, -1, id, text);
+    cause = laci_cause_create(t, -1, id, text);
   }
   layout->cause[0] = cause < 0 ? 0 : cause;
   for (int a = 0; a < layout->rank; a++) {
@@ -290,7 +290,7 @@ static void init_layout(laci_tracks *t, int id) {
       layout->set[a] = shape->dims[a] == 1 ? LACI_AXIS_UNIFORM : LACI_AXIS_FIXED;
       continue;
     }
-    int track = laci_track_new(t, shape->dims[a], true);
+    int track = laci_track_create(t, shape->dims[a], true);
     if (track < 0) return;
     laci_axis_set axis_set = laci_axis_set_of(track, a);
     laci_layout_add_axis_set(t, id, &axis_set);
@@ -303,7 +303,7 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
                      .budget = budget ? *budget : laci_budget_with_limit(UINT64_MAX)};
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
-  (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
+  (void)laci_cause_create(t, -1, -1, "nothing is known about this axis");
   lac_status st = laci_find_values_that_matter(graph, &t->matters, err);
   for (int v = 0; v < graph->n_values && !st; v++) init_layout(t, v);
   if (!st) st = laci_budget_check(&t->budget, "the analysis of channels", err);
@@ -313,13 +313,13 @@ lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
     if (!graph->values[v].tied_by) continue;
     (void)snprintf(text, sizeof text, "%s is named by the file's %s, which no node follows",
                    graph->values[v].name, graph->values[v].tied_by);
-    laci_layout_freeze(t, v, laci_cause_new(t, -1, v, text));
+    laci_layout_freeze(t, v, laci_cause_create(t, -1, v, text));
   }
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     char text[512];
     (void)snprintf(text, sizeof text, "%s is an output of the network",
                    graph->values[graph->outputs[i]].name);
-    laci_layout_freeze(t, graph->outputs[i], laci_cause_new(t, -1, graph->outputs[i], text));
+    laci_layout_freeze(t, graph->outputs[i], laci_cause_create(t, -1, graph->outputs[i], text));
   }
   if (!st && t->no_memory) st = laci_fail_memory(err, "the analysis");
   if (st) laci_tracks_clear(t);

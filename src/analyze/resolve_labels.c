@@ -235,7 +235,7 @@ static void tag_by_labels(laci_resolve *r, const label_set *set, const int *labe
                           uint64_t salt) {
   int32_t *part, *rest;
   if (!project_positions(r, set, labels, n, &part, &rest)) return;
-  laci_track_tag(r->t, set->track, 0x51B3u + salt, part);
+  laci_track_add_tag(r->t, set->track, 0x51B3u + salt, part);
   laci_free(part);
   laci_free(rest);
 }
@@ -348,7 +348,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
   }
   if (!whole) {
     int32_t *to, *copy;
-    axis_set.track = laci_track_new(r->t, n, false);
+    axis_set.track = laci_track_create(r->t, n, false);
     if (axis_set.track < 0 || !project_positions(r, set, ordered, axis_set.n_axes, &to, &copy))
       return;
     laci_link_add(r->t, r->node_id, set->track, axis_set.track, to, copy);
@@ -376,7 +376,7 @@ static bool start_grouped_output(laci_resolve *r, int port, int axis) {
     if (g->data_port != port || g->data_axis != axis) continue;
     int64_t n = laci_port_value_shape(r, port)->dims[axis];
     if (n < 1 || n > LACI_TRACK_LIMIT) return false;
-    laci_axis_set axis_set = laci_axis_set_of(laci_track_new(r->t, n, false), axis);
+    laci_axis_set axis_set = laci_axis_set_of(laci_track_create(r->t, n, false), axis);
     if (axis_set.track >= 0) laci_layout_add_axis_set(r->t, laci_port_value(r, port), &axis_set);
     return true;
   }

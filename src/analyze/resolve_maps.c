@@ -107,8 +107,8 @@ typedef struct tagging {
 
 static void flush_tags(laci_resolve *r, int track, tagging *tags) {
   if (tags->index)
-    laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)tags->nth,
-                   tags->index);
+    laci_track_add_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)tags->nth,
+                       tags->index);
   laci_free(tags->index);
   *tags = (tagging){0};
 }
@@ -221,7 +221,7 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
         other ? other->cause[first->in_axis] : laci_resolve_cause_of_node(r);
     return;
   }
-  int track = laci_track_new(r->t, first->n_out, false);
+  int track = laci_track_create(r->t, first->n_out, false);
   if (track < 0) return;
   tagging tags = {0};
   for (int i = 0; i < n_maps; i++) join_map(r, track, maps[i], i, &tags);
@@ -349,7 +349,7 @@ static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, in
       laci_port_layout(r, maps[0]->out_port)->set[first.out_axis[k]] = LACI_AXIS_UNIFORM;
   }
   for (int k = 0; k < first.n_axes; k++) n *= k == first.which ? 1 : first.size[k];
-  axis_set.track = laci_track_new(r->t, n, false);
+  axis_set.track = laci_track_create(r->t, n, false);
   if (axis_set.track < 0) return true;
   for (int i = 0; i < n_maps; i++) {
     const laci_axis_set *in = laci_port_axis_set(r, maps[i]->in_port, maps[i]->in_axis);

@@ -261,7 +261,7 @@ static void reshape_segment(reshape *c, int first, const segment *all) {
     laci_free(to);
     laci_free(copy);
   } else {
-    axis_set.track = laci_track_new(t, n, false);
+    axis_set.track = laci_track_create(t, n, false);
     if (axis_set.track < 0) {
       laci_free(to);
       laci_free(copy);

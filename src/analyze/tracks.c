@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
+int laci_track_create(laci_tracks *t, int64_t n, bool sourced) {
   laci_budget_add(&t->budget, laci_bytes_of(n, LACI_POSITION_BYTES), "axes of %lld positions",
                   (long long)n);
   if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_allows(&t->budget, 0) ||
@@ -111,7 +111,7 @@ void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, in
                                     .copy = copy});
 }
 
-int laci_cause_new(laci_tracks *t, int node, int value, const char *text) {
+int laci_cause_create(laci_tracks *t, int node, int value, const char *text) {
   char *copy = laci_arena_text(&t->arena, text);
   if (!copy ||
       !laci_grow((void **)&t->causes, t->n_causes, &t->cause_capacity, sizeof *t->causes)) {
@@ -147,7 +147,7 @@ void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause) {
   if (has_frozen(t, track) && track->frozen[position] < 0) track->frozen[position] = cause;
 }
 
-void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index) {
+void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index) {
   laci_track *track = laci_track_at(t, id);
   if (!track->colour) track->colour = laci_alloc((size_t)track->n, sizeof *track->colour);
   if (!track->colour) {
@@ -198,7 +198,7 @@ void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
   const laci_shape *shape = &t->graph->values[value].type.shape;
   for (int64_t p = 0; p < track->n; p++)
     index[p] = (int32_t)laci_axis_set_index(axis_set, shape, which, p);
-  laci_track_tag(t, axis_set->track, 0x0F1Du + (uint64_t)cause, index);
+  laci_track_add_tag(t, axis_set->track, 0x0F1Du + (uint64_t)cause, index);
   laci_free(index);
 }
 

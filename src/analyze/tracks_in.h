@@ -109,7 +109,7 @@ enum { LACI_TRACK_LIMIT = 1 << 26 }; /* positions a single track may have */
 enum { LACI_POSITION_BYTES = 128 };
 
 /* Create tracks and links, and return their ids; -1 (and no_memory) when there is no memory. */
-int laci_track_new(laci_tracks *t, int64_t n, bool sourced);
+int laci_track_create(laci_tracks *t, int64_t n, bool sourced);
 int laci_track_root(const laci_tracks *t, int track);
 laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
 /** Merges two tracks of equal size into one. Returns the root. */
@@ -120,12 +120,12 @@ void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, in
 /** Adds a link of runs of positions. Owns link.to and link.copy from now on. */
 void laci_link_add_runs(laci_tracks *t, laci_link link);
 
-int laci_cause_new(laci_tracks *t, int node, int value, const char *text);
+int laci_cause_create(laci_tracks *t, int node, int value, const char *text);
 void laci_track_freeze(laci_tracks *t, int id, int cause);
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
 /** Mixes index[p] (NULL: p itself) and `salt`, which identifies the tag, into the colour of every
  * position. */
-void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
+void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
 
 /* Layouts. */
 void laci_layout_freeze(laci_tracks *t, int value,

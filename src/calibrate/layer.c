@@ -135,7 +135,8 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   int value = node->inputs[window ? 0 : 1 - port];
   if (value < 0 || n->constant[value]) return "its input does not depend on the network's inputs";
   if (n->refusal[value]) return n->refusal[value];
-  if (!laci_dtype_is_float(n->graph.values[value].type.dtype) || laci_network_bytes(n, value) == 0)
+  if (!laci_dtype_is_float(n->graph.values[value].type.dtype) ||
+      laci_network_value_bytes(n, value) == 0)
     return "it reads nothing, or no floats";
   if (node->outputs[0] < 0 || !laci_shape_is_known(&n->graph.values[node->outputs[0]].type.shape))
     return "the shape of its output depends on data";

@@ -36,7 +36,7 @@ static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error
     there[t->layer->value] = true;
     memcpy(weights, w->weights[LACI_STREAM_DENSE], (size_t)graph->n_stored * sizeof *weights);
     int output = graph->nodes[t->layer->node].outputs[0];
-    st = laci_part_find(w->network, there, 1, &output, &part, err);
+    st = laci_part_find_nodes(w->network, there, 1, &output, &part, err);
     part.without_third = t->layer->node;
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
@@ -53,8 +53,8 @@ static lac_status open_buffers(trial *t, lac_error *err) {
   const laci_walk_state *w = t->w;
   size_t lanes = (size_t)w->n_lanes;
   int output = w->network->graph.nodes[t->layer->node].outputs[0];
-  size_t in = (size_t)laci_network_bytes(w->network, t->layer->value);
-  size_t out = (size_t)laci_network_bytes(w->network, output);
+  size_t in = (size_t)laci_network_value_bytes(w->network, t->layer->value);
+  size_t out = (size_t)laci_network_value_bytes(w->network, output);
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
   t->out = laci_alloc(lanes * WEIGHTS, sizeof *t->out);

@@ -22,16 +22,16 @@ static bool is_number(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-uint64_t laci_network_bytes(const laci_network *network, int value) {
+uint64_t laci_network_value_bytes(const laci_network *network, int value) {
   const laci_type *type = &network->graph.values[value].type;
   if (!is_number(type->dtype) || !laci_shape_is_known(&type->shape)) return 0;
   return laci_bytes_of(laci_shape_count(&type->shape), laci_dtype_is_float(type->dtype) ? 4 : 8);
 }
 
-uint64_t laci_network_largest(const laci_network *network) {
+uint64_t laci_network_largest_value_bytes(const laci_network *network) {
   uint64_t largest = 0;
   for (int v = 0; v < network->graph.n_values; v++) {
-    uint64_t bytes = network->constant[v] ? 0 : laci_network_bytes(network, v);
+    uint64_t bytes = network->constant[v] ? 0 : laci_network_value_bytes(network, v);
     if (bytes > largest) largest = bytes;
   }
   return largest;

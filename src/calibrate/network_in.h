@@ -36,9 +36,9 @@ LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
 /** Bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of numbers. */
-uint64_t laci_network_bytes(const laci_network *network, int value);
+uint64_t laci_network_value_bytes(const laci_network *network, int value);
 /** Bytes of the largest value. */
-uint64_t laci_network_largest(const laci_network *network);
+uint64_t laci_network_largest_value_bytes(const laci_network *network);
 
 /** Nodes that compute `outputs` from `inputs`. The arrays are in the network's arena. */
 typedef struct laci_part {
@@ -51,8 +51,9 @@ typedef struct laci_part {
 /** Finds the nodes that compute the values wanted[] from those that are available, there[n_values].
  * part->inputs are the available values that these nodes read, ascending; without_third is -1. No
  * wanted value may be available already. */
-LAC_MUST_CHECK lac_status laci_part_find(laci_network *network, const bool *there, int n_wanted,
-                                         const int *wanted, laci_part *part, lac_error *err);
+LAC_MUST_CHECK lac_status laci_part_find_nodes(laci_network *network, const bool *there,
+                                               int n_wanted, const int *wanted, laci_part *part,
+                                               lac_error *err);
 
 /** Builds the part as a graph, with types inferred and inputs and outputs in the part's order.
  * weights: [n_stored], used in place of the network's; they must outlive the graph. */

@@ -59,7 +59,7 @@ static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err)
   for (int v = 0; !st && v < graph->n_values; v++) there[v] = graph->values[v].is_input;
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     int v = graph->outputs[i];
-    bool number = laci_network_bytes(n, v) > 0 && !n->constant[v] && !there[v];
+    bool number = laci_network_value_bytes(n, v) > 0 && !n->constant[v] && !there[v];
     if (n->refusal[v]) st = laci_fail(err, LAC_UNSUPPORTED, "%s", n->refusal[v]);
     else if (!number)
       st = laci_fail(err, LAC_UNSUPPORTED,
@@ -67,7 +67,7 @@ static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err)
                      "depends on data",
                      graph->values[v].name);
   }
-  if (!st) st = laci_part_find(n, there, graph->n_outputs, graph->outputs, part, err);
+  if (!st) st = laci_part_find_nodes(n, there, graph->n_outputs, graph->outputs, part, err);
   laci_free(there);
   return st;
 }
@@ -76,8 +76,8 @@ static lac_status check_same_ends(const comparison *c, lac_error *err) {
   const laci_graph *a = &c->networks[0]->graph, *b = &c->networks[1]->graph;
   bool alike = a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs;
   for (int i = 0; alike && i < a->n_inputs; i++)
-    alike = laci_network_bytes(c->networks[0], a->inputs[i]) ==
-            laci_network_bytes(c->networks[1], b->inputs[i]);
+    alike = laci_network_value_bytes(c->networks[0], a->inputs[i]) ==
+            laci_network_value_bytes(c->networks[1], b->inputs[i]);
   for (int i = 0; alike && i < a->n_outputs; i++)
     alike = laci_shape_equal(&a->values[a->outputs[i]].type.shape,
                              &b->values[b->outputs[i]].type.shape);
@@ -137,11 +137,11 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
             c->errors && c->known;
   for (size_t i = 0; ok && i < n_in; i++) {
     int value = a->graph.inputs[i % (size_t)c->n_inputs];
-    ok = (c->in[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
+    ok = (c->in[i] = laci_alloc((size_t)laci_network_value_bytes(a, value), 1)) != NULL;
   }
   for (size_t i = 0; ok && i < n_out; i++) {
     int value = a->graph.outputs[i % (size_t)c->n_outputs];
-    ok = (c->out[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
+    ok = (c->out[i] = laci_alloc((size_t)laci_network_value_bytes(a, value), 1)) != NULL;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
@@ -201,7 +201,7 @@ static void close_comparison(comparison *c) {
 static size_t sample_bytes(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
-  size_t bytes = (size_t)laci_network_bytes(n, value);
+  size_t bytes = (size_t)laci_network_value_bytes(n, value);
   bool batch = shape->rank > 0 && shape->dims[0] == c->how->batch;
   return batch ? bytes / (size_t)c->how->batch : bytes;
 }
@@ -236,7 +236,7 @@ static bool note_input_variety(comparison *c, int64_t lane) {
   for (int i = 0; i < c->n_inputs && ok; i++) {
     int value = n->graph.inputs[i];
     const laci_type *type = &n->graph.values[value].type;
-    size_t bytes = (size_t)laci_network_bytes(n, value), sample = sample_bytes(c, value);
+    size_t bytes = (size_t)laci_network_value_bytes(n, value), sample = sample_bytes(c, value);
     const uint8_t *batch = c->in[lane * c->n_inputs + i];
     size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
     c->seen.inputs_vary =
@@ -254,7 +254,7 @@ static bool note_output_variety(comparison *c, int64_t lane) {
     int value = n->graph.outputs[i];
     c->seen.outputs_vary =
         differs_from_first(&c->seen.first_out[i], c->out[lane * NETWORKS * c->n_outputs + i],
-                           (size_t)laci_network_bytes(n, value), sample_bytes(c, value), &ok);
+                           (size_t)laci_network_value_bytes(n, value), sample_bytes(c, value), &ok);
   }
   return ok;
 }
@@ -298,7 +298,7 @@ static lac_status run_network(const comparison *c, int which, int lane, lac_erro
 
 static size_t output_bytes(const comparison *c, int output) {
   const laci_network *n = c->networks[0];
-  return (size_t)laci_network_bytes(n, n->graph.outputs[output]);
+  return (size_t)laci_network_value_bytes(n, n->graph.outputs[output]);
 }
 
 /* Copies the first network's kept outputs into the lane's buffers. */

@@ -21,8 +21,8 @@ static int *copy_ints(laci_arena *arena, const int *from, int count) {
   return to;
 }
 
-lac_status laci_part_find(laci_network *n, const bool *there, int n_wanted, const int *wanted,
-                          laci_part *part, lac_error *err) {
+lac_status laci_part_find_nodes(laci_network *n, const bool *there, int n_wanted, const int *wanted,
+                                laci_part *part, lac_error *err) {
   const laci_graph *graph = &n->graph;
   bool *need = laci_alloc((size_t)graph->n_values + 1, sizeof *need);
   int *nodes = laci_arena_alloc(&n->arena, (size_t)graph->n_nodes + 1, sizeof *nodes);
@@ -173,21 +173,21 @@ uint64_t laci_part_memory(const laci_network *n, const laci_part *part) {
     for (int i = 0; i < node->n_outputs; i++) {
       int v = node->outputs[i];
       if (v >= 0 && !is_in_list(part->outputs, part->n_outputs, v))
-        live += laci_network_bytes(n, v);
+        live += laci_network_value_bytes(n, v);
     }
     if (live > most) most = live;
     for (int i = 0; i < node->n_inputs; i++) {
       int v = node->inputs[i];
       if (v < 0) continue;
       if (n->graph.values[v].stored >= 0) {
-        stored += laci_network_bytes(n, v);
+        stored += laci_network_value_bytes(n, v);
         continue;
       }
       int producer = n->graph.values[v].producer;
       bool inside = producer >= 0 && is_in_list(part->nodes, part->n_nodes, producer) &&
                     !is_in_list(part->outputs, part->n_outputs, v) &&
                     !is_in_list(node->inputs, i, v);
-      if (inside && last_reader(n, part, v) == at) live -= laci_network_bytes(n, v);
+      if (inside && last_reader(n, part, v) == at) live -= laci_network_value_bytes(n, v);
     }
   }
   return laci_bytes_of(1, (size_t)(most + stored));

@@ -100,7 +100,7 @@ static lac_status find_last_stops(planning *p) {
     laci_part part = {0};
     int value = plan->stops[s].value;
     if (p->there[value]) continue;
-    lac_status st = laci_part_find(p->network, p->there, 1, &value, &part, p->err);
+    lac_status st = laci_part_find_nodes(p->network, p->there, 1, &value, &part, p->err);
     if (st) return st;
     for (int i = 0; i < part.n_nodes; i++)
       if (p->stop_of[part.nodes[i]] < 0) p->stop_of[part.nodes[i]] = s;
@@ -160,7 +160,7 @@ static lac_status find_parts(planning *p) {
     for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
       int n = list_outputs(p, s, stream);
       if (n == 0) continue;
-      st = laci_part_find(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
+      st = laci_part_find_nodes(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
     }
     if (st) return st;
     mark_computed_values(p, &stop->part[LACI_STREAM_DENSE]);

@@ -36,7 +36,7 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
   int64_t fixed = laci_network_fixed_batch(dense.graph), one = fixed > 0 ? fixed : 1;
   lac_status st = laci_network_create(&dense, w->samples->shapes, one, &w->network, err);
   if (st) return st;
-  uint64_t largest = laci_network_largest(w->network) / (uint64_t)one;
+  uint64_t largest = laci_network_largest_value_bytes(w->network) / (uint64_t)one;
   int64_t most = w->options->batch;
   if (most <= 0) most = largest > 0 ? (int64_t)(batch_bytes / largest) : MOST_SAMPLES;
   if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;

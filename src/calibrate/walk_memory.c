@@ -16,7 +16,7 @@ static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
   uint64_t bytes = 0;
-  for (int i = 0; i < n; i++) bytes += laci_network_bytes(w->network, values[i]);
+  for (int i = 0; i < n; i++) bytes += laci_network_value_bytes(w->network, values[i]);
   return bytes;
 }
 
@@ -62,8 +62,8 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
   uint64_t fits = matrices + laci_bytes_of(laci_shape_count(&stored->shape), sizeof(double)) +
                   laci_fit_memory(&fit, w->options->score, threads);
   int output = w->network->graph.nodes[l->node].outputs[0];
-  uint64_t judges = 3 * (laci_network_bytes(w->network, output) + stored->size_bytes) +
-                    2 * laci_network_bytes(w->network, l->value);
+  uint64_t judges = 3 * (laci_network_value_bytes(w->network, output) + stored->size_bytes) +
+                    2 * laci_network_value_bytes(w->network, l->value);
   judges *= (uint64_t)w->n_lanes;
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }

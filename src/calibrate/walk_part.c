@@ -48,7 +48,7 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 /* Allocates storage for an output of the part: for all batches if the value is read later, else,
  * for the stop's own value, for the batches that judge. */
 static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
-  size_t bytes = (size_t)laci_network_bytes(w->network, value);
+  size_t bytes = (size_t)laci_network_value_bytes(w->network, value);
   bool later = w->plan.last_stop[value] > s;
   int64_t first = later ? 0 : laci_walk_first_judging(w);
   int64_t n = later ? w->cut.n_batches : laci_walk_count_judging(w);
@@ -74,7 +74,7 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
     const laci_stored_batches *kept = laci_walk_stored_batches(w, which, value);
     if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
-      void *buffer = laci_alloc((size_t)laci_network_bytes(w->network, value), 1);
+      void *buffer = laci_alloc((size_t)laci_network_value_bytes(w->network, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
       one->buffers[lane * n + port] = buffer;
     }
@@ -204,7 +204,7 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
   const laci_graph *graph = &w->network->graph;
   for (int i = 0; i < graph->n_inputs; i++) {
     int value = graph->inputs[i];
-    size_t bytes = (size_t)laci_network_bytes(w->network, value);
+    size_t bytes = (size_t)laci_network_value_bytes(w->network, value);
     if (bytes == 0)
       return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds no numbers",
                        graph->values[value].name);

@@ -24,7 +24,7 @@ static lac_status alloc_buffers(laci_comm *c, lac_error *err) {
 
 /* Exchanges with all processes on which machine, and under which process id, each of them runs. */
 static lac_status exchange_peers(laci_comm *c, lac_error *err) {
-  const laci_peer ours = laci_peer_self();
+  const laci_peer ours = laci_peer_describe_self();
   return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
 }
 

@@ -68,7 +68,7 @@ struct laci_comm_sum {
 
 /* ---- peers.c ---- */
 
-laci_peer laci_peer_self(void);
+laci_peer laci_peer_describe_self(void);
 /** Has the process of this rank died? False if this cannot be known, as for a process on another
  * machine. */
 bool laci_comm_has_died(const laci_comm *comm, int rank);
@@ -86,7 +86,7 @@ LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_su
  * these messages. */
 void laci_comm_announce_meeting(laci_comm *comm);
 /** Fails with the text of the transport. */
-lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);
+lac_status laci_comm_fail_peer(const laci_comm *comm, lac_error *err);
 
 /* ---- phases.c ---- */
 

@@ -16,7 +16,7 @@
  * beginning; not 0: it failed. */
 static lac_status wait_for_started_request(laci_comm *c, int begun, void **request,
                                            lac_error *err) {
-  return begun ? laci_comm_fail(c, err) : laci_comm_wait(c, request, err);
+  return begun ? laci_comm_fail_peer(c, err) : laci_comm_wait(c, request, err);
 }
 
 lac_status laci_comm_broadcast(laci_comm *c, void *bytes, size_t n, lac_error *err) {
@@ -103,7 +103,7 @@ lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   laci_comm_announce_meeting(c);
   int begun =
       c->transport->gather(c->transport->self, CHANNEL_MEETING, c->votes, c->begin, &c->vote);
-  return begun ? laci_comm_fail(c, err) : LAC_OK;
+  return begun ? laci_comm_fail_peer(c, err) : LAC_OK;
 }
 
 lac_status laci_comm_await_vote(laci_comm *c, int times, lac_error *err) {

@@ -23,7 +23,9 @@ static uint64_t machine_hash(void) {
   return n > 0 ? laci_hash64(text, (size_t)n, hash) : hash;
 }
 
-laci_peer laci_peer_self(void) { return (laci_peer){.pid = getpid(), .place = machine_hash()}; }
+laci_peer laci_peer_describe_self(void) {
+  return (laci_peer){.pid = getpid(), .place = machine_hash()};
+}
 
 /* Has the process of this machine ended? A zombie, which has ended but was not collected by its
  * parent, counts as ended. */

@@ -65,7 +65,7 @@ static lac_status fail_late(const laci_comm *comm, lac_error *err) {
                                    : ", and no word of process 0 about it");
 }
 
-lac_status laci_comm_fail(const laci_comm *comm, lac_error *err) {
+lac_status laci_comm_fail_peer(const laci_comm *comm, lac_error *err) {
   const lac_transport *t = comm->transport;
   return laci_fail(err, LAC_PEER, "process %d: %s", comm->rank, t->why(t->self));
 }
@@ -124,7 +124,7 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
   /* checks first whether a process of this machine died, which explains more than the transport's
    * message */
   lac_status st = laci_comm_find_dead(comm, err);
-  return st ? st : laci_comm_fail(comm, err);
+  return st ? st : laci_comm_fail_peer(comm, err);
 }
 
 static void sleep_briefly(int n) {

@@ -11,8 +11,8 @@
 /* Number of this file's random stream; each use of the same seed has another stream. */
 enum { STREAM_AUGMENT = 0x41554721 };
 
-laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed,
-                                       uint64_t sample) {
+laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
+                                           uint64_t sample) {
   uint64_t n = 2 * (uint64_t)augment->pad + 1;
   laci_augment_draw draw = {0};
   draw.top = (int)laci_rng_below(seed, STREAM_AUGMENT, 3 * sample, n);

@@ -29,7 +29,8 @@ typedef struct laci_augment_draw {
   int top, left;
   bool flipped;
 } laci_augment_draw;
-laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed, uint64_t sample);
+laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
+                                           uint64_t sample);
 
 /** Changes the image in place. `spare` is scratch that grows to the image's size. Fails
  * LAC_NO_MEMORY; `name` is put in the text. */

@@ -113,7 +113,7 @@ lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at, laci_pr
 
 static laci_region choose_region(const void *context, int width, int height) {
   const laci_sample_change *change = context;
-  return laci_region_draw(change->seed, change->sample, width, height);
+  return laci_draw_region(change->seed, change->sample, width, height);
 }
 
 static lac_status resized_sample(const laci_dataset *set, const laci_sample_change *change,
@@ -124,7 +124,7 @@ static lac_status resized_sample(const laci_dataset *set, const laci_sample_chan
   laci_preparer_output_size(preparer, &part.least_width, &part.least_height);
   lac_status st = read_part(set, change->image, &part, image, err);
   if (st) return st;
-  laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
+  laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   set->kind->name(set, change->image, name, sizeof name);
   return laci_prepare_image_part(preparer, name, image, draw.flipped, out, err);
 }
@@ -136,7 +136,7 @@ static lac_status padded_sample(const laci_dataset *set, const laci_sample_chang
   lac_status st = laci_dataset_read_image(set, change->image, &scratch[0], err);
   if (st) return st;
   set->kind->name(set, change->image, name, sizeof name);
-  laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
+  laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
   return st ? st : laci_prepare_image(preparer, name, &scratch[0], out, err);
 }

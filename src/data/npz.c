@@ -117,9 +117,9 @@ lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget, 
   laci_rows_source source = {
       .name = name, .reader = npz->reader, .offset = m->offset, .size_bytes = m->size_bytes};
   uint8_t *first = laci_alloc(LACI_ROWS_HEADER_BYTES, 1);
-  lac_status st =
-      first ? laci_zip_peek(&npz->zip, m, LACI_ROWS_HEADER_BYTES, first, &source.n_first, err)
-            : laci_fail_memory(err, name);
+  lac_status st = first ? laci_zip_read_beginning(&npz->zip, m, LACI_ROWS_HEADER_BYTES, first,
+                                                  &source.n_first, err)
+                        : laci_fail_memory(err, name);
   source.first = first;
   if (!st) st = laci_rows_open_in_file(&source, &found, err);
   laci_free(first);

@@ -44,7 +44,7 @@ static laci_region middle_region(int width, int height) {
   return r;
 }
 
-laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int height) {
+laci_region laci_draw_region(uint64_t seed, uint64_t sample, int width, int height) {
   laci_region r;
   for (int draw = 0; draw < DRAWS; draw++) {
     if (draw_region(seed, sample, draw, width, height, &r)) return r;

@@ -16,6 +16,6 @@ typedef struct laci_region {
 } laci_region;
 
 /** Returns the part for a sample, which follows from (seed, sample) and the image's size. */
-laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int height);
+laci_region laci_draw_region(uint64_t seed, uint64_t sample, int width, int height);
 
 #endif

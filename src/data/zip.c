@@ -363,8 +363,8 @@ lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t 
   return st;
 }
 
-lac_status laci_zip_peek(const laci_zip *zip, const laci_zip_member *m, size_t wanted, uint8_t *to,
-                         size_t *n, lac_error *err) {
+lac_status laci_zip_read_beginning(const laci_zip *zip, const laci_zip_member *m, size_t wanted,
+                                   uint8_t *to, size_t *n, lac_error *err) {
   *n = wanted < m->size_bytes ? wanted : m->size_bytes;
   if (!m->deflated) return laci_reader_fetch(zip->reader, m->offset, *n, to, err);
   inflater *f = laci_alloc(1, sizeof *f);

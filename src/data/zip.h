@@ -47,8 +47,9 @@ LAC_MUST_CHECK lac_status laci_zip_read(const laci_zip *zip, const laci_zip_memb
 
 /** Reads the first bytes of a member, `wanted` of them or all if there are fewer; *n is how many.
  * The checksum is not checked. */
-LAC_MUST_CHECK lac_status laci_zip_peek(const laci_zip *zip, const laci_zip_member *member,
-                                        size_t wanted, uint8_t *to, size_t *n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_zip_read_beginning(const laci_zip *zip,
+                                                  const laci_zip_member *member, size_t wanted,
+                                                  uint8_t *to, size_t *n, lac_error *err);
 
 /** Reads a stored member once, a part at a time, and compares its checksum. Fails LAC_BAD_FILE,
  * LAC_IO, LAC_NO_MEMORY. */

@@ -150,7 +150,7 @@ lac_status laci_reconstruct_run_teacher(laci_reconstruct *r, const float *images
 lac_status laci_reconstruct_step(laci_reconstruct *r, const float *images,
                                  const float *const *targets, double rate, float *loss,
                                  lac_error *err) {
-  lac_status st = laci_trainer_match_batch(r->trainer, images, targets, loss, err);
+  lac_status st = laci_trainer_run_match_batch(r->trainer, images, targets, loss, err);
   if (st) return st;
   if (!isfinite(*loss)) {
     return laci_fail(err, LAC_BAD_VALUE,
@@ -161,5 +161,5 @@ lac_status laci_reconstruct_step(laci_reconstruct *r, const float *images,
 }
 
 lac_status laci_reconstruct_store(const laci_reconstruct *r, laci_graph *model, lac_error *err) {
-  return laci_trainer_store(r->trainer, model, err);
+  return laci_trainer_store_in_model(r->trainer, model, err);
 }

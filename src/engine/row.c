@@ -151,7 +151,7 @@ void laci_engine_graph_clear(laci_engine_graph *own) {
 
 lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err) {
   if (node->op && node->op->infer && node->op->eval) return LAC_OK;
-  if (laci_node_control(node)) {
+  if (laci_node_control_flow(node)) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s: bodies of If, Loop and Scan can be run by the plain engine only",
                      node->name);

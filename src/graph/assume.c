@@ -28,7 +28,7 @@ static bool is_named(const laci_node *node, const char *name, size_t n) {
          name[n_domain] == '.' && memcmp(type, name + n_domain + 1, strlen(type)) == 0;
 }
 
-lac_status laci_graph_assume(laci_graph *graph, const char *text, lac_error *err) {
+lac_status laci_graph_assume_same_channels(laci_graph *graph, const char *text, lac_error *err) {
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text || strcmp(equals, "=same") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "assume \"%s\": wanted OP=same", text);

@@ -10,6 +10,7 @@ typedef struct laci_graph laci_graph;
 /** "OP=same" or "DOMAIN.OP=same": nodes of that type pass every channel order from inputs to
  * outputs, element by element. Only for operators that are not in ops.def. Fails LAC_BAD_ARGUMENT
  * for another text, LAC_NOT_FOUND where the graph has no such node. */
-LAC_MUST_CHECK lac_status laci_graph_assume(laci_graph *graph, const char *text, lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_assume_same_channels(laci_graph *graph, const char *text,
+                                                          lac_error *err);
 
 #endif

@@ -26,7 +26,7 @@ static bool is_quantizer(const laci_node *node) {
 static uint8_t flags_of_node(const laci_node *node, const uint8_t *found) {
   uint8_t bits = LACI_CONSTANT;
   bool reads = false;
-  if (!node->op || node->fault || node->frames || node->n_captures || laci_node_control(node))
+  if (!node->op || node->fault || node->frames || node->n_captures || laci_node_control_flow(node))
     return 0;
   for (int at = 0; at < node->n_inputs; at++) {
     int value = node->inputs[at];
@@ -62,7 +62,7 @@ uint8_t *laci_graph_find_constants(const laci_graph *graph) {
 static int find_unknown_node(const laci_graph *graph, int n, const uint8_t *constants,
                              const int *unknown) {
   const laci_node *node = &graph->nodes[n];
-  const laci_control control = node->op ? laci_node_control(node) : LACI_CONTROL_NONE;
+  const laci_control control = node->op ? laci_node_control_flow(node) : LACI_CONTROL_NONE;
   int first = 0;
   /* outputs of a node that begins or ends a body may be carried values of a loop */
   if (control == LACI_CONTROL_BEGIN || control == LACI_CONTROL_END) return 0;

@@ -80,7 +80,7 @@ static bool all_described(const laci_coupling *c) {
 lac_status laci_couple_node(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
   lac_status st = laci_coupling_init(c, graph, node);
   if (st || !node->op || !node->op->couple) return st;
-  bool groups = laci_node_control(node) != LACI_CONTROL_NONE;
+  bool groups = laci_node_control_flow(node) != LACI_CONTROL_NONE;
   if (!groups && !shapes_known(c)) {
     c->why = "the shape of what it reads or makes is not known";
     return LAC_OK;

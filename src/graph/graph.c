@@ -33,7 +33,8 @@ lac_status laci_graph_create(laci_graph **graph, lac_error *err) {
 void laci_graph_destroy(laci_graph *graph) {
   if (!graph) return;
   for (int at = 0; at < graph->n_values; at++) laci_buf_destroy(graph->values[at].known);
-  for (int at = 0; at < graph->n_stored; at++) laci_stored_replace(&graph->stored[at], NULL, false);
+  for (int at = 0; at < graph->n_stored; at++)
+    laci_stored_replace_bytes(&graph->stored[at], NULL, false);
   laci_spill_destroy(graph->spills);
   for (size_t at = 0; at < graph->n_bufs; at++) laci_buf_destroy(graph->bufs[at]);
   laci_free(graph->bufs);
@@ -180,7 +181,7 @@ lac_status laci_stored_acquire(const laci_graph *graph, const laci_stored *store
                             held, err);
 }
 
-void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {
+void laci_stored_replace_bytes(laci_stored *stored, uint8_t *take, bool spilled) {
   if (!stored->spilled) laci_free(stored->owned);
   stored->owned = take;
   stored->spilled = spilled;
@@ -192,7 +193,7 @@ uint8_t *laci_stored_writable_bytes(laci_stored *stored) {
     uint8_t *copy = laci_alloc(stored->size_bytes, 1);
     if (!copy) return NULL;
     if (stored->size_bytes) memcpy(copy, stored->bytes, stored->size_bytes);
-    laci_stored_replace(stored, copy, false);
+    laci_stored_replace_bytes(stored, copy, false);
   }
   return stored->owned;
 }

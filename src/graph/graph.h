@@ -218,7 +218,7 @@ LAC_MUST_CHECK lac_status laci_stored_acquire(const laci_graph *graph, const lac
 
 /** Replaces the modified bytes of a stored tensor by `take`, which the graph then owns. spilled:
  * the bytes are in one of the graph's spills. */
-void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled);
+void laci_stored_replace_bytes(laci_stored *stored, uint8_t *take, bool spilled);
 
 /* Make attributes for a node that is to be added; texts and arrays are not copied here. */
 static inline laci_attr laci_attr_int(const char *name, int64_t i) {

@@ -71,7 +71,7 @@ static void forget_inferred(laci_loops *loops, laci_graph *graph, int begin, int
 
 int laci_loops_next_node(laci_loops *loops, laci_graph *graph, int n) {
   const laci_node *end = &graph->nodes[n];
-  if (laci_node_control(end) != LACI_CONTROL_END || !end->frames) return n + 1;
+  if (laci_node_control_flow(end) != LACI_CONTROL_END || !end->frames) return n + 1;
   int b = end->frames - 1;
   laci_end_ports ports = laci_node_end_ports(end);
   bool again = false, last = loops->rounds[b] >= MOST_ROUNDS;

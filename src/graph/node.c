@@ -59,7 +59,7 @@ int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
   return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
-laci_control laci_node_control(const laci_node *node) {
+laci_control laci_node_control_flow(const laci_node *node) {
   return node->op ? node->op->control : LACI_CONTROL_NONE;
 }
 

@@ -176,7 +176,7 @@ const laci_op *const *laci_op_all(int *n);
  * set `other` (op_changes.def)? */
 bool laci_op_differs_between_versions(const char *type, int version, int other);
 
-laci_control laci_node_control(const laci_node *node);
+laci_control laci_node_control_flow(const laci_node *node);
 
 /** Is the node of that type, in the domain of ONNX, of ONNX Runtime (com.microsoft), or of this
  * library (lacuna, for gradients)? */

@@ -79,7 +79,7 @@ static lac_status find_logits(job *j) {
 static bool has_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH; }
 
 static lac_status check_trainable(const job *j, const laci_node *node) {
-  const char *why = !node->op || laci_node_control(node) ? "cannot be trained"
+  const char *why = !node->op || laci_node_control_flow(node) ? "cannot be trained"
                     : has_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
                         ? "lets no gradient through: quantized networks cannot be trained"
                         : NULL;

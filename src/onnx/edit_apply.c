@@ -22,16 +22,16 @@ bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *
   return ok;
 }
 
-void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
+void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes) {
   void *block = laci_onnx_block_alloc(size_bytes);
   if (block && laci_edit_free_at_end(edit, block, NULL, true)) return block;
   laci_onnx_block_free(block);
   return NULL;
 }
 
-char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text) {
+char *laci_edit_copy_text(laci_onnx_edit *edit, const char *text) {
   size_t n = strlen(text);
-  char *copy = laci_edit_fresh_block(edit, n + 1);
+  char *copy = laci_edit_alloc_block(edit, n + 1);
   if (copy) memcpy(copy, text, n + 1);
   return copy;
 }
@@ -77,14 +77,14 @@ static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
 /** Replaces the node's inputs by a new array of n entries. */
 static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
   size_t old_n = node->n_input;
-  char **fresh = laci_edit_fresh_block(a->edit, (n + 1) * sizeof *fresh);
+  char **fresh = laci_edit_alloc_block(a->edit, (n + 1) * sizeof *fresh);
   if (!fresh) return laci_fail_memory(err, "a node's inputs");
   for (size_t i = 0; i < n; i++) {
     if (i < old_n) {
       fresh[i] = node->input[i];
       continue;
     }
-    fresh[i] = laci_edit_fresh_text(a->edit, "");
+    fresh[i] = laci_edit_copy_text(a->edit, "");
     if (!fresh[i]) return laci_fail_memory(err, "a node's inputs");
   }
   return laci_edit_replace_array(a->edit, &node->input, &node->n_input, fresh, n, err);
@@ -95,7 +95,7 @@ static lac_status replace_text(applier *a, char **entry, const char *text, lac_e
   if (!add_name_once(&a->dropped_reads, *entry, 0) ||
       !laci_edit_free_at_end(a->edit, *entry, NULL, false))
     return laci_fail_memory(err, "a node's inputs");
-  *entry = laci_edit_fresh_text(a->edit, text);
+  *entry = laci_edit_copy_text(a->edit, text);
   return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
 }
 
@@ -133,13 +133,13 @@ static lac_status drop_nodes(applier *a, lac_error *err) {
     const laci_edit_removal *removal = &a->edit->removals[at];
     Onnx__NodeProto *goes = a->graph->node[laci_edit_producer(a->edit, removal->output)];
     Onnx__NodeProto *stays = a->graph->node[laci_edit_producer(a->edit, removal->instead)];
-    char **fresh = laci_edit_fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
+    char **fresh = laci_edit_alloc_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
     bool ok = fresh && laci_edit_free_at_end(a->edit, NULL, &goes->base, false);
     for (size_t i = 0; i < goes->n_input && ok; i++)
       ok = add_name_once(&a->dropped_reads, goes->input[i], 0);
     for (size_t i = 0; i < stays->n_output && ok; i++) {
       bool is_it = strcmp(stays->output[i], removal->instead) == 0;
-      fresh[i] = is_it ? laci_edit_fresh_text(a->edit, removal->output) : stays->output[i];
+      fresh[i] = is_it ? laci_edit_copy_text(a->edit, removal->output) : stays->output[i];
       ok = fresh[i] && (!is_it || (add_name_once(&a->dropped_reads, removal->instead, 0) &&
                                    laci_edit_free_at_end(a->edit, stays->output[i], NULL, false)));
     }
@@ -237,7 +237,7 @@ static lac_status place_nodes(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   a->order = sort_nodes(a);
   a->list =
-      laci_edit_fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
+      laci_edit_alloc_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
   lac_status st = a->list && a->order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
   if (!st) st = emit_new_nodes(a, -1, err);
   for (size_t at = 0; at < graph->n_node && !st; at++) {
@@ -304,7 +304,7 @@ static bool is_unread(const applier *a, const char *name) {
 static lac_status drop_constants(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
-  Onnx__NodeProto **list = laci_edit_fresh_block(a->edit, (graph->n_node + 1) * sizeof *list);
+  Onnx__NodeProto **list = laci_edit_alloc_block(a->edit, (graph->n_node + 1) * sizeof *list);
   if (!list) return laci_fail_memory(err, "the nodes of the file");
   for (size_t at = 0; at < graph->n_node; at++) {
     Onnx__NodeProto *node = graph->node[at];
@@ -339,7 +339,7 @@ static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
 static lac_status place_tensors(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
   size_t n = 0;
-  Onnx__TensorProto **list = laci_edit_fresh_block(
+  Onnx__TensorProto **list = laci_edit_alloc_block(
       a->edit, (graph->n_initializer + a->edit->n_tensors + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < graph->n_initializer && ok; at++) {
@@ -399,7 +399,7 @@ static lac_status list_tensors(applier *a, lac_error *err) {
     return LAC_OK;
   size_t n = graph->n_input;
   Onnx__ValueInfoProto **list =
-      laci_edit_fresh_block(a->edit, (n + a->edit->n_tensors) * sizeof *list);
+      laci_edit_alloc_block(a->edit, (n + a->edit->n_tensors) * sizeof *list);
   bool ok = list != NULL;
   if (ok && n) memcpy(list, graph->input, n * sizeof *list);
   for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
@@ -415,7 +415,7 @@ static lac_status list_tensors(applier *a, lac_error *err) {
 static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
                              lac_error *err) {
   size_t n = 0;
-  Onnx__ValueInfoProto **list = laci_edit_fresh_block(a->edit, (*n_types + 1) * sizeof *list);
+  Onnx__ValueInfoProto **list = laci_edit_alloc_block(a->edit, (*n_types + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < *n_types && ok; at++) {
     if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];

@@ -204,7 +204,7 @@ static void find_kept_inputs(change *c) {
 static lac_status change_nodes(change *c, lac_error *err) {
   laci_onnx_edit *edit = c->a->edit;
   size_t n = 0;
-  Onnx__NodeProto **list = laci_edit_fresh_block(edit, (c->f->n_node + 1) * sizeof *list);
+  Onnx__NodeProto **list = laci_edit_alloc_block(edit, (c->f->n_node + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t at = 0; at < c->f->n_node && ok; at++) {
     if (!c->is_removed[at]) list[n++] = c->f->node[at];
@@ -219,12 +219,12 @@ static lac_status change_argument_names(const change *c, char ***names, size_t *
                                         const char *const *fresh, bool is_caller, lac_error *err) {
   laci_onnx_edit *edit = c->a->edit;
   size_t n = 0;
-  char **list = laci_edit_fresh_block(edit, (c->n_kept + c->n_fresh + 1) * sizeof *list);
+  char **list = laci_edit_alloc_block(edit, (c->n_kept + c->n_fresh + 1) * sizeof *list);
   bool ok = list != NULL;
   for (size_t i = 0; i < c->f->n_input && ok; i++) {
     char *old = i < *count ? (*names)[i] : NULL;
     if (c->keeps[i]) {
-      list[n] = old ? old : laci_edit_fresh_text(edit, "");
+      list[n] = old ? old : laci_edit_copy_text(edit, "");
       ok = list[n++] != NULL;
     } else if (old) {
       bool noted = !is_caller || !old[0] || laci_name_find(&c->a->dropped_reads, old) >= 0 ||
@@ -233,7 +233,7 @@ static lac_status change_argument_names(const change *c, char ***names, size_t *
     }
   }
   for (size_t k = 0; k < c->n_fresh && ok; k++) {
-    list[n] = laci_edit_fresh_text(edit, fresh[k]);
+    list[n] = laci_edit_copy_text(edit, fresh[k]);
     ok = list[n++] != NULL;
   }
   if (!ok) return laci_fail_memory(err, "a function's inputs");

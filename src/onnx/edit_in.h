@@ -89,8 +89,8 @@ typedef struct laci_edit_applier {
  * false without memory; then the caller still owns the block. */
 bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
                            bool is_fresh);
-void *laci_edit_fresh_block(laci_onnx_edit *edit, size_t size_bytes);
-char *laci_edit_fresh_text(laci_onnx_edit *edit, const char *text);
+void *laci_edit_alloc_block(laci_onnx_edit *edit, size_t size_bytes);
+char *laci_edit_copy_text(laci_onnx_edit *edit, const char *text);
 /** Replaces the array at *place, which has *count entries, by the array `fresh` of n entries. */
 LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *place, size_t *count,
                                                   void *fresh, size_t n, lac_error *err);

@@ -81,7 +81,7 @@ static lac_status patch_metadata(laci_export *x, const laci_graph *graph, lac_er
 
 /** Commits data files before the model, so that a model on disk always has its data. */
 static lac_status commit_files(laci_export *x, laci_writer *model, lac_error *err) {
-  lac_status st = laci_export_first_version(x, err);
+  lac_status st = laci_export_commit_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
     /* without a writer, no tensor of the data file is left */
     if (x->writers[at]) st = laci_writer_commit(x->writers[at], err);
@@ -147,8 +147,8 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
     st = patch_stored(&x, &graph->stored[at], err);
   }
   if (!st) st = patch_metadata(&x, graph, err);
-  if (!st) st = laci_export_data(&x, err);
-  if (!st) st = laci_export_message(&x, model, err);
+  if (!st) st = laci_export_write_data(&x, err);
+  if (!st) st = laci_export_write_message(&x, model, err);
   if (!st) st = commit_files(&x, model, err);
   laci_export_undo(&x);
   clear_marks(file);

@@ -274,7 +274,7 @@ static lac_status export_file(laci_export *x, int file, laci_external **spans, s
   return st;
 }
 
-lac_status laci_export_data(laci_export *x, lac_error *err) {
+lac_status laci_export_write_data(laci_export *x, lac_error *err) {
   laci_onnx *file = x->file;
   bool keep_names = can_keep_names(x);
   laci_external **spans = laci_arena_alloc(&x->arena, file->n_externals, sizeof(laci_external *));
@@ -320,7 +320,7 @@ static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wa
   return st;
 }
 
-lac_status laci_export_first_version(laci_export *x, lac_error *err) {
+lac_status laci_export_commit_first_version(laci_export *x, lac_error *err) {
   const laci_write_options options = {.force = true, .keep = x->inputs, .n_keep = x->n_inputs};
   laci_writer *model = NULL;
   bool wanted = false;
@@ -331,7 +331,7 @@ lac_status laci_export_first_version(laci_export *x, lac_error *err) {
   lac_status st = refer_to_second_names(x, seconds, &wanted, err);
   if (!st && wanted) {
     st = laci_writer_open(x->path, &options, &model, err);
-    if (!st) st = laci_export_message(x, model, err);
+    if (!st) st = laci_export_write_message(x, model, err);
     if (!st) st = laci_writer_commit(model, err);
     laci_writer_destroy(model);
   }

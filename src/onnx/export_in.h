@@ -38,15 +38,15 @@ LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const v
 void laci_export_undo(laci_export *x);
 
 /** Writes the message as it is now, and finishes the writer. */
-LAC_MUST_CHECK lac_status laci_export_message(const laci_export *x, laci_writer *writer,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_export_write_message(const laci_export *x, laci_writer *writer,
+                                                    lac_error *err);
 
 /** Writes all data files under temporary names, and makes the model refer to them. */
-LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);
+LAC_MUST_CHECK lac_status laci_export_write_data(laci_export *x, lac_error *err);
 
 /** If a model and data files with the new names exist already, first commits a version of the model
  * that refers to the new data under second names (base/file_set.h). So at no moment does a model
  * exist on disk together with data of another model. */
-LAC_MUST_CHECK lac_status laci_export_first_version(laci_export *x, lac_error *err);
+LAC_MUST_CHECK lac_status laci_export_commit_first_version(laci_export *x, lac_error *err);
 
 #endif

@@ -19,7 +19,7 @@ lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, siz
   return LAC_OK;
 }
 
-lac_status laci_export_message(const laci_export *x, laci_writer *writer, lac_error *err) {
+lac_status laci_export_write_message(const laci_export *x, laci_writer *writer, lac_error *err) {
   const laci_onnx_message message = {&x->file->model->base, laci_onnx_byte_source(x->file),
                                      x->path};
   return laci_onnx_serialize_to_writer(&message, writer, err);

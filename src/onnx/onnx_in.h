@@ -95,7 +95,7 @@ struct laci_onnx {
 
 /** Checks that the file is a message that can be decoded; reads all but the bytes of tensors. Texts
  * of failures start with "not an ONNX model: ". */
-LAC_MUST_CHECK lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_check_wire_format(laci_reader *file, lac_error *err);
 LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
@@ -142,9 +142,9 @@ bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range 
 
 /* outline.c */
 
-/** Builds *outline: the message of the file (which passed laci_onnx_check_wire) in which the bytes
- * of a laci_onnx_span replace the raw bytes of every tensor. The raw bytes are not read. The caller
- * frees *outline by laci_free. */
+/** Builds *outline: the message of the file (which passed laci_onnx_check_wire_format) in which the
+ * bytes of a laci_onnx_span replace the raw bytes of every tensor. The raw bytes are not read. The
+ * caller frees *outline by laci_free. */
 LAC_MUST_CHECK lac_status laci_onnx_build_outline(laci_reader *file, uint8_t **outline, size_t *n,
                                                   lac_error *err);
 

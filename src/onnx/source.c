@@ -59,7 +59,7 @@ static lac_status clear_raw_data(Onnx__TensorProto *tensor, void *context, lac_e
 lac_status laci_onnx_decode_file(laci_onnx *file, lac_error *err) {
   uint8_t *outline = NULL;
   size_t n = 0;
-  lac_status st = laci_onnx_check_wire(file->reader, err);
+  lac_status st = laci_onnx_check_wire_format(file->reader, err);
   if (!st) st = laci_onnx_build_outline(file->reader, &outline, &n, err);
   if (!st) st = laci_onnx_decode(outline, n, &file->model, err);
   laci_free(outline);

@@ -179,7 +179,7 @@ const char *laci_onnx_text(const ProtobufCBinaryData *bytes) {
   return bytes->data ? (const char *)bytes->data : "";
 }
 
-lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err) {
+lac_status laci_onnx_check_wire_format(laci_reader *file, lac_error *err) {
   const uint8_t *bytes = laci_reader_bytes(file);
   size_t size_bytes = laci_reader_size(file);
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");

@@ -109,12 +109,12 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
   if (laci_pruning_choose_layers(p, options, p->wanted) == 0) return LAC_OK;
   if (!p->fitted) /* else the fit is that of the judged orders */
-    st = laci_pruning_fit(p, options, p->wanted, pool, &p->fitted, err);
+    st = laci_pruning_fit_layers(p, options, p->wanted, pool, &p->fitted, err);
   return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
 }
 
-lac_status laci_pruning_use_fitted(laci_pruning *p, const laci_prune_options *options,
-                                   laci_pool *pool, lac_error *err) {
+lac_status laci_pruning_use_fitted_weights(laci_pruning *p, const laci_prune_options *options,
+                                           laci_pool *pool, lac_error *err) {
   lac_status st = take_weights(p, p->wanted, p->fitted, pool, err);
   if (!st) st = note_result(p, options, p->fitted, err);
   if (!st) log_result(p);

@@ -44,8 +44,8 @@ static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibr
   p->weights = laci_alloc((size_t)graph->n_stored, sizeof *p->weights);
   if (!p->weights) return laci_fail_memory(err, "the weights in their order");
   for (int s = 0; s < graph->n_stored && !st && !file_order; s++)
-    st = laci_reordered_bytes(p->plan, s, &p->weights[s], err);
-  if (!st) st = laci_pruning_fit(p, w->options, w->wanted, w->pool, fitted, err);
+    st = laci_copy_reordered_bytes(p->plan, s, &p->weights[s], err);
+  if (!st) st = laci_pruning_fit_layers(p, w->options, w->wanted, w->pool, fitted, err);
   for (int s = 0; s < graph->n_stored; s++) laci_free(p->weights[s]);
   laci_free(p->weights);
   p->weights = NULL;

@@ -188,7 +188,7 @@ static void select_first_layers(const chooser *c, int n, bool *wanted) {
 static lac_status fit_first_layers(chooser *c, int n, bool *wanted, laci_calibrated **fitted,
                                    lac_error *err) {
   select_first_layers(c, n, wanted);
-  return laci_pruning_fit(c->p, c->options, wanted, c->pool, fitted, err);
+  return laci_pruning_fit_layers(c->p, c->options, wanted, c->pool, fitted, err);
 }
 
 /* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */

@@ -77,7 +77,7 @@ static double drop_lower_bound(const laci_output_difference *d, laci_drop_measur
   return 100 * (d->sums.e / d->sums.s - hopeless_deviations * error_of_ratio(&d->sums));
 }
 
-void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to) {
+void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to) {
   const int64_t n_changed = d->n_answers - d->n_agree;
   to->measure = measure_of(d);
   to->n = d->n_samples;
@@ -183,7 +183,7 @@ lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_optio
     if (!st && at == 0) st = check_number(&t, how->max_drop, n, err);
     if (st) return st;
     at = end;
-    laci_drop_compute_bound(&t.all, drop);
+    laci_drop_compute_loss_and_bound(&t.all, drop);
     drop->hopeless = at < n && drop_lower_bound(&t.all, drop->measure) > how->max_drop;
   }
   if (drop->hopeless) drop->most = INFINITY;

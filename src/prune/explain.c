@@ -22,7 +22,7 @@
 static uint64_t multiset_hash(const laci_stored *stored) {
   uint64_t sum = 0;
   int64_t n = laci_shape_count(&stored->shape);
-  for (int64_t e = 0; e < n; e++) sum += laci_match_hash(laci_element_bits(stored, e) + 0x9E37u);
+  for (int64_t e = 0; e < n; e++) sum += laci_hash_bits(laci_element_bits(stored, e) + 0x9E37u);
   return sum;
 }
 
@@ -152,7 +152,8 @@ static lac_status pair_tensors(const laci_analysis *a, const laci_graph *changed
   return LAC_OK;
 }
 
-lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed, lac_error *err) {
+lac_status laci_pruning_find_orders(laci_pruning *pruning, const laci_graph *changed,
+                                    lac_error *err) {
   const laci_analysis *a = pruning->analysis;
   laci_plan *plan = pruning->plan;
   laci_pair *pairs = laci_alloc((size_t)a->graph->n_stored, sizeof *pairs);

@@ -31,8 +31,9 @@ static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
   return budget;
 }
 
-lac_status laci_pruning_fit(laci_pruning *p, const laci_prune_options *options, const bool *wanted,
-                            laci_pool *pool, laci_calibrated **fitted, lac_error *err) {
+lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
+                                   const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
+                                   lac_error *err) {
   const laci_budget budget = budget_of(p, options->budget);
   const laci_calibrate_options how = {.pattern = p->pattern,
                                       .form = p->rule.form,

@@ -198,8 +198,8 @@ static void colour_slots(laci_match *m, int group) {
     const uint64_t salt = ((uint64_t)group << 48) + ((uint64_t)s << 40) + ((uint64_t)1 << 39);
     for (int c = 0; c < g->n; c++) {
       const int at = slot.position[c];
-      m->fresh_colour[slot.track][at] = laci_match_hash(salt + (uint64_t)g->component[c]);
-      m->old_colour[slot.track][at] = laci_match_hash(salt + (uint64_t)g->component[g->n + c]);
+      m->fresh_colour[slot.track][at] = laci_hash_bits(salt + (uint64_t)g->component[c]);
+      m->old_colour[slot.track][at] = laci_hash_bits(salt + (uint64_t)g->component[g->n + c]);
     }
   }
 }
@@ -315,7 +315,7 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
     if (laci_track_size(m->a, t) > most) most = laci_track_size(m->a, t);
   }
   uint64_t *place = laci_alloc((size_t)most, sizeof *place);
-  for (int64_t p = 0; place && p < most; p++) place[p] = laci_match_hash((uint64_t)p + 1);
+  for (int64_t p = 0; place && p < most; p++) place[p] = laci_hash_bits((uint64_t)p + 1);
   bool ok = place != NULL;
   for (int group = 0; ok && group < m->a->n_groups; group++) {
     const laci_match_group *g = &m->groups[group];
@@ -520,7 +520,7 @@ static bool init_colours(laci_match *m) {
       uint64_t *colours = m->fresh_colour[t] = laci_arena_alloc(&m->arena, 2 * n, sizeof *colours);
       if (!colours) return false;
       m->old_colour[t] = colours + n;
-      for (size_t p = 0; p < n; p++) colours[p] = colours[n + p] = laci_match_hash(p + 1);
+      for (size_t p = 0; p < n; p++) colours[p] = colours[n + p] = laci_hash_bits(p + 1);
     }
   }
   return true;

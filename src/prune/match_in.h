@@ -44,7 +44,7 @@ bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero);
 
 /** Return the bits of an element, and a hash of any 64 bits. */
 uint64_t laci_element_bits(const laci_stored *stored, int64_t at);
-uint64_t laci_match_hash(uint64_t x);
+uint64_t laci_hash_bits(uint64_t x);
 
 /* ---- Slices ---- */
 

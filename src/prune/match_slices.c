@@ -20,7 +20,7 @@ uint64_t laci_element_bits(const laci_stored *stored, int64_t at) {
   return bits;
 }
 
-uint64_t laci_match_hash(uint64_t x) {
+uint64_t laci_hash_bits(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
@@ -168,7 +168,7 @@ static uint64_t place_of(const slices *s, const uint64_t *const *colours, int c,
     const uint64_t colour = colours[i][s->others[i].base[c] + s->others[i].rest[k]];
     place += colour * (uint64_t)(2 * i + 1);
   }
-  return laci_match_hash(place);
+  return laci_hash_bits(place);
 }
 
 static void list_colours(const slices *s, uint64_t *const *colour, const uint64_t **to) {
@@ -176,7 +176,7 @@ static void list_colours(const slices *s, uint64_t *const *colour, const uint64_
 }
 
 static uint64_t element_hash(uint64_t place, uint64_t bits) {
-  return laci_match_hash(place + laci_match_hash(bits + 0x9E37u));
+  return laci_hash_bits(place + laci_hash_bits(bits + 0x9E37u));
 }
 
 static uint64_t slice_sum(const slices *s, const uint64_t *const *colours,
@@ -196,7 +196,7 @@ bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *p
   const bool ok = slices_init(look, &s);
   for (int i = 0; i < LACI_MAX_RANK; i++) places[i] = place;
   for (int c = 0; ok && c < s.n_channels; c++)
-    hash[c] = laci_match_hash(hash[c] + slice_sum(&s, places, look->pair->old, c));
+    hash[c] = laci_hash_bits(hash[c] + slice_sum(&s, places, look->pair->old, c));
   *look->steps += (uint64_t)look->unit->n_elements;
   laci_arena_clear(&s.arena);
   return ok;
@@ -288,7 +288,7 @@ static bool zeros_differ(const laci_weight_view *view, double *zero) {
 }
 
 static uint64_t zero_hash(uint64_t place, double zero) {
-  return laci_match_hash(place ^ laci_match_hash((uint64_t)(int64_t)zero + 0x2E05u));
+  return laci_hash_bits(place ^ laci_hash_bits((uint64_t)(int64_t)zero + 0x2E05u));
 }
 
 static void fill_bags(masked *m, int old) {

@@ -54,7 +54,7 @@ static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *
   return laci_weight_has_pattern_along_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
 
-lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err) {
+lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err) {
   enum { SHARE = 16 };
   laci_pruned_layer *layer = &p->layers[l];
   const int64_t left = layer->n_elements - layer->n_zeros;
@@ -91,7 +91,7 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     if (layer->eligible && laci_pruned_layer_is_zero(out)) {
       out->reason = "all zero: no magnitude tells which weights to keep";
     }
-    if (out->was_pruned) st = laci_pruning_note_scarce(p, l, err);
+    if (out->was_pruned) st = laci_pruning_note_few_nonzeros(p, l, err);
     if (st) return st;
   }
   return LAC_OK;
@@ -105,7 +105,7 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     if (!layer->eligible) continue;
     p->layers[l].kept = p->layers[l].kept_identity;
     p->layers[l].score_kept = p->layers[l].score_kept_identity;
-    lac_status st = laci_reordered_bytes(p->plan, layer->stored, &bytes, err);
+    lac_status st = laci_copy_reordered_bytes(p->plan, layer->stored, &bytes, err);
     if (st) return st;
     if (!bytes) continue;
     laci_mask_stats stats;
@@ -115,9 +115,9 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     laci_mask_scores by_score;
     float *scores = NULL;
     double *scales = NULL;
-    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+    if (!laci_reorder_scales(p->plan, layer, &view, &scales))
       st = laci_fail_memory(err, "scales of a weight");
-    if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
+    if (!st) st = laci_reorder_scores(p, layer->stored, &view, &scores, err);
     if (!st) st = laci_mask_measure_by_rule(&view, &p->rule, pool, &stats, &by_score, err);
     laci_free(scores);
     laci_free(scales);

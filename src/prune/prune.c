@@ -271,7 +271,7 @@ static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_optio
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   st = laci_comm_agree_on_status(options->comm, st, err);
-  return st ? st : laci_pruning_compare(*out, options, err);
+  return st ? st : laci_pruning_compare_processes(*out, options, err);
 }
 
 /* Process 0 verifies; the others wait for its findings. */
@@ -303,7 +303,7 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
 
 lac_status laci_prune_end(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                           lac_error *err) {
-  lac_status st = p->fitted ? laci_pruning_use_fitted(p, options, pool, err) : LAC_OK;
+  lac_status st = p->fitted ? laci_pruning_use_fitted_weights(p, options, pool, err) : LAC_OK;
   if (!st) st = laci_pruning_measure_unmasked(p, pool, err);
   if (st) return st;
   bool any = !options->mask || prunes_any(p);

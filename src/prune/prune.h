@@ -267,10 +267,10 @@ LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool 
 /** Finds the orders that map the graph's stored tensors to those of `changed`, elements that are
  * masked out (zero) in a layer's weight excepted, and checks every element. Fails LAC_PROOF_FAILED
  * naming the first tensor that is no such reordering. */
-LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_find_orders(laci_pruning *pruning, const laci_graph *changed,
+                                                   lac_error *err);
 
-/** To be called where laci_pruning_explain failed with the error `why`: compares the outputs of
+/** To be called where laci_pruning_find_orders failed with the error `why`: compares the outputs of
  * both networks instead of their weights, and stores how far they differ as the verification's
  * reason. Returns LAC_OK only where options->verify is false; else fails LAC_PROOF_FAILED with that
  * reason. */

@@ -35,20 +35,20 @@ LAC_MUST_CHECK lac_status laci_pruning_hold_groups(laci_pruning *pruning,
 
 /** weights.c: copies a stored tensor in the plan's order. The caller frees *bytes, which is NULL
  * where the order does not change the tensor. */
-LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_copy_reordered_bytes(const laci_plan *plan, int stored,
+                                                    uint8_t **bytes, lac_error *err);
 
 /** weights.c: reorders the scales and zero points of *view, a view of the weight in the plan's
  * order, where their axis is reordered. *memory holds them (the caller frees it); NULL where
  * nothing moves. False: no memory. */
-bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
-                           double **memory);
+bool laci_reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
+                         double **memory);
 
 /** weights.c: sets the scores of *view, a view of the weight in the plan's order. *memory holds
  * them where they had to be reordered (the caller frees it); else NULL. */
-LAC_MUST_CHECK lac_status laci_reordered_scores(const laci_pruning *pruning, int stored,
-                                                laci_weight_view *view, float **memory,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_reorder_scores(const laci_pruning *pruning, int stored,
+                                              laci_weight_view *view, float **memory,
+                                              lac_error *err);
 
 /** weights.c: reorders every stored tensor as the plan says and, with options->mask, masks the
  * eligible layers' weights, but for those that are all zero. */
@@ -71,9 +71,9 @@ LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
 
 /** calibrated.c: makes the masks and weights of pruning->fitted, which must not be NULL, those of
  * the result. */
-LAC_MUST_CHECK lac_status laci_pruning_use_fitted(laci_pruning *pruning,
-                                                  const laci_prune_options *options,
-                                                  laci_pool *pool, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_use_fitted_weights(laci_pruning *pruning,
+                                                          const laci_prune_options *options,
+                                                          laci_pool *pool, lac_error *err);
 
 /** Sets wanted, [n_layers], to which layers are to be pruned by samples; returns how many. */
 int laci_pruning_choose_layers(const laci_pruning *pruning, const laci_prune_options *options,
@@ -88,9 +88,10 @@ LAC_MUST_CHECK lac_status laci_pruning_choose_orders(laci_pruning *pruning,
 
 /** fit.c: fits the wanted layers, [n_layers], in the new order, and adds the time to the
  * calibration's. The caller frees *fitted by laci_calibrated_destroy. */
-LAC_MUST_CHECK lac_status laci_pruning_fit(laci_pruning *pruning, const laci_prune_options *options,
-                                           const bool *wanted, laci_pool *pool,
-                                           laci_calibrated **fitted, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_fit_layers(laci_pruning *pruning,
+                                                  const laci_prune_options *options,
+                                                  const bool *wanted, laci_pool *pool,
+                                                  laci_calibrated **fitted, lac_error *err);
 
 /** dense.c: chooses the layers that stay dense, as options->calibration says, and measures the loss
  * over the number of pruned layers. *fitted, a fit of all wanted layers, is replaced by a fit
@@ -102,12 +103,13 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
 
 /** drop.c: computes the loss and its upper bound from a comparison of outputs; to->most is wrong
  * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
-void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to);
+void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to);
 
 /** share.c: checks that all processes work on the same network with the same options. Call it after
  * the layers are measured. Fails LAC_BAD_ARGUMENT naming a process that differs, LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_pruning_compare(const laci_pruning *pruning,
-                                               const laci_prune_options *options, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_compare_processes(const laci_pruning *pruning,
+                                                         const laci_prune_options *options,
+                                                         lac_error *err);
 
 /** share.c: sends the findings of process 0's verification to all processes, except the names of
  * values. */
@@ -116,7 +118,7 @@ LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning,
 
 /** Sets the reason of a layer that holds the pattern, but has hardly any non-zeros (less than one
  * in 16 of the weights that the pattern allows), to how many it has. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_pruning_note_scarce(laci_pruning *p, int l, lac_error *err);
+LAC_MUST_CHECK lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err);
 
 /** Measures the layers that got no mask as they are in the result, so that their zeros, patterns
  * and `is_pruned` agree with a later look at the file. To be called after all new weights are made.

@@ -36,8 +36,8 @@ static uint64_t hash_of_run(const laci_pruning *p, const laci_prune_options *opt
   return hash;
 }
 
-lac_status laci_pruning_compare(const laci_pruning *p, const laci_prune_options *options,
-                                lac_error *err) {
+lac_status laci_pruning_compare_processes(const laci_pruning *p, const laci_prune_options *options,
+                                          lac_error *err) {
   laci_comm *comm = options->comm;
   if (!comm) return LAC_OK;
   const uint64_t ours = hash_of_run(p, options);

@@ -18,8 +18,8 @@
 #include "tensor/buf.h"
 #include "tensor/shape.h"
 
-lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
-                                lac_error *err) {
+lac_status laci_copy_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
+                                     lac_error *err) {
   *bytes = NULL;
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
@@ -38,12 +38,12 @@ lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **byt
   return st;
 }
 
-/* Does as laci_reordered_bytes, but copies the tensor where the order does not change it. */
+/* Does as laci_copy_reordered_bytes, but copies the tensor where the order does not change it. */
 static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
   laci_acquired_bytes held;
-  lac_status st = laci_reordered_bytes(plan, stored, bytes, err);
+  lac_status st = laci_copy_reordered_bytes(plan, stored, bytes, err);
   if (st || *bytes) return st;
   st = laci_stored_acquire(graph, from, &held, err);
   if (st) return st;
@@ -76,8 +76,8 @@ static lac_status keep_weight(laci_pruning *p, int stored, uint8_t *take, lac_er
                              &p->weights[stored], err);
 }
 
-lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_view *view,
-                                 float **memory, lac_error *err) {
+lac_status laci_reorder_scores(const laci_pruning *p, int stored, laci_weight_view *view,
+                               float **memory, lac_error *err) {
   const laci_stored *from = &p->analysis->graph->stored[stored];
   const laci_value_orders *orders = &p->plan->orders.values[from->value];
   *memory = NULL;
@@ -139,8 +139,8 @@ static bool reorder_scales(const laci_stored *stored, const laci_value_orders *o
   return true;
 }
 
-bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
-                           double **memory) {
+bool laci_reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
+                         double **memory) {
   const laci_stored *stored = &plan->analysis->graph->stored[layer->stored];
   const laci_value_orders *orders = &plan->orders.values[stored->value];
   const size_t own = 2 * (size_t)view->n_scales;
@@ -180,7 +180,7 @@ static lac_status record_layer(laci_pruning *p, int l, const laci_weight_measure
   out->holds_pattern = stats->holds_pattern;
   out->holds_rows = found->holds_rows;
   out->kept = stats->total;
-  return laci_pruning_note_scarce(p, l, err);
+  return laci_pruning_note_few_nonzeros(p, l, err);
 }
 
 /* Measures a masked weight, and checks instead of assuming that it satisfies the mask rule. */
@@ -202,7 +202,7 @@ static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_
     laci_weight_measurement seen;
     double *scales;
     laci_weight_view view = layer->view;
-    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+    if (!laci_reorder_scales(p->plan, layer, &view, &scales))
       return laci_fail_memory(err, view.name);
     view.bytes = bytes;
     view.bytes_from = NULL;
@@ -265,12 +265,12 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   laci_weight_measurement found;
   lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
   if (!st) mask = laci_alloc((size_t)n, 1);
-  if (!st && (!mask || !laci_reordered_scales(p->plan, layer, &view, &scales))) {
+  if (!st && (!mask || !laci_reorder_scales(p->plan, layer, &view, &scales))) {
     st = laci_fail_memory(err, stored->name);
   }
   view.bytes = bytes;
   view.bytes_from = NULL;
-  if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
+  if (!st) st = laci_reorder_scores(p, layer->stored, &view, &scores, err);
   if (!st && keeps) laci_mask_from_zeros(&view, mask);
   else if (!st) st = laci_mask_choose_by_rule(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
@@ -300,7 +300,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   laci_weight_measurement found;
   double *scales = NULL;
   uint8_t *masked = laci_alloc(stored->size_bytes, 1);
-  lac_status st = masked && laci_reordered_scales(p->plan, layer, &view, &scales)
+  lac_status st = masked && laci_reorder_scales(p->plan, layer, &view, &scales)
                       ? LAC_OK
                       : laci_fail_memory(err, stored->name);
   if (!st) {
@@ -348,7 +348,7 @@ static lac_status reorder_others(laci_pruning *p, const laci_prune_options *opti
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
     uint8_t *bytes = NULL;
     if (masked[s]) continue;
-    st = laci_reordered_bytes(p->plan, s, &bytes, err);
+    st = laci_copy_reordered_bytes(p->plan, s, &bytes, err);
     if (!st && bytes) st = keep_weight(p, s, bytes, err);
   }
   laci_free(masked);
@@ -381,7 +381,7 @@ lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool, lac_e
     double *scales = NULL;
     out->is_pruned |= out->was_pruned && !fresh;
     if (out->pruned || !out->measured || !fresh) continue; /* its weight is unchanged */
-    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+    if (!laci_reorder_scales(p->plan, layer, &view, &scales))
       return laci_fail_memory(err, view.name);
     view.bytes = fresh;
     view.bytes_from = NULL;
@@ -400,7 +400,7 @@ lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool, lac_e
 void laci_pruning_commit(laci_pruning *p, laci_graph *graph) {
   for (int s = 0; s < graph->n_stored; s++) {
     if (!p->weights[s]) continue;
-    laci_stored_replace(&graph->stored[s], p->weights[s], p->weights_spill != NULL);
+    laci_stored_replace_bytes(&graph->stored[s], p->weights[s], p->weights_spill != NULL);
     p->weights[s] = NULL;
   }
   laci_spill_add_to_list(&graph->spills, p->weights_spill);

@@ -297,8 +297,8 @@ lac_status laci_checkpoint_open(const char *path, laci_checkpoint **checkpoint, 
   return st;
 }
 
-lac_status laci_checkpoint_newest(const char *folder, laci_checkpoint **checkpoint,
-                                  lac_error *err) {
+lac_status laci_checkpoint_open_newest(const char *folder, laci_checkpoint **checkpoint,
+                                       lac_error *err) {
   listing l;
   lac_error first = {0};
   *checkpoint = NULL;

@@ -44,8 +44,8 @@ LAC_MUST_CHECK lac_status laci_checkpoint_open(const char *path, laci_checkpoint
                                                lac_error *err);
 /** Opens the newest undamaged checkpoint of a folder; damaged ones are skipped (and logged). Fails
  * LAC_NOT_FOUND where there is none at all; where all are damaged, with the newest one's error. */
-LAC_MUST_CHECK lac_status laci_checkpoint_newest(const char *folder, laci_checkpoint **checkpoint,
-                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_checkpoint_open_newest(const char *folder,
+                                                      laci_checkpoint **checkpoint, lac_error *err);
 void laci_checkpoint_close(laci_checkpoint *checkpoint); /* NULL is fine */
 
 const char *laci_checkpoint_path(const laci_checkpoint *checkpoint);

@@ -81,8 +81,8 @@ static lac_status share_init(laci_data_parallel *s, laci_trainer *trainer,
   if (!s) return laci_fail_memory(err, "what processes share");
   s->comm = options->comm;
   s->trainer = trainer;
-  lac_status st = laci_trainer_buckets(trainer, bucket_bytes(trainer, options), &s->buckets,
-                                       &s->n_buckets, err);
+  lac_status st = laci_trainer_make_buckets(trainer, bucket_bytes(trainer, options), &s->buckets,
+                                            &s->n_buckets, err);
   return st ? st : make_sums(s, options->wire, err);
 }
 
@@ -227,7 +227,7 @@ lac_status laci_data_parallel_run_early_batch(laci_data_parallel *s, const float
                                               const float *labels, double *loss, lac_error *err) {
   const laci_batch_watch watch = {.ignores_interrupt = true};
   float part = 0;
-  lac_status st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
+  lac_status st = laci_trainer_run_batch_watched(s->trainer, images, labels, &part, &watch, err);
   *loss += (double)part;
   return st;
 }
@@ -247,7 +247,7 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
   s->has_voted = false;
   s->n_begun = 0;
   lac_status st = laci_comm_vote_begin(s->comm, 0, err);
-  if (!st) st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
+  if (!st) st = laci_trainer_run_batch_watched(s->trainer, images, labels, &part, &watch, err);
   if (st) return st;
   *loss += (double)part;
   laci_trainer_set_n_batches(s->trainer, n_batches * laci_comm_size(s->comm));

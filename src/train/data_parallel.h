@@ -41,17 +41,17 @@ LAC_MUST_CHECK lac_status laci_data_parallel_broadcast_state(laci_data_parallel 
                                                              uint8_t *masks, void *note,
                                                              size_t note_bytes, lac_error *err);
 
-/** Computes a batch of a step other than the last one, as laci_trainer_batch; an interrupt does not
- * end it. Its loss is added to *loss. */
+/** Computes a batch of a step other than the last one, as laci_trainer_run_batch; an interrupt does
+ * not end it. Its loss is added to *loss. */
 LAC_MUST_CHECK lac_status laci_data_parallel_run_early_batch(laci_data_parallel *share,
                                                              const float *images,
                                                              const float *labels, double *loss,
                                                              lac_error *err);
-/** Computes the last batch of a step, as laci_trainer_batch. Afterwards gradients are the sums over
- * all processes, and statistics their means. *loss in: the sum of the losses of this process's
+/** Computes the last batch of a step, as laci_trainer_run_batch. Afterwards gradients are the sums
+ * over all processes, and statistics their means. *loss in: the sum of the losses of this process's
  * earlier batches of the step (0: none); out: the mean over all batches and processes. n_batches:
  * batches of this process in the step, this one included. Fails on all processes alike where one
- * could not read its batch or was interrupted before it; as laci_trainer_batch; LAC_PEER. */
+ * could not read its batch or was interrupted before it; as laci_trainer_run_batch; LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_data_parallel_run_last_batch(laci_data_parallel *share,
                                                             const float *images,
                                                             const float *labels, int n_batches,

@@ -166,7 +166,7 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
     watch.begins = laci_trace_begin_times(l->trace);
     watch.seconds = laci_trace_durations(l->trace);
   }
-  lac_status st = laci_trainer_batch_watched(l->trainer, images, labels, &part, &watch, err);
+  lac_status st = laci_trainer_run_batch_watched(l->trainer, images, labels, &part, &watch, err);
   *sum += (double)part;
   return st;
 }

@@ -307,7 +307,7 @@ static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, l
 
 static lac_status recover(laci_loop *l, lac_error *err) {
   laci_checkpoint *checkpoint = NULL;
-  lac_status st = laci_checkpoint_newest(l->options->folder, &checkpoint, err);
+  lac_status st = laci_checkpoint_open_newest(l->options->folder, &checkpoint, err);
   if (st == LAC_NOT_FOUND && !l->options->eval_only) {
     laci_log(LAC_LOG_INFO, "%s: no checkpoint yet, from the start", l->options->folder);
     return LAC_OK;
@@ -387,7 +387,7 @@ bool laci_loop_has_checkpoints(const char *folder) {
   return laci_folder_has_match(folder, LACI_RUN_CHECKPOINTS);
 }
 
-lac_status laci_loop_clear(const char *folder, lac_error *err) {
+lac_status laci_loop_clear_folder(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = best_path(folder, path, err);
   if (!st) st = laci_folder_remove(folder, LACI_RUN_CHECKPOINTS, err);

@@ -297,8 +297,8 @@ static void end_batch(laci_trainer *t) {
   t->n_batches++;
 }
 
-lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float *labels,
-                              float *loss, float *logits, lac_error *err) {
+lac_status laci_trainer_run_batch(laci_trainer *t, const float *images, const float *labels,
+                                  float *loss, float *logits, lac_error *err) {
   const laci_engine_watch watch = {.seconds = t->seconds};
   t->outputs[t->logits_port] = logits ? logits : t->logits;
   lac_status st = run_batch(t, images, labels, loss, &watch, err);
@@ -308,12 +308,12 @@ lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float 
   return LAC_OK;
 }
 
-lac_status laci_trainer_match_batch(laci_trainer *t, const float *images,
-                                    const float *const *targets, float *loss, lac_error *err) {
+lac_status laci_trainer_run_match_batch(laci_trainer *t, const float *images,
+                                        const float *const *targets, float *loss, lac_error *err) {
   const laci_training_graph *g = t->graph;
   for (int k = 0; k < g->n_targets; k++)
     t->inputs[port_of(g->graph->inputs, g->graph->n_inputs, g->targets[k])] = targets[k];
-  return laci_trainer_batch(t, images, NULL, loss, NULL, err);
+  return laci_trainer_run_batch(t, images, NULL, loss, NULL, err);
 }
 
 /** The state of a watched batch: which bucket is final next. */
@@ -340,8 +340,9 @@ static lac_status hand_over_ready(void *context, size_t step, lac_error *err) {
   return st;
 }
 
-lac_status laci_trainer_batch_watched(laci_trainer *t, const float *images, const float *labels,
-                                      float *loss, const laci_batch_watch *watch, lac_error *err) {
+lac_status laci_trainer_run_batch_watched(laci_trainer *t, const float *images, const float *labels,
+                                          float *loss, const laci_batch_watch *watch,
+                                          lac_error *err) {
   watching w = {.trainer = t, .watch = watch};
   const laci_engine_watch steps = {.begins = watch->begins,
                                    .seconds = watch->seconds,
@@ -383,8 +384,8 @@ static int64_t bucket_size_before(int64_t end, int64_t wanted) {
   return wanted < most ? wanted : most;
 }
 
-lac_status laci_trainer_buckets(const laci_trainer *t, size_t bytes, laci_bucket **buckets, int *n,
-                                lac_error *err) {
+lac_status laci_trainer_make_buckets(const laci_trainer *t, size_t bytes, laci_bucket **buckets,
+                                     int *n, lac_error *err) {
   const int n_params = t->graph->n_params;
   const int64_t wanted = (int64_t)(bytes / sizeof(float));
   laci_bucket *list = laci_alloc((size_t)n_params, sizeof *list);
@@ -457,7 +458,7 @@ static lac_status write_stored(laci_graph *model, int stored, const float *from,
   return LAC_OK;
 }
 
-lac_status laci_trainer_store(const laci_trainer *t, laci_graph *model, lac_error *err) {
+lac_status laci_trainer_store_in_model(const laci_trainer *t, laci_graph *model, lac_error *err) {
   const laci_training_graph *g = t->graph;
   lac_status st = LAC_OK;
   for (int p = 0; p < g->n_params && !st; p++) {

@@ -74,14 +74,14 @@ void laci_trainer_time_steps(laci_trainer *trainer, double *seconds);
 /** Computes one batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its
  * gradients are added to those since the last update, and the running statistics are updated. *loss
  * is its mean loss; logits [batch, classes] may be NULL. */
-LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float *images,
-                                             const float *labels, float *loss, float *logits,
-                                             lac_error *err);
-/** Computes a batch as laci_trainer_batch does, for a graph that matches targets (LACI_LOSS_MATCH):
- * targets [n_targets], in the graph's order and shapes. */
-LAC_MUST_CHECK lac_status laci_trainer_match_batch(laci_trainer *trainer, const float *images,
-                                                   const float *const *targets, float *loss,
-                                                   lac_error *err);
+LAC_MUST_CHECK lac_status laci_trainer_run_batch(laci_trainer *trainer, const float *images,
+                                                 const float *labels, float *loss, float *logits,
+                                                 lac_error *err);
+/** Computes a batch as laci_trainer_run_batch does, for a graph that matches targets
+ * (LACI_LOSS_MATCH): targets [n_targets], in the graph's order and shapes. */
+LAC_MUST_CHECK lac_status laci_trainer_run_match_batch(laci_trainer *trainer, const float *images,
+                                                       const float *const *targets, float *loss,
+                                                       lac_error *err);
 /** A range of the gradients' buffer that becomes final at one step of the plan, while the batch
  * continues. */
 typedef struct laci_bucket {
@@ -93,12 +93,12 @@ typedef struct laci_bucket {
  * Each has at most so many bytes (or is one larger parameter). The last ranges are ever smaller,
  * since no computation is left during which they could be summed. Every parameter is in one of
  * them. Free with laci_free. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_trainer_buckets(const laci_trainer *trainer, size_t bytes,
-                                               laci_bucket **buckets, int *n, lac_error *err);
+LAC_MUST_CHECK lac_status laci_trainer_make_buckets(const laci_trainer *trainer, size_t bytes,
+                                                    laci_bucket **buckets, int *n, lac_error *err);
 
 /** What a caller can watch during a batch. */
 typedef struct laci_batch_watch {
-  const laci_bucket *buckets; /* all buckets of laci_trainer_buckets */
+  const laci_bucket *buckets; /* all buckets of laci_trainer_make_buckets */
   int n_buckets;              /* 0: buckets are not watched */
   /** Called when a bucket is final, with the gradients of earlier batches added. A failure ends the
    * batch. */
@@ -109,10 +109,11 @@ typedef struct laci_batch_watch {
   bool ignores_interrupt;   /* an interrupt does not end the batch */
 } laci_batch_watch;
 
-/** Computes a batch as laci_trainer_batch does, without logits and with a watch. */
-LAC_MUST_CHECK lac_status laci_trainer_batch_watched(laci_trainer *trainer, const float *images,
-                                                     const float *labels, float *loss,
-                                                     const laci_batch_watch *watch, lac_error *err);
+/** Computes a batch as laci_trainer_run_batch does, without logits and with a watch. */
+LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, const float *images,
+                                                         const float *labels, float *loss,
+                                                         const laci_batch_watch *watch,
+                                                         lac_error *err);
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
  * last update. */
 void laci_trainer_update(laci_trainer *trainer, double rate);
@@ -130,7 +131,7 @@ void laci_trainer_begin_average(laci_trainer *trainer);
 void laci_trainer_exchange_average(laci_trainer *trainer);
 
 /** Writes weights and running statistics into the stored tensors of `model`, in their own types. */
-LAC_MUST_CHECK lac_status laci_trainer_store(const laci_trainer *trainer, laci_graph *model,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_trainer_store_in_model(const laci_trainer *trainer,
+                                                      laci_graph *model, lac_error *err);
 
 #endif

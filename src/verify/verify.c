@@ -106,7 +106,7 @@ static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *
                                 &shape);
   if (!*made) return LAC_OK;
   laci_draw draw = draw_for(r, value);
-  lac_status st = laci_random_value(r->graph, value, &shape, &draw, &a, err);
+  lac_status st = laci_draw_value(r->graph, value, &shape, &draw, &a, err);
   if (!st) st = laci_buf_reorder(a, &r->orders->values[value], &b, err);
   if (st) {
     laci_buf_destroy(a);

@@ -364,8 +364,8 @@ static int64_t declared_size(const domain_walk *w, const laci_shape *shape, int6
 
 /* Known sizes are used. Of the unknown sizes, one gets the remaining elements (-1), those before it
  * are copied from the operand (0), and those after it are 1. */
-void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
-                     laci_buf *buf) {
+void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
+                             const laci_draw *draw, laci_buf *buf) {
   const domain_walk w = {.graph = graph, .sizes = draw->size_of_symbol};
   const laci_node *node = domain->reader;
   const laci_shape *out = &graph->values[node->outputs[0]].type.shape;

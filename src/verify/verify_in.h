@@ -79,8 +79,8 @@ typedef struct laci_domain {
 
 laci_domain laci_domain_of(const laci_graph *graph, int value, const int64_t *size_of_symbol);
 /** Fills buf with a shape that domain->reader accepts. */
-void laci_draw_shape(const laci_graph *graph, const laci_domain *domain, const laci_draw *draw,
-                     laci_buf *buf);
+void laci_draw_shape_content(const laci_graph *graph, const laci_domain *domain,
+                             const laci_draw *draw, laci_buf *buf);
 
 /** Fills buf with uniform random numbers from low to high; integers from low to high - 1, and at
  * least low. walk, unless NULL, maps each element to its place in the reordered tensor, which buf
@@ -91,9 +91,9 @@ void laci_draw_uniform(laci_buf *buf, const laci_draw *draw, double low, double 
 /** Draws content for a value: a graph input, or an output of an operator that cannot run. Integers
  * are below the size of the axis that they index, and shapes are valid. Fails LAC_UNSUPPORTED for
  * strings and other types that laci_buf cannot hold. */
-LAC_MUST_CHECK lac_status laci_random_value(const laci_graph *graph, int value,
-                                            const laci_shape *shape, const laci_draw *draw,
-                                            laci_buf **buf, lac_error *err);
+LAC_MUST_CHECK lac_status laci_draw_value(const laci_graph *graph, int value,
+                                          const laci_shape *shape, const laci_draw *draw,
+                                          laci_buf **buf, lac_error *err);
 
 /** The parameters of both runs. */
 typedef struct laci_parameters laci_parameters;
@@ -151,8 +151,9 @@ typedef struct laci_slab {
 
 /** Reads the slab's elements, reordered, as float32, or the integers that replace them
  * (options->integers). The tensor must be of f32, f16 or bf16. */
-LAC_MUST_CHECK lac_status laci_parameters_floats(const laci_products_options *options, int stored,
-                                                 const laci_slab *slab, float *out, lac_error *err);
+LAC_MUST_CHECK lac_status laci_parameters_read_floats(const laci_products_options *options,
+                                                      int stored, const laci_slab *slab, float *out,
+                                                      lac_error *err);
 /** Returns the slab's address in the file if it can be read in place; NULL: it is not float32, not
  * aligned, or reordered. */
 const float *laci_parameters_view(const laci_products_options *options, int stored,

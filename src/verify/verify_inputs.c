@@ -284,11 +284,11 @@ static void draw_unconstrained(laci_buf *buf, const laci_draw *draw) {
 lac_status laci_verify_draw_input(const laci_graph *graph, int value, const laci_shape *shape,
                                   uint64_t seed, laci_buf **buf, lac_error *err) {
   const laci_draw draw = {.seed = seed, .stream = (uint64_t)value};
-  return laci_random_value(graph, value, shape, &draw, buf, err);
+  return laci_draw_value(graph, value, shape, &draw, buf, err);
 }
 
-lac_status laci_random_value(const laci_graph *graph, int value, const laci_shape *shape,
-                             const laci_draw *draw, laci_buf **buf, lac_error *err) {
+lac_status laci_draw_value(const laci_graph *graph, int value, const laci_shape *shape,
+                           const laci_draw *draw, laci_buf **buf, lac_error *err) {
   lac_dtype dtype = graph->values[value].type.dtype;
   lac_status st = laci_buf_create(dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : dtype, shape, buf, err);
   if (st) return st;
@@ -299,7 +299,7 @@ lac_status laci_random_value(const laci_graph *graph, int value, const laci_shap
     case LACI_DOMAIN_WHOLE: draw_integers(*buf, draw, &domain); break;
     case LACI_DOMAIN_AXES: fill_ascending(*buf); break;
     case LACI_DOMAIN_BOXES: draw_boxes(*buf, draw, &domain); break;
-    case LACI_DOMAIN_SHAPE: laci_draw_shape(graph, &domain, draw, *buf); break;
+    case LACI_DOMAIN_SHAPE: laci_draw_shape_content(graph, &domain, draw, *buf); break;
     default: draw_unconstrained(*buf, draw); break;
   }
   return LAC_OK;

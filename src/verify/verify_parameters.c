@@ -274,8 +274,8 @@ static void read_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-lac_status laci_parameters_floats(const laci_products_options *options, int stored,
-                                  const laci_slab *slab, float *out, lac_error *err) {
+lac_status laci_parameters_read_floats(const laci_products_options *options, int stored,
+                                       const laci_slab *slab, float *out, lac_error *err) {
   enum { AT_ONCE = 1 << 15 };
   const laci_stored *from = &options->graph->stored[stored];
   laci_order_walk walk;

@@ -398,7 +398,7 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
     weights = how->integers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
       float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);
-      st = b ? laci_parameters_floats(how, stored, &slab, b, err)
+      st = b ? laci_parameters_read_floats(how, stored, &slab, b, err)
              : laci_fail_memory(err, "weights of the verification");
       weights = b;
     }

@@ -99,7 +99,7 @@ static lac_status draw_regions(char **args, lac_error *err) {
   int32_t *rows = laci_alloc((size_t)n * 4, sizeof *rows);
   if (!rows) return laci_fail_memory(err, "draws");
   for (int k = 0; k < n; k++) {
-    laci_region r = laci_region_draw(seed, (uint64_t)k, width, height);
+    laci_region r = laci_draw_region(seed, (uint64_t)k, width, height);
     memcpy(rows + (size_t)k * 4, (int32_t[]){r.left, r.top, r.width, r.height}, 16);
   }
   laci_type type = {LAC_DTYPE_I32, {2, {n, 4}}};
@@ -111,7 +111,7 @@ static lac_status draw_regions(char **args, lac_error *err) {
 static laci_region drawn(const void *context, int width, int height) {
   char *const *args = context;
   laci_region r =
-      laci_region_draw(strtoull(args[1], NULL, 10), strtoull(args[2], NULL, 10), width, height);
+      laci_draw_region(strtoull(args[1], NULL, 10), strtoull(args[2], NULL, 10), width, height);
   (void)printf("%d %d %d %d\n", r.left, r.top, r.width, r.height);
   return r;
 }

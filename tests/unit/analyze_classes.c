@@ -107,7 +107,7 @@ static void a_declared_unknown_operator_passes_orders_through(void **state) {
                                        "y = Conv(b, w2) name=\"c2\"\noutput y\n",
                             &graph, &err),
                    LAC_OK);
-  assert_int_equal(laci_graph_assume(graph, "my.Strange=same", &err), LAC_OK);
+  assert_int_equal(laci_graph_assume_same_channels(graph, "my.Strange=same", &err), LAC_OK);
   assert_int_equal(laci_graph_infer(graph, NULL, 0, &err), LAC_OK);
   analysed n = analyse_graph(graph);
   expect_members(&n, "c2", 'C', "c2 < c1");

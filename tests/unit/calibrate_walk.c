@@ -300,7 +300,7 @@ static void sums_are_those_of_unfolded_inputs(void **state) {
     laci_network *n = network_of(graph, graph->values[graph->inputs[0]].type.shape.dims[0]);
     laci_matrix_layer l;
     assert_null(laci_matrix_layer_init(analysis, 0, n, &l));
-    int64_t count = (int64_t)laci_network_bytes(n, l.value) / 4;
+    int64_t count = (int64_t)laci_network_value_bytes(n, l.value) / 4;
     float *d = laci_alloc((size_t)count, sizeof *d), *p = laci_alloc((size_t)count, sizeof *p);
     for (int64_t i = 0; i < count; i++) {
       d[i] = sample_number(1, 0, i);

@@ -28,7 +28,7 @@ static void parts_have_the_area_and_aspect_that_is_wanted(void **state) {
   enum { N = 20000, W = 500, H = 375 };
   double areas = 0, logs = 0, lefts = 0, tops = 0;
   for (uint64_t k = 0; k < N; k++) {
-    laci_region r = laci_region_draw(3, k, W, H);
+    laci_region r = laci_draw_region(3, k, W, H);
     double area = (double)r.width * r.height / (W * H), aspect = (double)r.width / r.height;
     assert_true(r.left >= 0 && r.top >= 0 && r.width > 0 && r.height > 0);
     assert_true(r.left + r.width <= W && r.top + r.height <= H);
@@ -48,8 +48,8 @@ static void parts_have_the_area_and_aspect_that_is_wanted(void **state) {
 
 static void a_draw_follows_from_seed_and_sample(void **state) {
   (void)state;
-  laci_region a = laci_region_draw(5, 9, 300, 200), b = laci_region_draw(5, 9, 300, 200);
-  laci_region other = laci_region_draw(5, 10, 300, 200), seed = laci_region_draw(6, 9, 300, 200);
+  laci_region a = laci_draw_region(5, 9, 300, 200), b = laci_draw_region(5, 9, 300, 200);
+  laci_region other = laci_draw_region(5, 10, 300, 200), seed = laci_draw_region(6, 9, 300, 200);
   assert_memory_equal(&a, &b, sizeof a);
   assert_memory_not_equal(&a, &other, sizeof a);
   assert_memory_not_equal(&a, &seed, sizeof a);
@@ -61,12 +61,12 @@ static void odd_images_have_a_part(void **state) {
                                  {1000, 2}, {3, 700},   {8000, 400}, {65535, 1024}};
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
     for (uint64_t sample = 0; sample < 200; sample++) {
-      laci_region r = laci_region_draw(1, sample, sizes[k][0], sizes[k][1]);
+      laci_region r = laci_draw_region(1, sample, sizes[k][0], sizes[k][1]);
       assert_true(r.left >= 0 && r.top >= 0 && r.width > 0 && r.height > 0);
       assert_true(r.left + r.width <= sizes[k][0] && r.top + r.height <= sizes[k][1]);
     }
   }
-  laci_region wide = laci_region_draw(1, 0, 65535, 3); /* no draw fits: the middle, 4 to 3 */
+  laci_region wide = laci_draw_region(1, 0, 65535, 3); /* no draw fits: the middle, 4 to 3 */
   assert_true(wide.height == 3 && wide.width == 4 && wide.left == (65535 - 4) / 2);
 }
 

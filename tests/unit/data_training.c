@@ -95,9 +95,9 @@ static void every_corner_and_both_sides_are_drawn(void **state) {
   laci_augment augment = {.pad = 4, .flip = true}, still = {0};
   int seen[9][9][2] = {{{0}}};
   for (uint64_t k = 0; k < 20000; k++) {
-    laci_augment_draw draw = laci_augment_draw_of(&augment, 5, k);
+    laci_augment_draw draw = laci_augment_draw_change(&augment, 5, k);
     seen[draw.top][draw.left][draw.flipped]++;
-    draw = laci_augment_draw_of(&still, 5, k);
+    draw = laci_augment_draw_change(&still, 5, k);
     assert_true(draw.top == 0 && draw.left == 0 && !draw.flipped);
   }
   for (int k = 0; k < 162; k++) assert_in_range(seen[k / 18][k / 2 % 9][k % 2], 60, 200);

@@ -199,7 +199,7 @@ static void loss_and_gradients_are_those_of_single_numbers(void **state) {
   if (laci_reconstruct_run_teacher(r, images, (float *const[]){logits, block}, &err))
     fail_msg("%s", err.text);
   laci_trainer *t = laci_reconstruct_trainer(r);
-  if (laci_trainer_match_batch(t, images, (const float *const[]){logits, block}, &loss, &err))
+  if (laci_trainer_run_match_batch(t, images, (const float *const[]){logits, block}, &loss, &err))
     fail_msg("%s", err.text);
   double want = loss_of(p.graph, w[0], w[1]);
   if (!(fabs((double)loss - want) <= 1e-5 * want)) fail_msg("%g, want %g", (double)loss, want);

@@ -254,7 +254,7 @@ static float *step(const laci_graph *model, const char *engine, int64_t *n, floa
   if (laci_trainer_create(model, &o, &trainer, &err)) fail_msg("%s: %s", engine, err.text);
   fill(images, BATCH * PIXELS);
   for (int at = 0; at < BATCH; at++) labels[at * CLASSES + at] = 1;
-  if (laci_trainer_batch(trainer, images, labels, loss, NULL, &err)) {
+  if (laci_trainer_run_batch(trainer, images, labels, loss, NULL, &err)) {
     fail_msg("%s: %s", engine, err.text);
   }
   laci_trainer_update(trainer, 0.1);

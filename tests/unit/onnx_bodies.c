@@ -65,7 +65,7 @@ static void branches_come_before_their_if(void **state) {
   assert_int_equal(l.graph->n_bodies, 2);
   assert_int_equal(l.graph->n_stored, 3);
   const laci_node *end = find_node(l.graph, "y"); /* which has no name of its own */
-  assert_int_equal(laci_node_control(end), LACI_CONTROL_CHOICE);
+  assert_int_equal(laci_node_control_flow(end), LACI_CONTROL_CHOICE);
   assert_int_equal(end->n_inputs, 3);
   assert_string_equal(value_name(l.graph, end->inputs[1]), "y/then_branch/r");
   assert_string_equal(value_name(l.graph, end->inputs[2]), "y/else_branch/s");

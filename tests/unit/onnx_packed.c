@@ -50,7 +50,7 @@ static void elements_are_a_byte_each_and_packed_when_saved(void **state) {
     uint8_t *fresh = laci_alloc(w->size_bytes + 1, 1);
     memcpy(fresh, w->bytes, w->size_bytes);
     if (w->size_bytes) fresh[0] = 1;
-    laci_stored_replace(w, fresh, false);
+    laci_stored_replace_bytes(w, fresh, false);
     folder_make(&dir);
     assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, NULL),
                      LAC_OK);

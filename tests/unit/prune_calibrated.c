@@ -453,11 +453,11 @@ static void a_bound_is_wrong_as_rarely_as_it_promises(void **state) {
                                     .n_won = won};
         laci_judged_drop drop;
         if (p < 1e-9) continue;
-        laci_drop_compute_bound(&d, &drop);
+        laci_drop_compute_loss_and_bound(&d, &drop);
         assert_int_equal(drop.measure, LACI_DROP_ANSWERS);
         wrong_changed += drop.most < 100 * (rates[k][0] + rates[k][1]) ? p : 0;
         d.n_labelled = N;
-        laci_drop_compute_bound(&d, &drop);
+        laci_drop_compute_loss_and_bound(&d, &drop);
         assert_int_equal(drop.measure, LACI_DROP_TOP1);
         wrong += drop.most < 100 * (rates[k][0] - rates[k][1]) ? p : 0;
       }
@@ -482,7 +482,7 @@ static void a_bound_of_outputs_holds_for_errors_that_scatter(void **state) {
     }
     d.relative = d.sums.e / d.sums.s;
     laci_judged_drop drop;
-    laci_drop_compute_bound(&d, &drop);
+    laci_drop_compute_loss_and_bound(&d, &drop);
     assert_int_equal(drop.measure, LACI_DROP_OUTPUTS);
     assert_true(drop.most < 1.2 * drop.found);
     wrong += drop.most < 2;

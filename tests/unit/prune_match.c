@@ -158,7 +158,7 @@ static void finds_the_order_of_what_was_pruned_from_weights_of_few_values(void *
     write_net(&from, 2 + draw(&from, 4), 4, 28, text);
     const int n_values = 2 + draw(&from, 7);
     both_init(&b, &from, text, n_values, n % 4 > 0);
-    if (laci_pruning_explain(b.pruning, b.changed.graph, &err))
+    if (laci_pruning_find_orders(b.pruning, b.changed.graph, &err))
       fail_msg("network %d of %d values: %s\n%s", n, n_values, err.text, text);
     bool moved = false;
     for (int g = 0; g < b.original.a->n_groups; g++)
@@ -183,7 +183,7 @@ static void refuses_a_kept_weight_that_is_none_of_the_originals(void **state) {
     do stored = &graph->stored[draw(&from, graph->n_stored)];
     while (stored->name[0] != 'w');
     set(stored, draw(&from, (int)laci_shape_count(&stored->shape)), 17);
-    assert_int_equal(laci_pruning_explain(b.pruning, graph, &err), LAC_PROOF_FAILED);
+    assert_int_equal(laci_pruning_find_orders(b.pruning, graph, &err), LAC_PROOF_FAILED);
     assert_true(strlen(err.text) > 10);
     both_clear(&b);
   }
@@ -204,7 +204,7 @@ static void ends_with_no_memory_or_as_without_failures(void **state) {
       assert_int_equal(laci_pruning_create(b.original.a, (laci_pattern){2, 4}, &pruning, &err),
                        LAC_OK);
       laci_memory_fail_at(at);
-      st = laci_pruning_explain(pruning, b.changed.graph, &err);
+      st = laci_pruning_find_orders(pruning, b.changed.graph, &err);
       if (laci_memory_is_failure_pending()) assert_int_equal(st, LAC_OK);
       else assert_int_equal(st, LAC_NO_MEMORY);
       laci_memory_fail_at(0);
@@ -323,7 +323,7 @@ static void says_what_trying_all_orders_says(void **state) {
     if (is_small(b.original.a)) {
       spoil(b.changed.graph, &from);
       const bool want = some_order_fits(&b);
-      const lac_status got = laci_pruning_explain(b.pruning, b.changed.graph, &err);
+      const lac_status got = laci_pruning_find_orders(b.pruning, b.changed.graph, &err);
       if (got != (want ? LAC_OK : LAC_PROOF_FAILED))
         fail_msg("network %d: some order fits: %d; got %s\n%s", n, want, err.text, text);
       n_fit += want;

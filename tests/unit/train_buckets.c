@@ -107,7 +107,7 @@ static void between(void *context) {
 static void open_witness(witness *w, laci_trainer *t, size_t bytes) {
   lac_error err = {0};
   *w = (witness){.trainer = t, .size = size_of(t), .fails_at = -1};
-  if (laci_trainer_buckets(t, bytes, &w->buckets, &w->n, &err)) fail_msg("%s", err.text);
+  if (laci_trainer_make_buckets(t, bytes, &w->buckets, &w->n, &err)) fail_msg("%s", err.text);
   w->seen = laci_alloc((size_t)w->size, sizeof *w->seen);
   w->at = laci_alloc((size_t)w->n, sizeof *w->at);
 }
@@ -120,12 +120,12 @@ static void close_witness(witness *w) {
 
 static lac_status run(const fixture *f, laci_trainer *t, int batch, witness *w, lac_error *err) {
   float loss;
-  if (!w) return laci_trainer_batch(t, f->images[batch], f->labels, &loss, NULL, err);
+  if (!w) return laci_trainer_run_batch(t, f->images[batch], f->labels, &loss, NULL, err);
   const laci_batch_watch watch = {
       .buckets = w->buckets, .n_buckets = w->n, .ready = ready, .between = between, .context = w};
   w->n_ready = 0;
   w->n_between = 0;
-  return laci_trainer_batch_watched(t, f->images[batch], f->labels, &loss, &watch, err);
+  return laci_trainer_run_batch_watched(t, f->images[batch], f->labels, &loss, &watch, err);
 }
 
 static void run_ok(const fixture *f, laci_trainer *t, int batch, witness *w) {
@@ -338,7 +338,8 @@ static void an_interrupt_ends_a_batch_that_does_not_keep_on(void **state) {
     float loss;
     const laci_batch_watch watch = {.ignores_interrupt = ignores_interrupt};
     lac_interrupt(true);
-    const lac_status st = laci_trainer_batch_watched(t, f.images[0], f.labels, &loss, &watch, &err);
+    const lac_status st =
+        laci_trainer_run_batch_watched(t, f.images[0], f.labels, &loss, &watch, &err);
     lac_interrupt(false);
     assert_int_equal(st, ignores_interrupt ? LAC_OK : LAC_INTERRUPTED);
   }

@@ -86,7 +86,7 @@ static void going_on_is_as_if_nothing_had_happened(void **state) {
     memset(second.weights, 0x55, sizeof second.weights);
     memset(second.masks, 7, sizeof second.masks);
     second.snapshot.seed = 0;
-    assert_int_equal(laci_checkpoint_newest(f.path, &c, NULL), LAC_OK);
+    assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
     assert_int_equal(laci_snapshot_read(c, &second.snapshot, NULL), LAC_OK);
     assert_int_equal(second.snapshot.step, 13);
     assert_int_equal(second.snapshot.epoch, 1);
@@ -132,7 +132,7 @@ static void the_newest_ones_are_kept(void **state) {
     assert_int_equal(count_files(&f, 0, 20), step < 3 ? step : 3);
   }
   assert_int_equal(count_files(&f, 7, 9), 3);
-  assert_int_equal(laci_checkpoint_newest(f.path, &c, NULL), LAC_OK);
+  assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
   assert_int_equal(laci_checkpoint_step(c), 9);
   assert_int_equal(laci_checkpoint_section(c, "a", &found, NULL), LAC_OK);
   assert_true(found.size_bytes == 5 && memcmp(found.bytes, "hello", 5) == 0);
@@ -157,14 +157,14 @@ static void damaged_ones_are_passed_over(void **state) {
   laci_section section = {"a", "hello", 5};
   laci_checkpoint *c = NULL;
   lac_error err = {0};
-  assert_int_equal(laci_checkpoint_newest(f.path, &c, &err), LAC_NOT_FOUND);
-  assert_int_equal(laci_checkpoint_newest("no/such/folder", &c, &err), LAC_NOT_FOUND);
+  assert_int_equal(laci_checkpoint_open_newest(f.path, &c, &err), LAC_NOT_FOUND);
+  assert_int_equal(laci_checkpoint_open_newest("no/such/folder", &c, &err), LAC_NOT_FOUND);
   add_text(&f, "checkpoint-000000000009.lac", "damaged");
-  assert_int_equal(laci_checkpoint_newest(f.path, &c, &err), LAC_BAD_FILE);
+  assert_int_equal(laci_checkpoint_open_newest(f.path, &c, &err), LAC_BAD_FILE);
   assert_non_null(strstr(err.text, "checkpoint-000000000009.lac"));
   assert_int_equal(laci_checkpoint_write(f.path, 4, &section, 1, 5, NULL), LAC_OK);
   add_text(&f, "checkpoint-000000000007.lac", "");
-  assert_int_equal(laci_checkpoint_newest(f.path, &c, NULL), LAC_OK);
+  assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
   assert_int_equal(laci_checkpoint_step(c), 4);
   laci_checkpoint_close(c);
   remove_folder(&f);
@@ -253,7 +253,7 @@ static void foreign_checkpoints_leave_the_run_as_it_was(void **state) {
   start(&written, LACI_OPTIMIZER_SGD);
   train(&written, 2);
   assert_int_equal(laci_snapshot_write(f.path, &written.snapshot, 1, NULL), LAC_OK);
-  assert_int_equal(laci_checkpoint_newest(f.path, &c, NULL), LAC_OK);
+  assert_int_equal(laci_checkpoint_open_newest(f.path, &c, NULL), LAC_OK);
   for (int k = 0; k < 5; k++) {
     static const char *const why[] = {"another network", "optimizer", "weights", "statistics",
                                       "dense"};
@@ -300,7 +300,7 @@ static void without_memory_it_fails_cleanly(void **state) {
     laci_checkpoint *c = NULL;
     laci_memory_fail_at(n);
     lac_status st = laci_snapshot_write(f.path, &r.snapshot, 2, NULL);
-    if (!st) st = laci_checkpoint_newest(f.path, &c, NULL);
+    if (!st) st = laci_checkpoint_open_newest(f.path, &c, NULL);
     laci_memory_fail_at(0);
     n_failed += st == LAC_NO_MEMORY;
     assert_true(st == LAC_OK || (st == LAC_NO_MEMORY && !c));

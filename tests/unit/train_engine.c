@@ -125,7 +125,7 @@ static laci_stepper *run_plain(const pair *p) {
 static float run_fast(const pair *p) {
   lac_error err = {0};
   float loss;
-  if (laci_trainer_batch(p->trainer, p->images, p->labels, &loss, NULL, &err)) {
+  if (laci_trainer_run_batch(p->trainer, p->images, p->labels, &loss, NULL, &err)) {
     fail_msg("%s", err.text);
   }
   return loss;

@@ -213,7 +213,7 @@ static void what_the_steps_begin_from_is_evaluated_once_and_is_no_best_one(void 
   assert_int_equal(result.best_step, 6);
   close_rig(&second);
   /* cut off in it: nothing to go on from, it is made again */
-  assert_int_equal(laci_loop_clear(f.path, NULL), LAC_OK);
+  assert_int_equal(laci_loop_clear_folder(f.path, NULL), LAC_OK);
   open_rig(&second, LACI_OPTIMIZER_SGD);
   second.options = first.options;
   second.options.recover = true;
@@ -257,7 +257,7 @@ static void as_many_checkpoints_stay_as_are_wanted(void **state) {
   run_whole(&r, &result);
   assert_int_equal(n_files(&f, "checkpoint-*"), 2);
   assert_true(laci_loop_has_checkpoints(f.path));
-  assert_int_equal(laci_loop_clear(f.path, NULL), LAC_OK);
+  assert_int_equal(laci_loop_clear_folder(f.path, NULL), LAC_OK);
   assert_int_equal(n_files(&f, "checkpoint-*"), 0);
   close_rig(&r);
   remove_folder(&f);
@@ -285,7 +285,7 @@ static void a_step_is_the_mean_of_its_batches_at_the_schedules_rate(void **state
     for (int k = 0; k < 3; k++) {
       const float *images, *labels;
       assert_int_equal(laci_feed_take_batch(feed, &images, &labels, NULL), LAC_OK);
-      assert_int_equal(laci_trainer_batch(by_hand.trainer, images, labels, &part, NULL, NULL),
+      assert_int_equal(laci_trainer_run_batch(by_hand.trainer, images, labels, &part, NULL, NULL),
                        LAC_OK);
       loss += (double)part / 3;
     }
@@ -673,7 +673,7 @@ static void numbers_that_are_not_finite_end_the_run_and_keep_the_checkpoint(void
     assert_int_equal(run(&r, &result, &err), LAC_BAD_VALUE);
     if (!strstr(err.text, cases[k].text)) fail_msg("%s", err.text);
     assert_non_null(strstr(err.text, "the checkpoint of step 2 is kept"));
-    assert_int_equal(laci_checkpoint_newest(f.path, &newest, NULL), LAC_OK);
+    assert_int_equal(laci_checkpoint_open_newest(f.path, &newest, NULL), LAC_OK);
     assert_int_equal(laci_checkpoint_step(newest), 2);
     laci_checkpoint_close(newest);
     close_rig(&r);

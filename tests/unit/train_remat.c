@@ -91,7 +91,7 @@ static void fill_batch(trainers *p, uint64_t batch) {
 static float step(trainers *p, laci_trainer *trainer) {
   lac_error err = {0};
   float loss = 0;
-  if (laci_trainer_batch(trainer, p->images, p->labels, &loss, NULL, &err))
+  if (laci_trainer_run_batch(trainer, p->images, p->labels, &loss, NULL, &err))
     fail_msg("%s", err.text);
   laci_trainer_update(trainer, 0.01);
   return loss;

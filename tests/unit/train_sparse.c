@@ -103,7 +103,7 @@ static laci_trainer *open_trainer(const fixture *f, variant w) {
 static float step(const fixture *f, laci_trainer *t) {
   lac_error err = {0};
   float loss;
-  if (laci_trainer_batch(t, f->images, f->labels, &loss, NULL, &err)) fail_msg("%s", err.text);
+  if (laci_trainer_run_batch(t, f->images, f->labels, &loss, NULL, &err)) fail_msg("%s", err.text);
   return loss;
 }
 

@@ -158,7 +158,7 @@ static void read_slab(const laci_graph *graph, const laci_orders *orders, bool w
   laci_products_options how = {.graph = graph, .orders = orders, .seed = 3, .integers = whole};
   int stored = graph->values[laci_graph_find_value(graph, "w")].stored;
   laci_slab slab = {.bytes = graph->stored[stored].bytes, .first = 7, .n = 254};
-  assert_int_equal(laci_parameters_floats(&how, stored, &slab, out, NULL), LAC_OK);
+  assert_int_equal(laci_parameters_read_floats(&how, stored, &slab, out, NULL), LAC_OK);
 }
 
 static void slabs_are_alike_in_any_order(void **state) {
@@ -288,7 +288,7 @@ static void inputs_fit_what_reads_them(void **state) {
     laci_draw draw = {.seed = 1};
     int value = laci_graph_find_value(graph, cases[c].name);
     laci_shape shape = graph->values[value].type.shape;
-    assert_int_equal(laci_random_value(graph, value, &shape, &draw, &buf, NULL), LAC_OK);
+    assert_int_equal(laci_draw_value(graph, value, &shape, &draw, &buf, NULL), LAC_OK);
     double least = INFINITY, most = -INFINITY;
     for (int64_t e = 0; e < buf->count; e++) {
       least = fmin(least, laci_buf_get_f(buf, e));

@@ -79,7 +79,7 @@ static lac_status check_images_fit(const laci_graph *graph, const laci_samples *
   const laci_dataset *set = laci_samples_dataset(samples, &preprocessing);
   *classes = true;
   if (!set) return LAC_OK;
-  lac_status st = laci_fit_images(graph, set, &preprocessing, &input, err);
+  lac_status st = laci_fit_images_to_network(graph, set, &preprocessing, &input, err);
   if (!st) *classes = laci_check_classes(graph, set, NULL) == LAC_OK;
   return st;
 }

@@ -65,8 +65,8 @@ lac_status laci_calibration_distill(laci_calibration_source *source, laci_prunin
   return d ? laci_distill(pruning, options, &d->how, pool, &d->done, err) : LAC_OK;
 }
 
-lac_status laci_report_add_distilled(laci_report *report, const laci_distill_source *distill,
-                                     lac_calibration_result *to, lac_error *err) {
+lac_status laci_report_add_distillation(laci_report *report, const laci_distill_source *distill,
+                                        lac_calibration_result *to, lac_error *err) {
   if (!distill) return LAC_OK;
   const laci_distilled *from = &distill->done;
   to->error_fitted = from->error_fitted;

@@ -27,7 +27,7 @@ LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac
  * lower bound of the agreement on such data, in percent, if held-back samples have one answer each;
  * else 0. */
 double laci_percent_of(int64_t part, int64_t of);
-double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back);
+double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_held_back);
 
 /** Open samples, and how they are used. */
 typedef struct laci_calibration_source {
@@ -71,9 +71,9 @@ LAC_MUST_CHECK lac_status laci_calibration_distill(laci_calibration_source *sour
 
 /** Copies what distillation did (errors, steps, seconds, why it was not kept) into `to`; texts go
  * into the report's arena. from NULL: there was no distillation, and *to stays unchanged. */
-LAC_MUST_CHECK lac_status laci_report_add_distilled(laci_report *report,
-                                                    const laci_distill_source *from,
-                                                    lac_calibration_result *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_add_distillation(laci_report *report,
+                                                       const laci_distill_source *from,
+                                                       lac_calibration_result *to, lac_error *err);
 
 /** Adds the pruning's results of calibration to the report. */
 LAC_MUST_CHECK lac_status laci_report_add_calibration(laci_report *report,

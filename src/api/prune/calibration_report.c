@@ -12,7 +12,7 @@ double laci_percent_of(int64_t part, int64_t of) {
   return of > 0 ? 100 * (double)part / (double)of : 0;
 }
 
-double laci_least_agreement(const laci_output_difference *d, int64_t n_held_back) {
+double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_held_back) {
   if (n_held_back < 1 || d->n_answers != d->n_samples) return 0;
   return 100 * laci_binomial_lower(d->n_agree, d->n_answers, 1 - LACI_DROP_CONFIDENCE);
 }
@@ -73,7 +73,7 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .file_bytes = from->file_bytes,
       .seconds = from->seconds,
       .fit_seconds = from->fit_seconds};
-  to->agreement_least = laci_least_agreement(outputs, from->n_held_back);
+  to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);
   add_drop(&from->drop, source->calibration.max_drop, to);
   bool whole = to->data && add_curve(report, from, to);
   if (from->outputs_reason) {
@@ -94,7 +94,7 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
     report->groups[g].error_after = p->orders[g].error_after;
   }
   report->pub.calibration = to;
-  lac_status st = laci_report_add_distilled(report, source->distill, to, err);
+  lac_status st = laci_report_add_distillation(report, source->distill, to, err);
   if (st) return st;
   return whole ? LAC_OK : laci_fail_memory(err, "the report");
 }

@@ -14,7 +14,7 @@ static lac_status find_orders(laci_pruning *found, const lac_model *model,
                               const laci_prune_options *how, laci_pool *pool, bool *known,
                               lac_error *err) {
   lac_error why = {0};
-  lac_status st = laci_pruning_explain(found, model->graph, &why);
+  lac_status st = laci_pruning_find_orders(found, model->graph, &why);
   *known = st == LAC_OK;
   if (st == LAC_PROOF_FAILED)
     return laci_pruning_compare_unexplained(found, model->graph, how, pool, &why, err);

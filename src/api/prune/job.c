@@ -115,7 +115,7 @@ static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac
     st = parse_input_shape(options->input_shapes[i], &arena, &fixed[i], err);
   }
   for (int i = 0; i < options->n_assume && !st; i++)
-    st = laci_graph_assume(graph, options->assume[i], err);
+    st = laci_graph_assume_same_channels(graph, options->assume[i], err);
   if (!st) st = laci_graph_infer(graph, fixed, options->n_input_shapes, err);
   laci_free(fixed);
   laci_arena_clear(&arena);

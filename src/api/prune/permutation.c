@@ -69,7 +69,7 @@ static lac_status replay_orders(lac_model *model, const laci_job *job,
   lac_status st = measure_before(job, options, &held, err);
   if (!st) st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
   if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
-  if (!st) st = laci_report_fill(report, pruning, err);
+  if (!st) st = laci_report_add_pruning(report, pruning, err);
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
     laci_report_remeasure_computed(report, job, options);

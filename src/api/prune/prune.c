@@ -74,7 +74,7 @@ static lac_status prune_model(lac_model *model, const lac_options *options, bool
   if (!st) {
     const char *verb = mask ? "prune" : "permute";
     st = laci_report_create(model, verb, options, job.analysis, &report, err);
-    if (!st) st = laci_report_fill(report, pruning, err);
+    if (!st) st = laci_report_add_pruning(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
     const laci_quantize_source from = {model, options, &job, pruning, &source};

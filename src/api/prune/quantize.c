@@ -110,7 +110,7 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
       .agreement = laci_percent_of(outputs->n_agree, outputs->n_answers),
-      .agreement_least = laci_least_agreement(outputs, from->n_held_back),
+      .agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back),
       .labelled = outputs->n_labelled,
       .top1_floats = laci_percent_of(outputs->n_right_a, outputs->n_labelled),
       .top1_integers = laci_percent_of(outputs->n_right_b, outputs->n_labelled)};

@@ -290,7 +290,7 @@ static bool move_mask_to_report(laci_report *report, const laci_pruning *p,
   return name != NULL;
 }
 
-lac_status laci_report_fill(laci_report *report, laci_pruning *p, lac_error *err) {
+lac_status laci_report_add_pruning(laci_report *report, laci_pruning *p, lac_error *err) {
   lac_status st = laci_report_add_layers(report, p, err);
   if (!st) st = laci_report_add_verification(report, p, err);
   if (!st) st = laci_report_add_orders(report, p, err);

@@ -66,8 +66,8 @@ LAC_MUST_CHECK lac_status laci_report_add_verification(laci_report *report,
                                                        const laci_pruning *pruning, lac_error *err);
 /** Adds all of the above, the groups' orders, the search's results and the sums. Takes ownership of
  * the masks. */
-LAC_MUST_CHECK lac_status laci_report_fill(laci_report *report, laci_pruning *pruning,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_report_add_pruning(laci_report *report, laci_pruning *pruning,
+                                                  lac_error *err);
 
 /** Measures the layers' weights in the model and sums them up; layers whose weights are pruned
  * count as pruned. Fails LAC_BAD_VALUE, too. */

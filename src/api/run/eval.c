@@ -156,7 +156,7 @@ static lac_status check_output(evaluation *e, lac_error *err) {
 static lac_status plan_network(evaluation *e, const lac_model *model,
                                const lac_eval_options *options, lac_error *err) {
   laci_image_input input = {.batch = e->images < options->batch ? (int)e->images : options->batch};
-  lac_status st = laci_fit_images(model->graph, e->set, &e->preprocessing, &input, err);
+  lac_status st = laci_fit_images_to_network(model->graph, e->set, &e->preprocessing, &input, err);
   if (!st) st = laci_check_classes(model->graph, e->set, err);
   if (st) return st;
   e->batch = input.batch;

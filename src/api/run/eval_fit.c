@@ -88,9 +88,9 @@ lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set
   return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
 }
 
-lac_status laci_fit_images(const laci_graph *graph, const laci_dataset *set,
-                           const laci_preprocessing *preprocessing, laci_image_input *fit,
-                           lac_error *err) {
+lac_status laci_fit_images_to_network(const laci_graph *graph, const laci_dataset *set,
+                                      const laci_preprocessing *preprocessing,
+                                      laci_image_input *fit, lac_error *err) {
   if (graph->n_inputs != 1) {
     return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
                      graph->n_inputs);

@@ -63,9 +63,10 @@ enum { LACI_EVAL_MOST_BATCH = 65536 };
 
 /** Checks that the network's only input fits the prepared images, [N, C, H, W], and fills *input.
  * Fails LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_fit_images(const laci_graph *network, const laci_dataset *set,
-                                          const laci_preprocessing *preprocessing,
-                                          laci_image_input *input, lac_error *err);
+LAC_MUST_CHECK lac_status laci_fit_images_to_network(const laci_graph *network,
+                                                     const laci_dataset *set,
+                                                     const laci_preprocessing *preprocessing,
+                                                     laci_image_input *input, lac_error *err);
 
 /** Is the first output that of a Softmax, apart from nodes that only rename or reshape it? */
 bool laci_ends_in_softmax(const laci_graph *network);

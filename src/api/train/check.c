@@ -81,7 +81,7 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
 lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err) {
   t->plan->known = t->model->graph->class_names;
   lac_status st = laci_train_open_data(data, t->options, t->plan, err);
-  if (!st) st = laci_train_resolve(t->options, t->plan, err);
+  if (!st) st = laci_train_resolve_options(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer_model(t->model, t->options->max_memory, err);
   if (!st) st = laci_training_check_images(t, err);

@@ -43,7 +43,7 @@ lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_err
   how.classes = o->classes;
   memcpy(how.mean, o->mean, sizeof how.mean);
   memcpy(how.std, o->std, sizeof how.std);
-  lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
+  lac_status st = laci_trainer_store_in_model(t->trainer, t->model->graph, err);
   st = laci_training_agree_on_status(t, st, err);
   if (!st) st = evaluate_shared(t, &how, &result, err);
   t->evaluated = true;

@@ -227,7 +227,7 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   lac_status st = prune_rest(t, err);
   if (!st) st = lac_mask_from_model(t->model, &o->pruning, &r->mask, err);
   st = lac_process_group_agree(o->training.group, st, err);
-  if (!st) st = laci_mask_share(r->mask, laci_process_group_comm(o->training.group), err);
+  if (!st) st = laci_mask_broadcast(r->mask, laci_process_group_comm(o->training.group), err);
   if (st) return st;
   int n = lac_mask_count(r->mask);
   if (n == 0 && o->must_mask) {

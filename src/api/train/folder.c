@@ -53,7 +53,7 @@ lac_status laci_training_open_folder(laci_training *t, lac_error *err) {
   if (st) return st;
   if (o->recover || !laci_loop_has_checkpoints(folder)) return mark_folder(t, err);
   if (o->force) {
-    st = laci_loop_clear(folder, err);
+    st = laci_loop_clear_folder(folder, err);
     if (!st) st = laci_events_clear(folder, err);
     return st ? st : mark_folder(t, err);
   }

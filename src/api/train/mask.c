@@ -249,7 +249,7 @@ static uint64_t hash_names(const lac_mask *mask) {
   return hash;
 }
 
-lac_status laci_mask_share(lac_mask *mask, laci_comm *comm, lac_error *err) {
+lac_status laci_mask_broadcast(lac_mask *mask, laci_comm *comm, lac_error *err) {
   const uint64_t ours = hash_names(mask);
   uint64_t first = ours;
   if (!comm) return LAC_OK;

@@ -14,6 +14,6 @@ typedef struct laci_comm laci_comm;
 uint64_t laci_mask_hash(const lac_mask *mask, int at);
 /** Copies process 0's masks to all processes. Fails LAC_BAD_SHAPE if the masks of a process are not
  * for the same weights, LAC_PEER. mask NULL: there are no masks. */
-LAC_MUST_CHECK lac_status laci_mask_share(lac_mask *mask, laci_comm *comm, lac_error *err);
+LAC_MUST_CHECK lac_status laci_mask_broadcast(lac_mask *mask, laci_comm *comm, lac_error *err);
 
 #endif

@@ -134,7 +134,8 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       laci_dataset_count(plan->set), o->seed);
 }
 
-lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_plan *plan,
+                                      lac_error *err) {
   lac_status st = laci_train_check_options(o, err);
   if (!st) st = laci_train_make_recipe(o, &plan->recipe, err);
   if (st) return st;

@@ -34,8 +34,8 @@ typedef struct laci_train_plan {
 LAC_MUST_CHECK lac_status laci_train_open_data(const char *data, const lac_train_options *options,
                                                laci_train_plan *plan, lac_error *err);
 /** Fills the rest of the plan, after laci_train_open_data. */
-LAC_MUST_CHECK lac_status laci_train_resolve(const lac_train_options *options,
-                                             laci_train_plan *plan, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_resolve_options(const lac_train_options *options,
+                                                     laci_train_plan *plan, lac_error *err);
 /** Checks the limits of every option, and which options exclude each other. Fails LAC_BAD_ARGUMENT.
  */
 LAC_MUST_CHECK lac_status laci_train_check_options(const lac_train_options *options,

@@ -15,7 +15,7 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
   lac_train_options own = *options;
   own.dtype = laci_dtype_supported(options->engine, options->dtype);
   st = laci_train_open_data(data, &own, &plan, err);
-  if (!st) st = laci_train_resolve(&own, &plan, err);
+  if (!st) st = laci_train_resolve_options(&own, &plan, err);
   if (!st) {
     *found = (lac_train_size){
         .images = laci_dataset_count(plan.set),

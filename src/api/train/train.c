@@ -41,7 +41,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   if (!st) st = laci_training_agree_without_timeout(&t, laci_training_open_folder(&t, err), err);
   if (!st) st = laci_training_run(&t, result, err);
   const bool ran = !st;
-  if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
+  if (!st) st = laci_trainer_store_in_model(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
   if (ran) st = laci_training_agree_without_timeout(&t, st ? st : closed, err);
   result->seconds = laci_clock_seconds() - begin;

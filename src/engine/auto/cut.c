@@ -150,7 +150,7 @@ static void find_phases(laci_auto_cut *cut) {
   cut->n_phases = cut->n_exact = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
-    const bool begins = laci_node_control(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
+    const bool begins = laci_node_control_flow(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
     /* nodes that begin a body are not in the file, so they are not reported */
     cut->n_exact += !cut->fast[n] && !begins;
   }

@@ -214,8 +214,8 @@ static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
 /* Checks a node outside of bodies. Nodes in bodies may never run: what they lack is found when they
  * do. */
 static lac_status check_exact_node(const laci_node *node, lac_error *err) {
-  return node->body || laci_node_control(node) ? LAC_OK
-                                               : laci_engine_check_has_evaluation(node, err);
+  return node->body || laci_node_control_flow(node) ? LAC_OK
+                                                    : laci_engine_check_has_evaluation(node, err);
 }
 
 static lac_status make_exact_part(builder *m, int phase, lac_error *err) {

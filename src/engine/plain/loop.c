@@ -449,8 +449,10 @@ static lac_status step_loop_end(loop *l) {
 lac_status laci_plain_run_control_node(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   loop l;
-  if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose_branch_outputs(run, node, err);
+  if (laci_node_control_flow(node) == LACI_CONTROL_CHOICE)
+    return choose_branch_outputs(run, node, err);
   lac_status st = loop_init(&l, run, node, err);
   if (st) return st;
-  return laci_node_control(node) == LACI_CONTROL_BEGIN ? step_loop_begin(&l) : step_loop_end(&l);
+  return laci_node_control_flow(node) == LACI_CONTROL_BEGIN ? step_loop_begin(&l)
+                                                            : step_loop_end(&l);
 }

@@ -31,7 +31,7 @@ static void mark_input_dependent_values(laci_plain *run) {
   for (int v = 0; v < graph->n_values; v++) found[v] = graph->values[v].is_input;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    bool data = node->body || node->n_captures || laci_node_control(node);
+    bool data = node->body || node->n_captures || laci_node_control_flow(node);
     for (int at = 0; node->op && !node->op->shape_only && at < node->n_inputs; at++) {
       const bool shape_alone = at < 32 && (node->op->shape_inputs >> at & 1);
       data |= node->inputs[at] >= 0 && found[node->inputs[at]] && !shape_alone;
@@ -253,8 +253,8 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
     if (node->outputs[at] >= 0) laci_plain_replace_value(run, node->outputs[at], NULL);
   }
   if (!active && !run->max_iterations) return LAC_OK;
-  lac_status st = laci_node_control(node) ? laci_plain_run_control_node(run, node_id, err)
-                                          : step_plain_node(run, node, err);
+  lac_status st = laci_node_control_flow(node) ? laci_plain_run_control_node(run, node_id, err)
+                                               : step_plain_node(run, node, err);
   return active ? st : status_of_tolerated_failure(st);
 }
 

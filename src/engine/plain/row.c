@@ -30,7 +30,7 @@ typedef struct plan {
 } plan;
 
 static lac_status check_node_is_supported(const laci_node *node, lac_error *err) {
-  return laci_node_control(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
+  return laci_node_control_flow(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
 }
 
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {

@@ -4,7 +4,7 @@
  * arg_min.c shares this code. */
 #include "graph/ops/shared/arg_in.h"
 
-lac_status laci_arg_infer(laci_infer *infer) {
+lac_status laci_arg_max_min_infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0].dtype = LAC_DTYPE_I64;
@@ -35,7 +35,7 @@ static bool beats(const laci_buf *x, int64_t at, int64_t best, bool largest, boo
   return order > 0 || (order == 0 && last);
 }
 
-lac_status laci_arg_eval(laci_eval *eval, bool largest) {
+lac_status laci_arg_max_min_eval(laci_eval *eval, bool largest) {
   const laci_buf *x = eval->in[0];
   bool last = laci_node_int(eval->node, "select_last_index", 0) != 0;
   int64_t axis = laci_node_int(eval->node, "axis", 0);
@@ -53,7 +53,7 @@ lac_status laci_arg_eval(laci_eval *eval, bool largest) {
   return LAC_OK;
 }
 
-lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *why) {
+lac_status laci_arg_max_min_couple(const laci_node *node, laci_coupling *c, const char *why) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
   c->why = why;
@@ -73,11 +73,11 @@ lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *
   return laci_coupling_status(c);
 }
 
-static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, true); }
+static lac_status eval(laci_eval *eval) { return laci_arg_max_min_eval(eval, true); }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  return laci_arg_couple(node, c, "order matters to ArgMax");
+  return laci_arg_max_min_couple(node, c, "order matters to ArgMax");
 }
 
 const laci_op laci_op_arg_max = {
@@ -86,6 +86,6 @@ const laci_op laci_op_arg_max = {
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"keepdims", LACI_ATTR_INT},
                                   {"select_last_index", LACI_ATTR_INT}),
-    .infer = laci_arg_infer,
+    .infer = laci_arg_max_min_infer,
     .eval = eval,
     .couple = couple_axes};

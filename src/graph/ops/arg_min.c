@@ -2,11 +2,11 @@
  * ArgMin: the index of the smallest element along an axis. See arg_max.c. */
 #include "graph/ops/shared/arg_in.h"
 
-static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, false); }
+static lac_status eval(laci_eval *eval) { return laci_arg_max_min_eval(eval, false); }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  return laci_arg_couple(node, c, "order matters to ArgMin");
+  return laci_arg_max_min_couple(node, c, "order matters to ArgMin");
 }
 
 const laci_op laci_op_arg_min = {
@@ -15,6 +15,6 @@ const laci_op laci_op_arg_min = {
     .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"keepdims", LACI_ATTR_INT},
                                   {"select_last_index", LACI_ATTR_INT}),
-    .infer = laci_arg_infer,
+    .infer = laci_arg_max_min_infer,
     .eval = eval,
     .couple = couple_axes};

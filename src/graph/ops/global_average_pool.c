@@ -6,7 +6,7 @@
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {
       .start = {.a = 0}, .step = laci_reduce_add, .end = laci_reduce_mean};
-  return laci_global_eval(eval, &reducer);
+  return laci_global_pool_eval(eval, &reducer);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -19,7 +19,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_global_average_pool = {.name = "GlobalAveragePool",
                                              .role = LACI_ROLE_CLEAR,
-                                             .infer = laci_global_infer,
+                                             .infer = laci_global_pool_infer,
                                              .eval = eval,
-                                             .couple = laci_global_couple,
+                                             .couple = laci_global_pool_couple,
                                              .gradient = gradient};

@@ -18,12 +18,12 @@ static lac_status eval(laci_eval *eval) {
   laci_reducer reducer = {.start = {0, (double)laci_node_int(eval->node, "p", 2)},
                           .step = accumulate,
                           .end = result_of_state};
-  return laci_global_eval(eval, &reducer);
+  return laci_global_pool_eval(eval, &reducer);
 }
 
 const laci_op laci_op_global_lp_pool = {.name = "GlobalLpPool",
                                         .role = LACI_ROLE_CLEAR,
                                         .attributes = LACI_ATTRIBUTES({"p", LACI_ATTR_INT}),
-                                        .infer = laci_global_infer,
+                                        .infer = laci_global_pool_infer,
                                         .eval = eval,
-                                        .couple = laci_global_couple};
+                                        .couple = laci_global_pool_couple};

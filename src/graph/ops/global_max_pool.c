@@ -12,7 +12,7 @@ static void accumulate(laci_reduce_state *state, double x) {
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = accumulate};
-  return laci_global_eval(eval, &reducer);
+  return laci_global_pool_eval(eval, &reducer);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
@@ -24,7 +24,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_global_max_pool = {.name = "GlobalMaxPool",
                                          .role = LACI_ROLE_CLEAR,
-                                         .infer = laci_global_infer,
+                                         .infer = laci_global_pool_infer,
                                          .eval = eval,
-                                         .couple = laci_global_couple,
+                                         .couple = laci_global_pool_couple,
                                          .gradient = gradient};

@@ -7,7 +7,7 @@
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err) {
+lac_status laci_depth_space_block_size(const laci_node *node, int64_t *block, lac_error *err) {
   *block = laci_node_int(node, "blocksize", 0);
   if (*block >= 1 && *block <= 1 << 15) return LAC_OK;
   return laci_node_fail(node, err, LAC_BAD_SHAPE, "blocksize %lld", (long long)*block);
@@ -23,11 +23,11 @@ static bool scale_size(laci_infer *infer, int64_t size, int64_t factor, bool gro
   return grow || size < 0 || size % factor == 0;
 }
 
-lac_status laci_block_infer(laci_infer *infer, bool to_wide) {
+lac_status laci_depth_space_infer(laci_infer *infer, bool to_wide) {
   int64_t b;
   char text[128];
   lac_status st = laci_check_n_inputs(infer, 1, 1);
-  if (!st) st = laci_block_size(infer->node, &b, infer->err);
+  if (!st) st = laci_depth_space_block_size(infer->node, &b, infer->err);
   if (st) return st;
   infer->out[0].dtype = infer->in[0]->dtype;
   const laci_shape *x = laci_in_shape(infer, 0);
@@ -44,32 +44,32 @@ lac_status laci_block_infer(laci_infer *infer, bool to_wide) {
                         laci_shape_text(x, text, sizeof text), (long long)b);
 }
 
-bool laci_block_channel_first(const laci_node *node) {
+bool laci_depth_space_is_channel_first(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
 }
 
-lac_status laci_block_check_mode(const laci_node *node, lac_error *err) {
+lac_status laci_depth_space_check_mode(const laci_node *node, lac_error *err) {
   const char *mode = laci_node_text(node, "mode", "DCR");
   if (strcmp(mode, "DCR") == 0 || strcmp(mode, "CRD") == 0) return LAC_OK;
   return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode '%s'", mode);
 }
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_block_check_mode(infer->node, infer->err);
-  return st ? st : laci_block_infer(infer, false);
+  lac_status st = laci_depth_space_check_mode(infer->node, infer->err);
+  return st ? st : laci_depth_space_infer(infer, false);
 }
 
 static lac_status eval(laci_eval *eval) {
   int64_t b;
   const laci_buf *x = eval->in[0];
-  lac_status st = laci_block_size(eval->node, &b, eval->err);
+  lac_status st = laci_depth_space_block_size(eval->node, &b, eval->err);
   if (st) return st;
   int64_t channels = x->shape.dims[1], height = x->shape.dims[2], width = x->shape.dims[3];
   /* the output seen as [N, row, column, C, H / b, W / b], or with C before row and column */
   laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
   int64_t spatial = height * width;
   int64_t strides[6] = {channels * spatial, width, 1, spatial, b * width, b};
-  if (laci_block_channel_first(eval->node)) {
+  if (laci_depth_space_is_channel_first(eval->node)) {
     space.dims[1] = channels, space.dims[3] = b;
     strides[1] = spatial, strides[2] = width, strides[3] = 1;
   }
@@ -82,7 +82,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   int64_t b;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "SpaceToDepth moves places along height and width";
-  if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
+  if (!x || !y || x->rank != 4 || y->rank != 4 || laci_depth_space_block_size(node, &b, NULL))
     return laci_coupling_status(c);
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
@@ -92,7 +92,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     return laci_coupling_status(c);
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
   for (int64_t o = 0; map && o < y->dims[1]; o++)
-    map->from[o] = (int32_t)(laci_block_channel_first(node) ? o / (b * b) : o % x->dims[1]);
+    map->from[o] =
+        (int32_t)(laci_depth_space_is_channel_first(node) ? o / (b * b) : o % x->dims[1]);
   return laci_coupling_status(c);
 }
 

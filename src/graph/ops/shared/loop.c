@@ -9,7 +9,7 @@ int laci_begin_count_carried(const laci_node *node) {
   return rest < 0 || n < 0 || node->n_inputs != node->n_outputs ? 0 : (int)n;
 }
 
-void laci_loop_copy_type(laci_infer *infer, int in, int out) {
+void laci_loop_copy_value_type(laci_infer *infer, int in, int out) {
   if (in < infer->n_in && infer->in[in]) infer->out[out] = *infer->in[in];
 }
 
@@ -59,7 +59,7 @@ lac_status laci_loop_end_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-void laci_couple_carried(laci_coupling *c, int in, int out) {
+void laci_couple_carried_value(laci_coupling *c, int in, int out) {
   const laci_shape *shape = laci_port_shape(c, in);
   if (shape) laci_coupling_set_fresh_labels(c, in, 0, shape->rank);
   laci_coupling_mark_fresh(c, out);

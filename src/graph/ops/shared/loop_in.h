@@ -14,14 +14,14 @@
 int laci_begin_count_carried(const laci_node *node);
 
 /** Gives output `out` the type of input `in`, for carried values and slices. */
-void laci_loop_copy_type(laci_infer *infer, int in, int out);
+void laci_loop_copy_value_type(laci_infer *infer, int in, int out);
 LAC_MUST_CHECK lac_status laci_loop_end_infer(laci_infer *infer);
 lac_status laci_loop_end_couple(const laci_node *node, laci_coupling *c);
 
 /** Describes a carried value at the beginning of an iteration: the channels of input `in` may move,
  * and so may those of output `out`, which the body reads. The node that ends the iteration joins
  * them. */
-void laci_couple_carried(laci_coupling *c, int in, int out);
+void laci_couple_carried_value(laci_coupling *c, int in, int out);
 /** Gives a slice the labels of the whole value, except along `axis`, which is FIXED. */
 void laci_couple_slice(laci_coupling *c, int whole, int slice, int64_t axis);
 

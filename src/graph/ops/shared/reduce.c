@@ -43,7 +43,7 @@ lac_status laci_reduce_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-lac_status laci_global_infer(laci_infer *infer) {
+lac_status laci_global_pool_infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);
   if (st) return st;
   infer->out[0] = *infer->in[0];
@@ -160,7 +160,7 @@ lac_status laci_reduce_eval(const laci_eval *eval, const laci_reducer *reducer) 
   return run_reduction(eval, reducer, flags);
 }
 
-lac_status laci_global_eval(const laci_eval *eval, const laci_reducer *reducer) {
+lac_status laci_global_pool_eval(const laci_eval *eval, const laci_reducer *reducer) {
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
   return run_reduction(eval, reducer, flags);
@@ -212,7 +212,8 @@ lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, la
   return laci_coupling_status(c);
 }
 
-lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+lac_status laci_global_pool_couple(const laci_graph *graph, const laci_node *node,
+                                   laci_coupling *c) {
   (void)graph, (void)node;
   bool flags[LACI_MAX_RANK];
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
