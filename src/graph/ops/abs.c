@@ -4,24 +4,24 @@
 
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return fabs(x);
 }
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   (void)context;
   return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
 }
 
-static uint64_t value_unsigned(uint64_t x, const void *context) {
+static uint64_t compute_unsigned(uint64_t x, const void *context) {
   (void)context;
   return x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer, .u = value_unsigned},
-                         NULL);
+  return laci_eval_unary(
+      eval, &(laci_unary){.f = compute_double, .i = compute_integer, .u = compute_unsigned}, NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

@@ -2,10 +2,10 @@
  * And: y = a && b of booleans, broadcast. */
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_integer(int64_t a, int64_t b) { return a && b; }
+static int64_t compute_integer(int64_t a, int64_t b) { return a && b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.i = value_integer};
+  static const laci_binary operation = {.i = compute_integer};
   return laci_eval_binary(eval, &operation);
 }
 

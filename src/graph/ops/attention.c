@@ -42,8 +42,8 @@ static bool read_heads(const laci_node *node, const laci_shape *x, const char *a
   return true;
 }
 
-static bool read_all(const laci_node *node, const laci_shape *const *in, heads *q, heads *k,
-                     heads *v) {
+static bool read_all_heads(const laci_node *node, const laci_shape *const *in, heads *q, heads *k,
+                           heads *v) {
   if (!read_heads(node, in[Q], "q_num_heads", q) || !read_heads(node, in[K], "kv_num_heads", k) ||
       !read_heads(node, in[V], "kv_num_heads", v))
     return false;
@@ -69,7 +69,7 @@ static lac_status infer(laci_infer *infer) {
   }
   if (!in[Q] || !in[K] || !in[V]) return LAC_OK;
   heads q, k, v;
-  if (!read_all(infer->node, in, &q, &k, &v)) return fail_operands(infer->node, infer->err);
+  if (!read_all_heads(infer->node, in, &q, &k, &v)) return fail_operands(infer->node, infer->err);
   int64_t before = !has_past ? 0 : past && past->rank == 4 ? past->dims[2] : -1;
   int64_t total = before >= 0 && k.tokens >= 0 ? before + k.tokens
                   : !has_past                  ? k.tokens
@@ -226,7 +226,7 @@ static lac_status eval(laci_eval *eval) {
            .right = laci_node_int(node, "right_window_size", -1),
            .mode = (int)laci_node_int(node, "qk_matmul_output_mode", 0)};
   bool floats = eval->in[Q]->f && eval->in[K]->f && eval->in[V]->f;
-  if (!floats || !read_all(node, in, &j.q, &j.k, &j.v)) return fail_operands(node, eval->err);
+  if (!floats || !read_all_heads(node, in, &j.q, &j.k, &j.v)) return fail_operands(node, eval->err);
   j.total = j.past + j.k.tokens;
   j.scale = laci_node_attr(node, "scale") ? laci_node_float(node, "scale", 1)
                                           : 1 / sqrt((double)j.q.size);
@@ -282,7 +282,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
   heads q, k, v;
   c->why = "tokens and heads of Attention stand in an order";
-  if (!in[Q] || !in[K] || !in[V] || !y || !read_all(node, in, &q, &k, &v))
+  if (!in[Q] || !in[K] || !in[V] || !y || !read_all_heads(node, in, &q, &k, &v))
     return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST_K) || laci_has_output(node, PRESENT_K) ||
                 laci_has_input(node, PAST_V) || laci_has_output(node, PRESENT_V);

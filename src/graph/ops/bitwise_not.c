@@ -2,13 +2,13 @@
  * BitwiseNot: y = ~x of integers. */
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   (void)context;
   return ~x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.i = value_integer}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.i = compute_integer}, NULL);
 }
 
 const laci_op laci_op_bitwise_not = {.name = "BitwiseNot",

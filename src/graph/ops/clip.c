@@ -11,19 +11,19 @@ typedef struct bounds {
   int64_t low_integer, high_integer;
 } bounds;
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   const bounds *b = context;
   double y = x < b->low ? b->low : x;
   return y > b->high ? b->high : y;
 }
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   const bounds *b = context;
   int64_t y = x < b->low_integer ? b->low_integer : x;
   return y > b->high_integer ? b->high_integer : y;
 }
 
-static uint64_t value_unsigned(uint64_t x, const void *context) {
+static uint64_t compute_unsigned(uint64_t x, const void *context) {
   const bounds *b = context;
   uint64_t low = (uint64_t)b->low_integer, high = (uint64_t)b->high_integer, y = x < low ? low : x;
   return y > high ? high : y;
@@ -45,7 +45,7 @@ static lac_status eval(laci_eval *eval) {
     b.high = laci_buf_get_f(high, 0);
     b.high_integer = laci_buf_get_i(high, 0);
   }
-  const laci_unary unary = {.f = value, .i = value_integer, .u = value_unsigned};
+  const laci_unary unary = {.f = compute_double, .i = compute_integer, .u = compute_unsigned};
   return laci_eval_unary(eval, &unary, &b);
 }
 

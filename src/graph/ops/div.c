@@ -4,19 +4,19 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return a / b; }
+static double compute_double(double a, double b) { return a / b; }
 
-static int64_t value_integer(int64_t a, int64_t b) {
+static int64_t compute_integer(int64_t a, int64_t b) {
   if (b == 0) return 0;
   return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-static uint64_t value_unsigned(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+static uint64_t compute_unsigned(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.f = value,
-                                        .i = value_integer,
-                                        .u = value_unsigned,
+  static const laci_binary operation = {.f = compute_double,
+                                        .i = compute_integer,
+                                        .u = compute_unsigned,
                                         .neutral = LACI_NEUTRAL_ONE_RIGHT,
                                         .basic = LACI_BASIC_DIV};
   return laci_eval_binary(eval, &operation);

@@ -2,12 +2,12 @@
  * Equal: true where a equals b, broadcast; never where one is NaN. */
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_integer(int64_t a, int64_t b) { return a == b; }
+static int64_t compute_integer(int64_t a, int64_t b) { return a == b; }
 
-static int64_t value_test(double a, double b) { return a == b; }
+static int64_t compute_test(double a, double b) { return a == b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.i = value_integer, .test = value_test};
+  static const laci_binary operation = {.i = compute_integer, .test = compute_test};
   return laci_eval_binary(eval, &operation);
 }
 

@@ -50,7 +50,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 /** Returns the only axis of the indices with a size above 1; -1: there are two. */
-static int long_axis(const laci_shape *indices) {
+static int only_long_axis(const laci_shape *indices) {
   int found = indices->rank - 1;
   for (int at = 0; at < indices->rank; at++) {
     if (indices->dims[at] == 1) continue;
@@ -67,7 +67,7 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
     if (index < -n || index >= n) return;
   }
   bool scalar = indices->shape.rank == 0;
-  int along = axis + long_axis(&indices->shape);
+  int along = axis + only_long_axis(&indices->shape);
   for (int at = axis; at < axis + indices->shape.rank; at++) {
     if (at != along)
       laci_coupling_set_fresh_labels(c, LACI_OUT(0), at, at + 1); /* an axis of size 1 */
@@ -96,7 +96,7 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
     laci_coupling_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
   }
   int64_t count = laci_shape_count(indices);
-  bool is_list = indices->rank < 1 || long_axis(indices) >= 0;
+  bool is_list = indices->rank < 1 || only_long_axis(indices) >= 0;
   if (!is_list || !laci_axis_is_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
     return laci_coupling_status(c);
   }

@@ -5,19 +5,20 @@
 
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return x / 2 * (1 + erf(x * M_SQRT1_2));
 }
 
-static double value_tanh(double x, const void *context) {
+static double compute_double_tanh(double x, const void *context) {
   (void)context;
   return x / 2 * (1 + tanh(M_SQRT2 / sqrt(M_PI) * (x + 0.044715 * x * x * x)));
 }
 
 static lac_status eval(laci_eval *eval) {
   bool by_tanh = strcmp(laci_node_text(eval->node, "approximate", "none"), "tanh") == 0;
-  return laci_eval_unary(eval, &(laci_unary){.f = by_tanh ? value_tanh : value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = by_tanh ? compute_double_tanh : compute_double},
+                         NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

@@ -2,15 +2,15 @@
  * Greater: true where a > b, broadcast; never where one is NaN. */
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_integer(int64_t a, int64_t b) { return a > b; }
+static int64_t compute_integer(int64_t a, int64_t b) { return a > b; }
 
-static uint64_t value_unsigned(uint64_t a, uint64_t b) { return a > b; }
+static uint64_t compute_unsigned(uint64_t a, uint64_t b) { return a > b; }
 
-static int64_t value_test(double a, double b) { return a > b; }
+static int64_t compute_test(double a, double b) { return a > b; }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .i = value_integer, .u = value_unsigned, .test = value_test};
+      .i = compute_integer, .u = compute_unsigned, .test = compute_test};
   return laci_eval_binary(eval, &operation);
 }
 

@@ -6,7 +6,7 @@ typedef struct parameters {
   double alpha, beta;
 } parameters;
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   const parameters *p = context;
   double y = p->alpha * x + p->beta;
   return y < 0 ? 0 : y > 1 ? 1 : y;
@@ -15,7 +15,7 @@ static double value(double x, const void *context) {
 static lac_status eval(laci_eval *eval) {
   parameters p = {.alpha = laci_node_float(eval->node, "alpha", 0.2f),
                   .beta = laci_node_float(eval->node, "beta", 0.5f)};
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, &p);
 }
 
 static double derivative(const laci_node *node, double x) {

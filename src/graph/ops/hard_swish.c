@@ -2,14 +2,14 @@
  * HardSwish: y = x * clamp(x / 6 + 1/2, 0, 1), element by element. */
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   double gate = x / 6 + 0.5;
   return x * (gate < 0 ? 0 : gate > 1 ? 1 : gate);
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

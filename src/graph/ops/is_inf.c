@@ -9,7 +9,7 @@ typedef struct signs {
   bool negative, positive;
 } signs;
 
-static int64_t value_test(double x, const void *context) {
+static int64_t compute_test(double x, const void *context) {
   const signs *s = context;
   return isinf(x) && (x < 0 ? s->negative : s->positive);
 }
@@ -17,7 +17,7 @@ static int64_t value_test(double x, const void *context) {
 static lac_status eval(laci_eval *eval) {
   signs s = {.negative = laci_node_int(eval->node, "detect_negative", 1) != 0,
              .positive = laci_node_int(eval->node, "detect_positive", 1) != 0};
-  return laci_eval_unary(eval, &(laci_unary){.test = value_test}, &s);
+  return laci_eval_unary(eval, &(laci_unary){.test = compute_test}, &s);
 }
 
 const laci_op laci_op_is_inf = {.name = "IsInf",

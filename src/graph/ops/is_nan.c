@@ -4,13 +4,13 @@
 
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_test(double x, const void *context) {
+static int64_t compute_test(double x, const void *context) {
   (void)context;
   return isnan(x) != 0;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.test = value_test}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.test = compute_test}, NULL);
 }
 
 const laci_op laci_op_is_nan = {.name = "IsNaN",

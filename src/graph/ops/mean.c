@@ -3,10 +3,10 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return a + b; }
+static double compute_double(double a, double b) { return a + b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.f = value};
+  static const laci_binary operation = {.f = compute_double};
   lac_status st = laci_check_floats(eval);
   if (!st) st = laci_eval_nary(eval, &operation);
   if (st) return st;

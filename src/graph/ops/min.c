@@ -5,14 +5,15 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return a < b || isnan(a) ? a : b; }
+static double compute_double(double a, double b) { return a < b || isnan(a) ? a : b; }
 
-static int64_t value_integer(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t compute_integer(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static uint64_t value_unsigned(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t compute_unsigned(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.f = value, .i = value_integer, .u = value_unsigned};
+  static const laci_binary operation = {
+      .f = compute_double, .i = compute_integer, .u = compute_unsigned};
   return laci_eval_nary(eval, &operation);
 }
 

@@ -4,14 +4,14 @@
 
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   double soft = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
   return x * tanh(soft);
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

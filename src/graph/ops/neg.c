@@ -2,18 +2,18 @@
  * Neg: y = -x, element by element. */
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return -x;
 }
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   (void)context;
   return (int64_t)(0 - (uint64_t)x);
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double, .i = compute_integer}, NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

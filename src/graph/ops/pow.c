@@ -7,9 +7,9 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return pow(a, b); }
+static double compute_double(double a, double b) { return pow(a, b); }
 
-static int64_t value_integer(int64_t a, int64_t b) {
+static int64_t compute_integer(int64_t a, int64_t b) {
   if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
   uint64_t result = 1, factor = (uint64_t)a;
   for (; b > 0; b /= 2) {
@@ -19,7 +19,7 @@ static int64_t value_integer(int64_t a, int64_t b) {
   return (int64_t)result;
 }
 
-static uint64_t value_unsigned(uint64_t a, uint64_t b) {
+static uint64_t compute_unsigned(uint64_t a, uint64_t b) {
   uint64_t result = 1;
   for (; b > 0; b /= 2, a *= a) {
     if (b % 2) result *= a;
@@ -45,8 +45,10 @@ static bool all_integers(const laci_buf *buf) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {
-      .f = value, .i = value_integer, .u = value_unsigned, .neutral = LACI_NEUTRAL_ONE_RIGHT};
+  static const laci_binary operation = {.f = compute_double,
+                                        .i = compute_integer,
+                                        .u = compute_unsigned,
+                                        .neutral = LACI_NEUTRAL_ONE_RIGHT};
   const laci_buf *base = eval->in[0], *exponent = eval->in[1];
   if (!base->f == !exponent->f) return laci_eval_binary(eval, &operation);
   if (exponent->f && !all_integers(exponent)) {

@@ -4,9 +4,9 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return a < 0 ? a * b : a; }
+static double compute_double(double a, double b) { return a < 0 ? a * b : a; }
 
-static int64_t value_integer(int64_t a, int64_t b) {
+static int64_t compute_integer(int64_t a, int64_t b) {
   return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
 }
 
@@ -32,7 +32,7 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.f = value, .i = value_integer};
+  static const laci_binary operation = {.f = compute_double, .i = compute_integer};
   return laci_eval_binary(eval, &operation);
 }
 

@@ -2,13 +2,13 @@
  * Reciprocal: y = 1 / x, element by element. */
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return 1 / x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, NULL);
 }
 
 static double derivative(const laci_node *node, double x) {

@@ -4,18 +4,18 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return x < 0 ? 0 : x;
 }
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   (void)context;
   return x < 0 ? 0 : x;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double, .i = compute_integer}, NULL);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {

@@ -5,13 +5,13 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return rint(x);
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, NULL);
 }
 
 const laci_op laci_op_round = {.name = "Round",

@@ -16,7 +16,7 @@ lac_status laci_scatter_read(const laci_node *node, laci_scatter *scatter, lac_e
   return laci_node_fail(node, err, LAC_UNSUPPORTED, "reduction '%s'", text);
 }
 
-static double combine_f(laci_scatter scatter, double old, double update) {
+static double combine_doubles(laci_scatter scatter, double old, double update) {
   switch (scatter) {
     case LACI_SCATTER_ADD: return old + update;
     case LACI_SCATTER_MUL: return old * update;
@@ -27,7 +27,8 @@ static double combine_f(laci_scatter scatter, double old, double update) {
   return update;
 }
 
-static int64_t combine_i(laci_scatter scatter, lac_dtype dtype, int64_t old, int64_t update) {
+static int64_t combine_integers(laci_scatter scatter, lac_dtype dtype, int64_t old,
+                                int64_t update) {
   switch (scatter) {
     case LACI_SCATTER_ADD: return (int64_t)((uint64_t)old + (uint64_t)update);
     case LACI_SCATTER_MUL: return (int64_t)((uint64_t)old * (uint64_t)update);
@@ -41,10 +42,10 @@ static int64_t combine_i(laci_scatter scatter, lac_dtype dtype, int64_t old, int
 void laci_scatter_put(laci_scatter scatter, laci_buf *out, int64_t at, const laci_buf *updates,
                       int64_t from, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    if (out->f) out->f[at + i] = combine_f(scatter, out->f[at + i], updates->f[from + i]);
+    if (out->f) out->f[at + i] = combine_doubles(scatter, out->f[at + i], updates->f[from + i]);
     else
       out->i[at + i] = laci_int_wrap(
-          out->dtype, combine_i(scatter, out->dtype, out->i[at + i], updates->i[from + i]));
+          out->dtype, combine_integers(scatter, out->dtype, out->i[at + i], updates->i[from + i]));
   }
 }
 

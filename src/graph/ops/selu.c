@@ -9,7 +9,7 @@ typedef struct parameters {
   double alpha, gamma;
 } parameters;
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   const parameters *p = context;
   return p->gamma * (x > 0 ? x : p->alpha * expm1(x));
 }
@@ -17,7 +17,7 @@ static double value(double x, const void *context) {
 static lac_status eval(laci_eval *eval) {
   parameters p = {.alpha = laci_node_float(eval->node, "alpha", 1.67326319217681884765625f),
                   .gamma = laci_node_float(eval->node, "gamma", 1.05070102214813232421875f)};
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, &p);
 }
 
 static double derivative(const laci_node *node, double x) {

@@ -5,24 +5,24 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return isnan(x) ? x : (double)((x > 0) - (x < 0));
 }
 
-static int64_t value_integer(int64_t x, const void *context) {
+static int64_t compute_integer(int64_t x, const void *context) {
   (void)context;
   return (x > 0) - (x < 0);
 }
 
-static uint64_t value_unsigned(uint64_t x, const void *context) {
+static uint64_t compute_unsigned(uint64_t x, const void *context) {
   (void)context;
   return x > 0;
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer, .u = value_unsigned},
-                         NULL);
+  return laci_eval_unary(
+      eval, &(laci_unary){.f = compute_double, .i = compute_integer, .u = compute_unsigned}, NULL);
 }
 
 const laci_op laci_op_sign = {.name = "Sign",

@@ -3,13 +3,15 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
-static double value(double a, double b) { return a + b; }
+static double compute_double(double a, double b) { return a + b; }
 
-static int64_t value_integer(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static int64_t compute_integer(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a + (uint64_t)b);
+}
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ZERO};
+      .f = compute_double, .i = compute_integer, .neutral = LACI_NEUTRAL_ZERO};
   return laci_eval_nary(eval, &operation);
 }
 

@@ -8,14 +8,14 @@ typedef struct parameters {
   double alpha;
 } parameters;
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   const parameters *p = context;
   return x / (1 + exp(-p->alpha * x));
 }
 
 static lac_status eval(laci_eval *eval) {
   parameters p = {.alpha = laci_node_float(eval->node, "alpha", 1)};
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, &p);
 }
 
 static double derivative(const laci_node *node, double x) {

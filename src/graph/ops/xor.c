@@ -2,10 +2,10 @@
  * Xor: y = a != b of booleans, broadcast. */
 #include "graph/ops/shared/op_in.h"
 
-static int64_t value_integer(int64_t a, int64_t b) { return (a != 0) != (b != 0); }
+static int64_t compute_integer(int64_t a, int64_t b) { return (a != 0) != (b != 0); }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_binary operation = {.i = value_integer};
+  static const laci_binary operation = {.i = compute_integer};
   return laci_eval_binary(eval, &operation);
 }
 

@@ -7,13 +7,13 @@
 
 static lac_status infer(laci_infer *infer) { return laci_bias_infer(infer, 2); }
 
-static double value(double x, double bias) {
+static double compute_double(double x, double bias) {
   double sum = x + bias;
   return sum / 2 * (1 + erf(sum * M_SQRT1_2));
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_binary(eval, &(laci_binary){.f = value});
+  return laci_eval_binary(eval, &(laci_binary){.f = compute_double});
 }
 
 const laci_op laci_op_ms_bias_gelu = {.name = "BiasGelu",

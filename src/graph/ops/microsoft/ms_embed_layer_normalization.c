@@ -58,7 +58,7 @@ static int64_t position_of_token(const laci_eval *eval, int64_t token, int64_t n
   return places->i[places->count == n_tokens ? token % n_tokens : token];
 }
 
-static void count_kept(const laci_eval *eval, laci_buf *kept) {
+static void count_kept_tokens(const laci_eval *eval, laci_buf *kept) {
   const laci_buf *mask = laci_operand(eval, MASK);
   for (int64_t at = 0; mask && at < mask->count; at++)
     kept->i[at / mask->shape.dims[1]] += mask->i[at] == 1;
@@ -96,7 +96,7 @@ static lac_status eval(laci_eval *eval) {
     laci_normalize_run(row, n, laci_moments_of(row, n), epsilon, row);
     for (int64_t i = 0; i < n; i++) row[i] = row[i] * gamma[i] + beta[i];
   }
-  if (kept && !st) count_kept(eval, kept);
+  if (kept && !st) count_kept_tokens(eval, kept);
   return st;
 }
 

@@ -7,19 +7,19 @@
 
 static lac_status infer(laci_infer *infer) { return laci_bias_infer(infer, 1); }
 
-static double value(double x, double bias) {
+static double compute_double(double x, double bias) {
   double sum = x + bias;
   return sum / 2 * (1 + tanh(M_SQRT2 / sqrt(M_PI) * (sum + 0.044715 * sum * sum * sum)));
 }
 
-static double value_without_bias(double x, const void *context) {
+static double compute_without_bias(double x, const void *context) {
   (void)context;
-  return value(x, 0);
+  return compute_double(x, 0);
 }
 
 static lac_status eval(laci_eval *eval) {
-  if (laci_operand(eval, 1)) return laci_eval_binary(eval, &(laci_binary){.f = value});
-  return laci_eval_unary(eval, &(laci_unary){.f = value_without_bias}, NULL);
+  if (laci_operand(eval, 1)) return laci_eval_binary(eval, &(laci_binary){.f = compute_double});
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_without_bias}, NULL);
 }
 
 const laci_op laci_op_ms_fast_gelu = {.name = "FastGelu",

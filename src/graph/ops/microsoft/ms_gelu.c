@@ -4,13 +4,13 @@
 
 #include "graph/ops/shared/microsoft_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   (void)context;
   return x / 2 * (1 + erf(x * M_SQRT1_2));
 }
 
 static lac_status eval(laci_eval *eval) {
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, NULL);
 }
 
 const laci_op laci_op_ms_gelu = {.name = "Gelu",

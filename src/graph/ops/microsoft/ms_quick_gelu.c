@@ -4,14 +4,14 @@
 
 #include "graph/ops/shared/microsoft_in.h"
 
-static double value(double x, const void *context) {
+static double compute_double(double x, const void *context) {
   const double *alpha = context;
   return x / (1 + exp(-*alpha * x));
 }
 
 static lac_status eval(laci_eval *eval) {
   double alpha = laci_node_float(eval->node, "alpha", 1.702f);
-  return laci_eval_unary(eval, &(laci_unary){.f = value}, &alpha);
+  return laci_eval_unary(eval, &(laci_unary){.f = compute_double}, &alpha);
 }
 
 const laci_op laci_op_ms_quick_gelu = {.name = "QuickGelu",
