@@ -73,7 +73,7 @@ static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
   }
 }
 
-static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
+static void resolve_axis_parts(laci_resolve *r, const laci_axis_parts *part) {
   const laci_layout *layout = laci_port_layout(r, part->port);
   if (layout && layout->set[part->axis] == LACI_AXIS_UNIFORM) fix_uniform_parts(r, part);
   const laci_axis_set *axis_set = layout ? laci_port_axis_set(r, part->port, part->axis) : NULL;
@@ -144,7 +144,7 @@ static void freeze_undescribed(laci_resolve *r) {
   }
 }
 
-static void finish_outputs(laci_resolve *r) {
+static void finish_output_layouts(laci_resolve *r) {
   for (int i = 0; i < r->node->n_outputs; i++) {
     if (r->node->outputs[i] < 0) continue;
     laci_layout *layout = &r->t->layouts[r->node->outputs[i]];
@@ -212,7 +212,7 @@ static lac_status resolve_coupling(laci_resolve *r, laci_coupling *coupling) {
     laci_resolve_labels(r);
     laci_resolve_labelled_maps(r);
     for (size_t i = 0; i < coupling->n_grouped; i++) resolve_grouped(r, &coupling->grouped[i]);
-    for (size_t i = 0; i < coupling->n_parts; i++) resolve_parts(r, &coupling->parts[i]);
+    for (size_t i = 0; i < coupling->n_parts; i++) resolve_axis_parts(r, &coupling->parts[i]);
     for (size_t i = 0; i < coupling->n_holds; i++) resolve_axis_hold(r, &coupling->holds[i]);
   } else {
     freeze_inputs(r);
@@ -246,7 +246,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   else st = resolve_shape_only(&r, &coupling);
   if (st) goto out;
   if (!laci_node_affects_outputs(t->graph, t->matters, node_id)) freeze_sizes(&r);
-  finish_outputs(&r);
+  finish_output_layouts(&r);
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
   laci_coupling_clear(&coupling);

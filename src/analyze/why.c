@@ -110,7 +110,7 @@ static int node_of_cause(const laci_analysis *a, const laci_cause *cause, int32_
   return v->n_readers ? v->readers[0] : -1;
 }
 
-static bool add_path(const laci_analysis *a, int start, int64_t vertex, lines *out) {
+static bool add_path_lines(const laci_analysis *a, int start, int64_t vertex, lines *out) {
   int32_t component = a->classes->component_of[vertex];
   const laci_cause *cause = &a->tracks->causes[a->classes->cause_of[vertex]];
   int goal = node_of_cause(a, cause, component), n = a->graph->n_nodes;
@@ -160,7 +160,7 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
   }
   if (!n_frozen) return !out->failed;
   add_line(out, "%s: %lld of %lld stay in place", what, (long long)n_frozen, (long long)n);
-  return add_path(a, layer->node, first_frozen, out);
+  return add_path_lines(a, layer->node, first_frozen, out);
 }
 
 enum { MOST_NAMES = 3 };

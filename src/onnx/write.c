@@ -22,7 +22,7 @@ typedef struct builder {
 static lac_status no_memory(const builder *m) { return laci_fail_memory(m->err, m->path); }
 
 /** Casts away const: protobuf-c does not write to texts that it packs. */
-static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
+static char *cast_text(const char *text) { return (char *)(uintptr_t)text; }
 
 /** Allocates a list of n messages and an array of pointers to them; the caller initializes each. */
 static void *make_list(builder *m, size_t n, size_t size, void *list) {
@@ -64,7 +64,7 @@ static lac_status make_value(builder *m, int id, Onnx__ValueInfoProto *to) {
   onnx__type_proto__init(type);
   onnx__type_proto__tensor__init(tensor);
   onnx__tensor_shape_proto__init(dims);
-  to->name = text_of(value->name);
+  to->name = cast_text(value->name);
   to->type = type;
   type->tensor_type = tensor;
   tensor->has_elem_type = true;
@@ -96,7 +96,7 @@ static lac_status make_tensor(builder *m, const laci_stored *stored, Onnx__Tenso
     return laci_fail(m->err, LAC_UNSUPPORTED, "%s: tensor '%s' has more than %d axes", m->path,
                      stored->name, LACI_MAX_RANK);
   }
-  to->name = text_of(stored->name);
+  to->name = cast_text(stored->name);
   to->has_data_type = true;
   to->data_type = (int32_t)stored->dtype;
   to->n_dims = (size_t)stored->shape.rank;
@@ -131,7 +131,7 @@ static lac_status make_texts(builder *m, const laci_attr *attr, Onnx__AttributeP
 static lac_status make_attribute(builder *m, const laci_node *node, const laci_attr *attr,
                                  Onnx__AttributeProto *to) {
   onnx__attribute_proto__init(to);
-  to->name = text_of(attr->name);
+  to->name = cast_text(attr->name);
   to->has_type = true;
   switch (attr->kind) {
     case LACI_ATTR_INT:
@@ -172,7 +172,7 @@ static lac_status make_attribute(builder *m, const laci_node *node, const laci_a
 static char **make_names(builder *m, const int *ids, int n) {
   char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
   for (int at = 0; names && at < n; at++) {
-    names[at] = text_of(ids[at] < 0 ? "" : m->graph->values[ids[at]].name);
+    names[at] = cast_text(ids[at] < 0 ? "" : m->graph->values[ids[at]].name);
   }
   return names;
 }
@@ -184,9 +184,9 @@ static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *
                      node->name, node->type,
                      node->version < 1 ? "its version is not known" : "it has bodies");
   }
-  to->name = text_of(node->name);
-  to->op_type = text_of(node->type);
-  to->domain = node->domain[0] ? text_of(node->domain) : NULL;
+  to->name = cast_text(node->name);
+  to->op_type = cast_text(node->type);
+  to->domain = node->domain[0] ? cast_text(node->domain) : NULL;
   to->n_input = (size_t)node->n_inputs;
   to->input = make_names(m, node->inputs, node->n_inputs);
   to->n_output = (size_t)node->n_outputs;
@@ -215,7 +215,7 @@ static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
     while (k < model->n_opset_import && strcmp(sets[k].domain, node->domain) != 0) k++;
     if (k == model->n_opset_import) {
       onnx__operator_set_id_proto__init(&sets[k]);
-      sets[k].domain = text_of(node->domain);
+      sets[k].domain = cast_text(node->domain);
       sets[k].has_version = true;
       sets[k].version = node->version;
       model->n_opset_import++;
@@ -231,7 +231,7 @@ static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
 static lac_status make_graph(builder *m, Onnx__GraphProto *to) {
   const laci_graph *g = m->graph;
   onnx__graph_proto__init(to);
-  to->name = text_of("lacuna");
+  to->name = cast_text("lacuna");
   to->n_node = (size_t)g->n_nodes;
   to->n_initializer = (size_t)g->n_stored;
   to->n_input = (size_t)g->n_inputs;
@@ -253,8 +253,8 @@ static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphPro
   if (!st) st = make_opsets(m, model);
   model->has_ir_version = true;
   model->ir_version = m->graph->ir_version > 0 ? m->graph->ir_version : 8;
-  model->producer_name = text_of("lacuna");
-  model->producer_version = text_of(LAC_VERSION);
+  model->producer_name = cast_text("lacuna");
+  model->producer_version = cast_text(LAC_VERSION);
   model->graph = body;
   if (!st && m->graph->class_names)
     st = laci_metadata_with_classes(&m->arena, model, m->graph, &model->metadata_props,

@@ -110,14 +110,15 @@ static void search_ranked(int64_t begin, int64_t end, void *context) {
   for (int64_t i = begin; i < end; i++) search_one(a, &a->ranked[i]);
 }
 
-static bool is_large(const ranked *r, double cost, laci_pool *pool) {
+static bool is_large_problem(const ranked *r, double cost, laci_pool *pool) {
   return r->cost * laci_pool_threads(pool) > cost;
 }
 
 /* Searches the problems without a time limit. order: the most expensive first. */
 static void search_in_order(search_set *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_large = 0;
-  for (double left = cost; n_large < a->n && is_large(&order[n_large], left, pool); n_large++) {
+  for (double left = cost; n_large < a->n && is_large_problem(&order[n_large], left, pool);
+       n_large++) {
     left -= order[n_large].cost;
     a->inner = pool;
     search_one(a, &order[n_large]);
@@ -132,7 +133,8 @@ static void search_in_order(search_set *a, const ranked *order, double cost, lac
  * ones come last. order: the least expensive first. */
 static void search_within_time(search_set *a, const ranked *order, double cost, laci_pool *pool) {
   int64_t n_small = a->n;
-  for (double left = cost; n_small > 0 && is_large(&order[n_small - 1], left, pool); n_small--) {
+  for (double left = cost; n_small > 0 && is_large_problem(&order[n_small - 1], left, pool);
+       n_small--) {
     left -= order[n_small - 1].cost;
   }
   a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};

@@ -91,8 +91,8 @@ static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
 
 /* Returns the k-th largest value of a row without high and low, from the block's k-th value and the
  * two below it. */
-static inline int16_t leave_out(int16_t high, int16_t low, int16_t own, int16_t below,
-                                int16_t last) {
+static inline int16_t largest_without(int16_t high, int16_t low, int16_t own, int16_t below,
+                                      int16_t last) {
   int16_t under = low < below ? below : last;
   return high < own ? own : under;
 }
@@ -110,8 +110,8 @@ static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const in
     int16_t gives = high < next ? high : next, over = low > after ? low : after;
     o->high[r] = high;
     o->low[r] = low;
-    o->first[r] = leave_out(high, low, upper, next, after);
-    o->second[r] = leave_out(high, low, next, after, last);
+    o->first[r] = largest_without(high, low, upper, next, after);
+    o->second[r] = largest_without(high, low, next, after, last);
     sum += (int16_t)(gives + after - over);
   }
   return sum;

@@ -41,7 +41,7 @@ int64_t laci_drop_enough_samples(double max_drop, bool has_answers) {
 
 /* ---- Bounds ---- */
 
-static laci_drop_measure measure_of(const laci_output_difference *d) {
+static laci_drop_measure choose_measure(const laci_output_difference *d) {
   if (d->n_labelled > 0) return LACI_DROP_TOP1;
   return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
 }
@@ -79,7 +79,7 @@ static double drop_lower_bound(const laci_output_difference *d, laci_drop_measur
 
 void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to) {
   const int64_t n_changed = d->n_answers - d->n_agree;
-  to->measure = measure_of(d);
+  to->measure = choose_measure(d);
   to->n = d->n_samples;
   if (to->measure == LACI_DROP_TOP1) {
     to->found = 100 * (double)(d->n_lost - d->n_won) / (double)d->n_labelled;
@@ -150,7 +150,7 @@ static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_erro
 /* Checks that n samples are enough. To be called after a first comparison, which shows what measure
  * applies. */
 static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
-  const bool has_answers = measure_of(&t->all) != LACI_DROP_OUTPUTS;
+  const bool has_answers = choose_measure(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
   const int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (units >= least) return LAC_OK;

@@ -115,7 +115,7 @@ static bool is_searchable(const laci_pruning *p, int l) {
   return false;
 }
 
-static bool explain_layer(laci_pruning *p, int l, bool keep_pruned) {
+static bool set_reason_of_layer(laci_pruning *p, int l, bool keep_pruned) {
   char text[600];
   laci_pruned_layer *layer = &p->layers[l];
   const char *cause = why_not_reordered(p, p->analysis->layers[l].group_c);
@@ -141,7 +141,7 @@ lac_status laci_pruning_hold_groups(laci_pruning *p, const laci_prune_options *o
     bool was_searchable = p->layers[l].searchable;
     p->layers[l].searchable = is_searchable(p, l);
     if (was_searchable && !p->layers[l].searchable)
-      whole = explain_layer(p, l, options->keep_pruned);
+      whole = set_reason_of_layer(p, l, options->keep_pruned);
   }
   return st || whole ? st : laci_fail_memory(err, "the layers that keep their masks");
 }

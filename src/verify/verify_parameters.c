@@ -83,7 +83,7 @@ static bool is_quantized(const laci_graph *graph, int value) {
   return v->n_readers > 0;
 }
 
-static rule rule_of_floats(const laci_buf *buf) {
+static rule choose_rule_of_floats(const laci_buf *buf) {
   double sum = 0, squares = 0, largest = 0;
   bool positive = true;
   for (int64_t e = 0; e < buf->count; e++) {
@@ -106,7 +106,7 @@ static rule rule_of_floats(const laci_buf *buf) {
   return (rule){.kind = EVENLY, .low = mean - half, .high = mean + half};
 }
 
-static rule rule_of_integers(const laci_buf *buf) {
+static rule choose_rule_of_integers(const laci_buf *buf) {
   int64_t low = buf->i[0], high = buf->i[0];
   for (int64_t e = 1; e < buf->count; e++) {
     if (buf->i[e] < low) low = buf->i[e];
@@ -119,9 +119,9 @@ static rule choose_rule(const laci_graph *graph, int stored, const laci_buf *buf
   int value = graph->stored[stored].value;
   if (buf->count < 2 || (buf->count <= SMALL && decides_shapes(graph, value, 0)))
     return (rule){.kind = KEEP};
-  if (buf->f) return rule_of_floats(buf);
+  if (buf->f) return choose_rule_of_floats(buf);
   bool bytes = buf->dtype != LAC_DTYPE_BOOL && laci_dtype_bits(buf->dtype) <= 8;
-  return bytes && is_quantized(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
+  return bytes && is_quantized(graph, value) ? choose_rule_of_integers(buf) : (rule){.kind = KEEP};
 }
 
 static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,

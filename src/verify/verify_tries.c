@@ -201,7 +201,7 @@ static lac_status try_draws(tries *t, try how, lac_error *err) {
 }
 
 /* Repeats the try that ran furthest, skipping nodes that fail. */
-static lac_status retry_skipping(tries *t, lac_error *err) {
+static lac_status retry_skipping_failed_nodes(tries *t, lac_error *err) {
   try how = t->failed;
   how.tolerant = true;
   if (!laci_choose_symbol_sizes(t->r->graph, how.attempt, t->sizes))
@@ -288,7 +288,7 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   if (from->tolerant) t.failed = *from;
   else st = try_sizes(&t, *from, err);
   if (!st && !from->tolerant && !is_enough(&t)) st = try_draws(&t, *from, err);
-  if (!st && !t.any) st = retry_skipping(&t, err);
+  if (!st && !t.any) st = retry_skipping_failed_nodes(&t, err);
   if (!st) finish_round(&t);
   if (!st) *from = t.chosen;
   laci_free(t.seen);

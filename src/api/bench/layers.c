@@ -25,7 +25,7 @@ static bool holds_pattern(const lac_report *check, const char *node) {
 
 /* Returns the name of the step; for a step that only changes a layout, the name of the next step
  * with "(reorder)". */
-static char *name_step(laci_arena *arena, const char *name, const char *next) {
+static char *name_plan_step(laci_arena *arena, const char *name, const char *next) {
   if (name) return laci_arena_text(arena, name);
   if (!next) return laci_arena_text(arena, "(output)");
   static const char mark[] = " (reorder)";
@@ -44,7 +44,7 @@ static lac_status describe_step(laci_arena *arena, const laci_bench_plan *plan, 
   laci_engine_step info = laci_engine_step_info(plan->engine, at);
   double seconds = laci_bench_plan_step_seconds(plan, at);
   const char *kernel = laci_arena_text(arena, info.kernel);
-  *layer = (lac_bench_layer){.name = name_step(arena, info.name, *next),
+  *layer = (lac_bench_layer){.name = name_plan_step(arena, info.name, *next),
                              .op = laci_arena_text(arena, info.op),
                              .what = laci_arena_text(arena, info.what),
                              .kernel = kernel,
