@@ -84,8 +84,8 @@ static const char *judge_targets(laci_analysis *analysis, const laci_layer *laye
   return NULL;
 }
 
-/* Returns the node's layer with that stored tensor, or else its last layer; -1: it has none. Layers
- * of a node are neighbours. */
+/* Returns the layer of the node whose weight is that stored tensor, or else the node's last layer;
+ * -1: the node has no layer. Layers of one node are adjacent in the list. */
 static int layer_of_node(const laci_analysis *analysis, int node, int stored) {
   int last = analysis->layer_of_node[node];
   for (int l = last; l >= 0 && analysis->layers[l].node == node; l--) {

@@ -42,9 +42,9 @@ static axis_view view_axis(const laci_analysis *analysis, const laci_layer *laye
 typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] -1: none yet */
-  int *group_of_track; /* [n_tracks] frozen group, -1: none yet */
+  int *group_of_track; /* [n_tracks] group of the track's frozen positions; -1: none yet */
   int *group_of_cause; /* [n_causes] frozen group of axes that belong to no track, -1 */
-  int64_t *seen;       /* [n_classes + 1] zeros between uses */
+  int64_t *seen;       /* [n_classes + 1] scratch counters, all zero between uses */
   size_t capacity;
 } builder;
 
@@ -135,7 +135,7 @@ static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, lac
 typedef struct layer_lists {
   int *first; /* [n_groups + 1] */
   int *layer;
-  int *last; /* [n_groups] the layer that was listed last, + 1 */
+  int *last; /* [n_groups] 1 + the layer that was listed last for the group */
   int *fill; /* [n_groups] */
 } layer_lists;
 

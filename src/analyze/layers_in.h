@@ -69,7 +69,8 @@ typedef struct laci_weight_source {
   int grid_node;
   int grid_axis; /* axis of the scales of that QuantizeLinear, as scale_axis */
   int64_t grid_block;
-  bool grid_after_scales; /* the factor is multiplied before quantization */
+  bool grid_after_scales; /* true: the weight is multiplied by the factor before it is quantized to
+                             the grid */
   bool reshaped;          /* there is a Reshape between the stored tensor and the layer */
   bool normalized;        /* the stored tensor is norm.v, and `product` is computed from it */
   laci_weight_norm norm;

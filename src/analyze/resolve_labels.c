@@ -368,8 +368,8 @@ static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
 }
 
 /* Starts a track for the output channels of a grouped ConvTranspose, which come from its weight,
- * group by group; the weight is joined later (resolve.c). Returns false where the axis is not of
- * that kind. */
+ * group by group; the weight is joined later (resolve.c). Returns false if the axis is no such
+ * axis. */
 static bool start_grouped_output(laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     const laci_grouped_axis *g = &r->c->grouped[i];

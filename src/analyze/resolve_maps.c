@@ -25,8 +25,9 @@ static int32_t *reserve_counters(laci_resolve *r, int64_t n_in) {
   return t->count;
 }
 
-/* Returns copy[i], the number of earlier entries that read the same in position, so that (from,
- * copy) is unique. NULL where all entries read different positions, or there is no memory. */
+/* Returns an array: copy[i] is the number of entries before i that read the same input position, so
+ * that each pair (from[i], copy[i]) occurs once. Returns NULL if all entries read different
+ * positions, or without memory. */
 static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
   int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_counters(r, n_in);
   bool any = false;

@@ -26,7 +26,7 @@ typedef struct laci_cause {
 typedef struct laci_track {
   int parent; /* parent in the union-find forest; a root is its own parent */
   int64_t n;
-  bool sourced;     /* its content comes from a stored tensor */
+  bool sourced;     /* the content of the axis comes from a stored tensor */
   uint64_t *colour; /* [n] hash of a position's tags; NULL: no tags */
   int32_t *frozen;  /* [n] index of the cause, or -1; NULL: nothing is frozen */
   bool all_frozen;  /* every position is frozen */
