@@ -79,7 +79,8 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
     if (st) return st;
     count_answer(to, layers[l].answer, 1);
   }
-  for (int l = a->n_layers; l < a->n_rows; l++) { /* dense, until the computed weight is measured */
+  for (int l = a->n_layers; l < a->n_rows; l++) { /* rows with computed weights count as dense until
+                                                     they are measured */
     layers[l].reason = report->layers[l].reason;
     count_answer(to, LAC_TARGET_DENSE, 1);
   }

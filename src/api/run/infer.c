@@ -169,8 +169,8 @@ static lac_status read_input(inference *run, int place, const char *path, lac_er
   if (!st) st = apply_given_shape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_shape(value, path, &array.type.shape, err);
   if (!st) {
-    laci_budget both = run->budget; /* memory of both: the array as read, and in the network's type
-                                       */
+    laci_budget both = run->budget; /* budget with the array twice: as read, and converted to the
+                                       network's type */
     int64_t count = laci_shape_count(&array.type.shape);
     laci_budget_add(&run->budget, laci_bytes_of(count, sizeof(double)), "input '%.200s'",
                     value->name);
