@@ -63,7 +63,7 @@ typedef struct lane {
   double *matrix; /* [n, n] A[s, s], lower triangle, overwritten by its factor */
   double *side;   /* [n] G[s] */
   double *answer; /* [n] w[s] */
-  double *rest;   /* [n] side - answer A[s, s] */
+  double *rest;   /* [n] residual: side - answer * A[s, s] */
   double *scale;  /* [n] 1 / roots of the diagonal */
   float *factor;  /* [n, n] of the scaled matrix */
   float *step;    /* [n] */

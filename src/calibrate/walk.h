@@ -62,7 +62,8 @@ typedef struct laci_calibrated_layer {
                           */
   const char *reason;  /* why it is pruned but not calibrated; NULL: no reason to give */
   double error_before; /* with the mask, weights not updated */
-  double error_after;  /* with the new weights; both errors are 0 unless calibrated */
+  double error_after;  /* error with the new weights; both errors are 0 unless the layer was
+                          calibrated */
   double energy;       /* sum |W_d x_d|^2 over the samples held back */
   int64_t positions;   /* number of inputs x that were summed, over samples not held back */
 } laci_calibrated_layer;
