@@ -29,7 +29,8 @@ struct laci_comm {
   bool agreed; /* all processes know of the last failure, and no meeting followed */
   bool left;   /* laci_comm_wait_for_first was called */
 
-  int64_t n_meetings;          /* operations of all processes that this process has entered */
+  int64_t n_meetings;          /* number of operations of all processes (meetings) that this process
+                                  has entered so far */
   int64_t *heard;              /* [size], at process 0: the last meeting that each process has
                                   entered */
   laci_peer *peers;            /* [size]: all processes */

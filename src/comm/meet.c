@@ -116,8 +116,8 @@ lac_status laci_comm_await_vote(laci_comm *c, int times, lac_error *err) {
 }
 
 lac_status laci_comm_vote_end(laci_comm *c, uint32_t *any, lac_error *err) {
-  /* The request is NULL if laci_comm_await_vote has waited for the vote. */
-  if (!c) return LAC_OK; /* *without a comm *any stays unchanged: it has the caller's own bits */
+  /* The vote's request is NULL if laci_comm_await_vote has already waited for the vote. */
+  if (!c) return LAC_OK; /* without a comm *any stays unchanged: it has the caller's own bits */
   lac_status st = c->vote ? laci_comm_wait(c, &c->vote, err) : LAC_OK;
   *any = 0;
   for (int k = 0; k < c->size && !st; k++) *any |= c->votes[k];
