@@ -49,7 +49,7 @@ static void combine_weights(refiner *r) {
   }
 }
 
-/* Collects the masks of the walk, and those of layers that keep their masks. */
+/* Collects the masks that calibration chose, and those of layers that keep their masks. */
 static lac_status find_masks(refiner *r, lac_error *err) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
   for (int k = 0; k < r->p->n_masks; k++) {
