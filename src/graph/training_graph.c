@@ -392,8 +392,8 @@ static lac_status find_classes(job *j) {
   return st;
 }
 
-/** Adds the squared error of a value of the model, against a new input for its target, to the
- * loss. */
+/** Adds to the loss the squared error between a value of the model and its target, which becomes a
+ * new graph input. */
 static lac_status add_error(job *j, int model_value, float factor, bool relative) {
   laci_training_graph *to = j->to;
   const char *name = j->model->values[model_value].name;

@@ -19,7 +19,7 @@ enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
 typedef struct binary_job {
   const laci_binary *op;
   laci_walk walk;
-  int64_t n_parts, part; /* n_parts: parts of a run; part: elements of a part */
+  int64_t n_parts, part; /* n_parts: number of parts of a run; part: elements of each part */
   const laci_buf *a, *b;
   laci_buf *out;
 } binary_job;

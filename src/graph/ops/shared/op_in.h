@@ -130,7 +130,8 @@ typedef enum laci_basic {
 typedef struct laci_binary {
   double (*f)(double a, double b);       /* float -> float */
   int64_t (*i)(int64_t a, int64_t b);    /* integer -> integer or bool */
-  uint64_t (*u)(uint64_t a, uint64_t b); /* the same for u64; NULL: i has the same bits */
+  uint64_t (*u)(uint64_t a, uint64_t b); /* the operation for elements of type u64; NULL: i gives
+                                            the same bits for these */
   int64_t (*test)(double a, double b);   /* float -> bool */
   laci_neutral neutral;
   laci_basic basic; /* f is that operation alone */
@@ -140,7 +141,8 @@ typedef struct laci_binary {
 typedef struct laci_unary {
   double (*f)(double x, const void *context);
   int64_t (*i)(int64_t x, const void *context);   /* integer -> integer or bool */
-  uint64_t (*u)(uint64_t x, const void *context); /* the same for u64; NULL: i has the same bits */
+  uint64_t (*u)(uint64_t x, const void *context); /* the operation for elements of type u64; NULL: i
+                                                     gives the same bits for these */
   int64_t (*test)(double x, const void *context); /* float -> bool */
 } laci_unary;
 
