@@ -52,8 +52,9 @@ struct laci_onnx_edit {
   laci_onnx *file;
   laci_arena arena;
   laci_name_table names; /* the names of values and nodes that are used anywhere in the file */
-  laci_name_table made;  /* value -> node of the main graph */
-  laci_name_table held;  /* value -> initializer, input or Constant node of the main graph */
+  laci_name_table
+      made; /* maps the name of a value to the node of the main graph that computes it */
+  laci_name_table held; /* value -> initializer, input or Constant node of the main graph */
   laci_edit_tensor *tensors;
   laci_edit_node *nodes;
   laci_edit_change *changes;

@@ -127,8 +127,8 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   return st;
 }
 
-/** Adds Identity nodes for outputs of the function that no node computes (an input returned
- * directly, a shared constant). */
+/** Adds an Identity node for each output of the function that no node computes: an input that is
+ * returned directly, or a shared constant. */
 static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   const laci_scope model = {0};

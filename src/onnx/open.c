@@ -371,8 +371,9 @@ static lac_status add_begin(opening *o, const char *type, const laci_scope *inne
   return st ? st : laci_graph_add_node_copy(o->im->graph, &begin, id, err);
 }
 
-/** Imports a Loop or a Scan. `carried` inputs of the body, from number `from` on, are carried
- * values, and as many of its results (after the condition of a Loop); the rest are slices. */
+/** Imports a Loop or a Scan. Inputs from .. from + carried - 1 of the body are carried values, and
+ * so are as many of its results (after the condition of a Loop). The remaining inputs and results
+ * are slices. */
 static lac_status open_iterations(opening *o, const char *type, size_t from, size_t carried,
                                   lac_error *err) {
   laci_importer *im = o->im;

@@ -19,7 +19,8 @@ const char *laci_onnx_canonical_domain(const char *domain) {
   return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
 }
 
-/** A field of numbers: its array, the number of elements, and bytes of an element. */
+/** A repeated field of numbers in a TensorProto: its array, the number of elements, and the bytes
+ * of each. */
 typedef struct typed_field {
   void **array;
   size_t n, element_bytes;
