@@ -33,7 +33,8 @@ struct laci_packfile {
   laci_packfile_tensor *tensors;
 };
 
-/** Copies n bytes of the pack, from an address of its reader on, to `to`. */
+/** Copies n bytes of the pack to `to`. bytes: an address in the memory that the pack's reader has
+ * reserved. */
 LAC_MUST_CHECK lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n,
                                              void *to, lac_error *err);
 /** Unpacks the outer indices [first, first + n) of a weight to `dense`. */
