@@ -27,7 +27,7 @@ typedef struct laci_anneal {
                           */
   int32_t *price;      /* [n_channels] price of the channel in the last assignment that contained it
                           */
-  bool *priced;        /* [n_channels] the channel has a price */
+  bool *priced;        /* [n_channels] true: price[] has a value for the channel */
   uint32_t *noise_key; /* [n_groups] */
   int64_t *column_sum; /* [n_groups] */
   laci_lap lap;        /* costs: the row's constant minus the value minus noise */

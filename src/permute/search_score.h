@@ -17,7 +17,8 @@ typedef struct laci_measure {
 LAC_MUST_CHECK lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool,
                                             laci_measure *measure, lac_error *err);
 
-/** Computes what `order` keeps, with the same bits for any pool. */
+/** Computes the sum of the scores that the pattern keeps with this order of channels, *kept. The
+ * result has the same bits for any number of threads. */
 LAC_MUST_CHECK lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order,
                                           laci_pool *pool, double *kept, lac_error *err);
 

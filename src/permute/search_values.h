@@ -47,10 +47,11 @@ void laci_values_set_matrix(laci_values *values, const laci_matrix *x, const int
 void laci_values_update_open(laci_values *values, const int32_t *places, int n,
                              const int32_t *order, laci_pool *pool);
 
-/** Brings these places' rows of the table up to date. */
+/** Computes the rows of these places in the table again, since channels have moved. */
 void laci_values_update_rows(laci_values *values, const int32_t *places, int n, laci_pool *pool);
 
-/** Returns the sum that the cut keeps, in x's integers. */
+/** Returns the sum of the values that the pattern keeps in the cut's columns, in the integers of x.
+ */
 int64_t laci_values_total(const laci_values *values, const int32_t *order);
 
 static inline const void *laci_values_open_column(const laci_values *values, int32_t place) {
