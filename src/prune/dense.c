@@ -260,8 +260,8 @@ static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) 
   return LAC_OK;
 }
 
-/* Chooses *n. *best is the fit with the first *n layers of the ranking; NULL: the fit of all layers
- * is kept. */
+/* Chooses how many layers to prune, *n: the first *n of the ranking. *best is the fit with these;
+ * NULL: all layers are pruned, and their fit is kept. */
 static lac_status choose_layers(chooser *c, bool *wanted, int *n, laci_calibrated **best,
                                 lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;

@@ -147,8 +147,8 @@ static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_erro
   return st;
 }
 
-/* Checks that n samples are enough. To be called after a first comparison, which shows what measure
- * applies. */
+/* Checks that n samples are enough to judge the loss. Call it after a first comparison of outputs,
+ * which shows how the loss is measured. */
 static lac_status check_number(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = choose_measure(&t->all) != LACI_DROP_OUTPUTS;
   const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);

@@ -65,7 +65,8 @@ typedef struct laci_match_group {
   int32_t *only;      /* [n] the only candidate; -1: there are several */
   int32_t *alike;     /* [n] the first old channel whose slices are equal to those of this one in
                          all tensors */
-  int32_t *n_alike;   /* [n] number of old channels alike, set at the first of them */
+  int32_t *n_alike;   /* [n] how many old channels are equal to this one; set only at the first of
+                         equal channels */
   int32_t *component; /* [2 * n] component in the graph of candidates, of new channels, then of old
                          ones */
   int n_open;         /* channels with several candidates */

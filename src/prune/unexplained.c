@@ -86,8 +86,8 @@ static bool same_types(const laci_graph *a, const laci_graph *b) {
   return same;
 }
 
-/* Returns the number of nodes that compute with integers: QLinearConv, MatMulInteger, MatMulNBits.
- */
+/* Returns the number of nodes that compute with integers, such as QLinearConv, MatMulInteger and
+ * MatMulNBits. */
 static int n_of_integers(const laci_graph *graph) {
   int n = 0;
   for (int k = 0; k < graph->n_nodes; k++) {
