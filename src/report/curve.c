@@ -20,7 +20,7 @@ enum {
   HEAD = 62,   /* height of title and data, down to the first panel's legend */
   LEGEND = 16, /* height of a line of the legend */
   PANEL = 210,
-  LARGE = 300, /* height of a panel that is alone */
+  LARGE = 300, /* height of the panel if the drawing has a single one */
   GAP = 26,
   FOOT = 46,
   PIXELS = WIDTH - LEFT - RIGHT, /* width of a panel */
@@ -347,7 +347,7 @@ static range steps_of(const laci_curve *c) {
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
   if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
-  /* The range must be larger than a rounding error of r.low. */
+  /* Widens a range that would be as small as the rounding error of r.low. */
   if (r.high - r.low < 1) r.high = r.low + fmax(1, fabs(r.low) * 1e-9);
   return r;
 }
