@@ -120,7 +120,8 @@ static int64_t index_along(const laci_target_layer *layer, int64_t at, int axis)
   return at / product_of_sizes(layer, axis + 1, layer->rank) % layer->dims[axis];
 }
 
-/* Writes the kernel position as ", position 1,2"; an empty text where the kernel has only one. */
+/* Writes the kernel position of an element as ", position 1,2"; an empty text if the kernel has a
+ * single position. */
 static void position_text(const laci_target_layer *layer, int64_t at, char *text, size_t size) {
   size_t n = 0;
   text[0] = 0;

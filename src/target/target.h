@@ -118,7 +118,7 @@ typedef enum laci_target_fault {
   LACI_FAULT_SHARED,
   LACI_FAULT_SIZE,
   LACI_FAULT_ZERO_POINT,
-  LACI_FAULT_PATTERN, /* zeros along the right axis, but not enough in some block */
+  LACI_FAULT_PATTERN, /* the zeros are along the right axis, but some block has too few of them */
   LACI_FAULT_AXIS,    /* the pattern holds, but along another axis */
   LACI_FAULT_ZEROS,   /* too few zeros */
 } laci_target_fault;
