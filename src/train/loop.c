@@ -44,8 +44,8 @@ static lac_status report_event(const laci_loop *l, laci_loop_event *event, lac_e
   return laci_comm_agree_without_timeout(l->comm, send_event(l, event, err), err);
 }
 
-/** Reports an event after a step, without a meeting of all processes: a failure waits for the next
- * vote. */
+/** Reports an event after a step without communication: if reporting fails, the other processes
+ * learn of it at the next vote. */
 static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *err) {
   lac_status st = send_event(l, event, l->share ? &l->untold : err);
   if (!l->share) return st;
