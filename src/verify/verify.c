@@ -180,7 +180,7 @@ static void count_value(laci_round *r, int value, const laci_difference *d, doub
   if (r->number > 0 || !r->graph->values[value].is_output) return;
   found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   found->max_abs_output = fmax(found->max_abs_output, d->scale);
-  if (r->substituted[value]) return; /* equal, but not computed from the network's inputs */
+  if (r->substituted[value]) return; /* both runs have the same random substitute */
   r->seen[value] = !d->any_finite                       ? LACI_SEEN_BLANK
                    : d->scale > 0                       ? LACI_SEEN_NUMBERS
                    : laci_stepper_value(r->a, value)->f ? LACI_SEEN_ZERO

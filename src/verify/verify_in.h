@@ -68,7 +68,8 @@ typedef struct laci_draw {
 typedef struct laci_domain {
   enum {
     LACI_DOMAIN_FREE,
-    LACI_DOMAIN_WHOLE, /* low <= integer < high: positions along an axis, counts, class labels */
+    LACI_DOMAIN_WHOLE, /* integers with low <= x < high: positions along an axis, counts, class
+                          labels */
     LACI_DOMAIN_BOXES, /* rows of two corners x, y, x, y, the second beyond the first, below high */
     LACI_DOMAIN_AXES,  /* 0, 1, ..: axis numbers */
     LACI_DOMAIN_SHAPE  /* a shape for the Reshape `reader` */

@@ -141,7 +141,8 @@ bool laci_choose_symbol_sizes(const laci_graph *graph, int attempt, int64_t *siz
     others = others || size_of_symbol[s] == OTHERS || size_of_symbol[s] == IMAGES;
   }
   if (batches && !large)
-    n_batches = 2; /* some networks have a batch of 1 written into their shapes */
+    n_batches = 2; /* batch sizes to try: 1 as well, since some networks have a batch of 1 written
+                      into their shapes */
   int n_attempts = n_batches * (others ? N_SIZES : 1);
   if (attempt >= n_attempts && has_states) {
     attempt -= n_attempts;

@@ -302,7 +302,7 @@ static int computed_outputs(const laci_graph *graph) {
 }
 
 lac_status laci_rounds_run_both(laci_round *r, int64_t *sizes, lac_error *err) {
-  try from = {0}; /* the next round begins with the best try of the last */
+  try from = {0}; /* the second round begins with the try that was best in the first round */
   lac_status st = LAC_OK;
   *r->found = (laci_verification){.engine = laci_verify_engine_name(false),
                                   .n_outputs = computed_outputs(r->graph)};
