@@ -127,13 +127,13 @@ static void run_peer(const work *w, bool with_dense) {
     for (int64_t first = 0; first < w->positions; first += BLOCK) {
       const int k = (int)laci_min(BLOCK, w->positions - first);
       laci_unfold_lines to = {w->unfold, w->pruned, group, first, k, NULL, w->lines, BLOCK};
-      laci_unfold_fill(&to, 0, n);
+      laci_unfold_fill_lines(&to, 0, n);
       ssyrk(ROWS, UPPER, PLAIN, n, k, 1, w->lines, BLOCK, 0, w->product, n);
       add(w, w->h + group * n * n, true);
       if (!with_dense) continue;
       to.value = w->dense;
       to.lines = w->others;
-      laci_unfold_fill(&to, 0, n);
+      laci_unfold_fill_lines(&to, 0, n);
       sgemm(ROWS, PLAIN, TRANSPOSED, n, n, k, 1, w->others, BLOCK, w->lines, BLOCK, 0, w->product,
             n);
       add(w, w->k + group * n * n, false);

@@ -458,8 +458,8 @@ static settings settings_of(int argc, char **argv) {
       die("usage: see the head of bench/sparse_bench.c");
     }
   }
-  if (set.values == LACI_SPARSE_BF16) set.isa = laci_jit_isa_of_bf16(set.isa);
-  if (set.values == LACI_SPARSE_S8) set.isa = laci_jit_isa_of_int8(set.isa);
+  if (set.values == LACI_SPARSE_BF16) set.isa = laci_jit_isa_for_bf16(set.isa);
+  if (set.values == LACI_SPARSE_S8) set.isa = laci_jit_isa_for_int8(set.isa);
   return set;
 }
 

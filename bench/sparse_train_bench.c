@@ -160,7 +160,7 @@ static uint8_t *mask_of(const layer *l, bool transposed) {
 static void make_code(sparse_layer *s, int product, int64_t n_x) {
   const laci_sparse_form *f = &s->form[product];
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
-  const laci_jit_isa isa = bf16 ? laci_jit_isa_of_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
+  const laci_jit_isa isa = bf16 ? laci_jit_isa_for_bf16(LACI_JIT_AVX512) : LACI_JIT_AVX512;
   const laci_sparse_options options = {.isa = isa,
                                        .cut = laci_sparse_choose_cut(&f->product, isa, &extent)};
   lac_error err = {0};
@@ -317,7 +317,7 @@ int main(int argc, char **argv) {
   }
   if (laci_jit_isa_in_force() != LACI_JIT_AVX512) die("no AVX-512");
   values = bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
-  if (bf16 && laci_jit_isa_of_bf16(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
+  if (bf16 && laci_jit_isa_for_bf16(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
   if (batch < LANES || batch % LANES) die("images come by sixteens");
   (void)laci_openmp_set_threads(1);
   if (dnnl_engine_create(&engine, dnnl_cpu, 0) ||

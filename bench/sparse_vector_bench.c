@@ -377,7 +377,7 @@ int main(int argc, char **argv) {
     else die("usage: see the head of bench/sparse_vector_bench.c");
   }
   b.blas = load_blas(blas);
-  laci_onednn_cap_isa();
+  laci_onednn_limit_isa();
   (void)laci_openmp_set_threads(1);
   printf(
       "one core; microseconds, and how many times the sparse one's they are; GB/s of sparse; how "

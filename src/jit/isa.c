@@ -13,11 +13,11 @@ laci_jit_isa laci_jit_isa_in_force(void) {
              : LACI_JIT_NONE;
 }
 
-laci_jit_isa laci_jit_isa_of_bf16(laci_jit_isa isa) {
+laci_jit_isa laci_jit_isa_for_bf16(laci_jit_isa isa) {
   return isa == LACI_JIT_AVX512 && laci_cpu_has_avx512bf16() ? LACI_JIT_AVX512BF16 : LACI_JIT_NONE;
 }
 
-laci_jit_isa laci_jit_isa_of_int8(laci_jit_isa isa) {
+laci_jit_isa laci_jit_isa_for_int8(laci_jit_isa isa) {
   const bool vnni = laci_cpu_level_in_force() == LACI_CPU_AVX512;
   return isa == LACI_JIT_AVX512 && vnni ? LACI_JIT_AVX512VNNI : LACI_JIT_NONE;
 }

@@ -436,7 +436,7 @@ static void run_block(const job *j, const position *t, int64_t next) {
   if (n) run_code(j, t, next, n);
 }
 
-static void prefetch(const void *from, size_t bytes) {
+static void prefetch_bytes(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
     __builtin_prefetch((const char *)from + at, 0, 2); /* into the second-level cache */
   }
@@ -446,8 +446,8 @@ static void prefetch(const void *from, size_t bytes) {
  * most half as much memory as the code. */
 static void prefetch_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
-  prefetch(laci_code_cache_function(code->cache, code->entry[code_block]), bytes);
-  prefetch(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
+  prefetch_bytes(laci_code_cache_function(code->cache, code->entry[code_block]), bytes);
+  prefetch_bytes(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
 /* Runs the pending code block, which prefetches the code of the next one; then the next one becomes

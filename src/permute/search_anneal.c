@@ -116,7 +116,7 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
     job.nx = a->n_groups - h < BATCH ? a->n_groups - h : BATCH;
     for (int i = 0; i < job.nx; i++) columns[i] = laci_matrix_column(x, a->dealt[h + i]);
     job.out = a->table + begin * a->n_groups + h;
-    laci_maxsum_table(x->number, &job);
+    laci_maxsum_compute_table(x->number, &job);
   }
 }
 

@@ -117,7 +117,7 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
     job.nx = n - q < BATCH ? n - q : BATCH;
     for (int i = 0; i < job.nx; i++) x[i] = laci_matrix_column(v->x, q + i);
     job.out = fresh + q;
-    laci_maxsum_table(v->x->number, &job);
+    laci_maxsum_compute_table(v->x->number, &job);
   }
   for (int i = 0; i < job.nt; i++) {
     int32_t place = j->places[begin + i];

@@ -309,7 +309,7 @@ static void the_rule_asks_what_code_there_is(void **state) {
       BYTES("d", "x", "sx", "zx") "a = Conv(d, u) pads=1,1,1,1\n" BYTES(
           "e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n" BYTES("y", "b", "ss",
                                                                       "zs") "output y\n";
-  const bool code = laci_jit_isa_of_int8(laci_jit_isa_allowed()) != LACI_JIT_NONE;
+  const bool code = laci_jit_isa_for_int8(laci_jit_isa_allowed()) != LACI_JIT_NONE;
   const int8_net net = {"by the rule", text, code ? 2 : 0, 0};
   (void)state;
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);

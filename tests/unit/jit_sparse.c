@@ -87,12 +87,12 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
     return;
   }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
-  if (laci_jit_isa_of_bf16(most) != LACI_JIT_NONE) run(laci_jit_isa_of_bf16(most));
-  if (laci_jit_isa_of_int8(most) != LACI_JIT_NONE) run(laci_jit_isa_of_int8(most));
+  if (laci_jit_isa_for_bf16(most) != LACI_JIT_NONE) run(laci_jit_isa_for_bf16(most));
+  if (laci_jit_isa_for_int8(most) != LACI_JIT_NONE) run(laci_jit_isa_for_int8(most));
   (void)laci_cpu_limit_level(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_AVX2);
-  assert_int_equal(laci_jit_isa_of_bf16(LACI_JIT_AVX2), LACI_JIT_NONE);
-  assert_int_equal(laci_jit_isa_of_int8(LACI_JIT_AVX2), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_for_bf16(LACI_JIT_AVX2), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_for_int8(LACI_JIT_AVX2), LACI_JIT_NONE);
   (void)laci_cpu_limit_level(LACI_CPU_ANY);
   assert_int_equal(laci_jit_isa_in_force(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */

@@ -64,7 +64,7 @@ static void expect_table(laci_number number, size_t rows, int nt, int nx) {
   for (int j = 0; j < nx; j++) x[j] = column(number, rows, MOST_COLUMNS - 1 - j);
   laci_maxsum_job job = {
       .t = t, .x = x, .nt = nt, .nx = nx, .rows = rows, .out = out, .out_stride = stride};
-  laci_maxsum_table(number, &job);
+  laci_maxsum_compute_table(number, &job);
   for (int i = 0; i < nt; i++) {
     for (int j = 0; j < nx; j++) {
       int32_t want = 0;

@@ -11,7 +11,7 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
   return laci_engine_supports(LACI_ENGINE_FAST, graph, node, NULL) ||
          laci_engine_supports(LACI_ENGINE_EXACT, graph, node, why);
 }
@@ -54,7 +54,7 @@ static laci_engine_exact exact_part(const void *self) {
   return (laci_engine_exact){.n_nodes = a->cut.n_exact, .reason = a->cut.reason.text};
 }
 
-static const laci_buf *result(const void *self, int port) {
+static const laci_buf *get_result(const void *self, int port) {
   const laci_auto *a = self;
   if (a->whole || !a->stepper) return NULL;
   return laci_stepper_value(a->stepper, a->graph->outputs[port]);
@@ -148,7 +148,7 @@ static const char *plan_text(const void *self) {
 }
 
 const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
-                                          .supports = supports,
+                                          .supports = supports_node,
                                           .create = laci_auto_create,
                                           .destroy = laci_auto_destroy,
                                           .inputs = get_inputs,
@@ -164,4 +164,4 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .knows_costs = knows_costs,
                                           .bf16 = has_bf16,
                                           .exact = exact_part,
-                                          .result = result};
+                                          .result = get_result};

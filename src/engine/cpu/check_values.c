@@ -62,7 +62,7 @@ static void lower_value_check(laci_net *net, laci_checked_value *l) {
   laci_net_note_read_done(net, l->value);
 }
 
-void laci_net_lower_checks(laci_net *net) {
+void laci_net_add_check_steps(laci_net *net) {
   for (int at = 0; at < net->plan.n_checked && !net->plan.status; at++) {
     laci_checked_value *l = &net->plan.checked[at];
     if (!l->lowered && net->plan.values[l->value].tensor >= 0) lower_value_check(net, l);

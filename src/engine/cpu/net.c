@@ -182,8 +182,8 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
                                                   : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_plan_infer(&net->plan, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
-  if (!st) st = laci_net_observe(net, options->observer, err);
-  if (!st) st = laci_plan_join_pads(&net->plan, err);
+  if (!st) st = laci_net_note_observed_values(net, options->observer, err);
+  if (!st) st = laci_plan_merge_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
   if (!st && options->finite == LACI_FINITE_SURE && net->native_use != LACI_NATIVE_USE_LISTED) {
@@ -209,7 +209,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
 }
 
 bool laci_net_has_bf16(void) {
-  (void)pthread_once(&started, laci_onednn_cap_isa);
+  (void)pthread_once(&started, laci_onednn_limit_isa);
   return laci_onednn_has_bf16();
 }
 

@@ -82,19 +82,20 @@ void laci_net_write_text(laci_net *net);
 /* ---- observe.c ---- */
 
 /** Notes the values to be observed; observer NULL: none. */
-LAC_MUST_CHECK lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
-                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_net_note_observed_values(laci_net *net,
+                                                        const laci_engine_observer *observer,
+                                                        lac_error *err);
 /** Adds steps that pass observed values to the observer, for those values that are lowered by now
  * and have no such step yet. */
-void laci_net_lower_observed(laci_net *net);
+void laci_net_add_observer_steps(laci_net *net);
 /** Fails the plan where an observed value was never lowered. */
-void laci_net_check_observed(laci_net *net);
+void laci_net_check_observed_are_lowered(laci_net *net);
 
 /* ---- check_values.c ---- */
 
 /** Adds steps that check the values of plan.checked (plan/finite.h), for those that are lowered by
  * now and have no such step yet. */
-void laci_net_lower_checks(laci_net *net);
+void laci_net_add_check_steps(laci_net *net);
 /** Sets plan.careless where a value of plan.checked was never lowered. */
 void laci_net_note_missing_checks(laci_net *net);
 /** Checks inputs that are in plan.checked; they have no step, so laci_net_run calls this first. */

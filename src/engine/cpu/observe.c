@@ -7,7 +7,8 @@
 #include "engine/cpu/net_in.h"
 #include "engine/row.h"
 
-lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer, lac_error *err) {
+lac_status laci_net_note_observed_values(laci_net *net, const laci_engine_observer *observer,
+                                         lac_error *err) {
   lac_status st = laci_engine_observer_check(net->plan.graph, observer, err);
   if (st || !observer) return st;
   net->plan.observer = *observer;
@@ -43,7 +44,7 @@ static void lower_observation(laci_net *net, laci_net_observed *o) {
   laci_net_note_read_done(net, o->value);
 }
 
-void laci_net_lower_observed(laci_net *net) {
+void laci_net_add_observer_steps(laci_net *net) {
   for (int at = 0; at < net->plan.observer.n_values && !net->plan.status; at++) {
     laci_net_observed *o = &net->observed[at];
     bool there =
@@ -52,7 +53,7 @@ void laci_net_lower_observed(laci_net *net) {
   }
 }
 
-void laci_net_check_observed(laci_net *net) {
+void laci_net_check_observed_are_lowered(laci_net *net) {
   for (int at = 0; at < net->plan.observer.n_values; at++) {
     const laci_net_observed *o = &net->observed[at];
     if (!o->lowered)

@@ -7,7 +7,7 @@
 #include "engine/cpu/native/tune.h"
 
 /* Nodes without a fast kernel are run by the operator's own evaluation. */
-static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
   return !laci_engine_check_has_evaluation(node, why);
 }
@@ -66,7 +66,7 @@ static size_t output_step(const void *self, int port) {
 }
 
 const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
-                                         .supports = supports,
+                                         .supports = supports_node,
                                          .create = create_engine,
                                          .destroy = destroy_engine,
                                          .inputs = get_inputs,

@@ -33,7 +33,7 @@ static lac_status check_node_is_supported(const laci_node *node, lac_error *err)
   return laci_node_control_flow(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
 }
 
-static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
   return !check_node_is_supported(node, why);
 }
@@ -373,7 +373,7 @@ static const laci_stepper_functions stepping = {.create = create_stepper,
                                                 .plan = laci_plain_plan_memory};
 
 const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
-                                           .supports = supports,
+                                           .supports = supports_node,
                                            .create = create_engine,
                                            .destroy = destroy_engine,
                                            .inputs = get_inputs,

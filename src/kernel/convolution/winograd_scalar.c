@@ -38,8 +38,8 @@ void laci_winograd_transform_scalar(const laci_winograd *g, const float *weight,
 }
 
 /** Returns a pixel of one channel; zero outside of the image. */
-static float pixel(const laci_winograd *g, const uint16_t *block, int64_t row, int64_t column,
-                   int64_t channel) {
+static float pixel_or_zero(const laci_winograd *g, const uint16_t *block, int64_t row,
+                           int64_t column, int64_t channel) {
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
   return laci_bf16_value(block[(row * g->w + column) * BLOCK + channel]);
 }
@@ -51,7 +51,8 @@ static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *
     const uint16_t *block = x + in / BLOCK * g->h * g->w * BLOCK;
     for (int64_t i = 0; i < WINDOW; i++) {
       float d[POINTS];
-      for (int p = 0; p < POINTS; p++) d[p] = pixel(g, block, row + i, column + p, in % BLOCK);
+      for (int p = 0; p < POINTS; p++)
+        d[p] = pixel_or_zero(g, block, row + i, column + p, in % BLOCK);
       const float points[POINTS] = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
       for (int p = 0; p < POINTS; p++) {
         uint16_t weight = weights[weight_index(g, k, i, in, p, out)];

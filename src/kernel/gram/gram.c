@@ -74,7 +74,7 @@ static void fill_lines(int64_t begin, int64_t end, void *context) {
                                   .positions = b->gram->positions,
                                   .lines = b->to + group * b->columns * distance,
                                   .distance = distance};
-    laci_unfold_fill(&to, column, laci_min(column + end - at, b->columns));
+    laci_unfold_fill_lines(&to, column, laci_min(column + end - at, b->columns));
     at += laci_min(end - at, b->columns - column) - 1;
   }
 }

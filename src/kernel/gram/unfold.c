@@ -131,7 +131,7 @@ static void gather_tap(const laci_unfold_lines *l, int64_t begin, int64_t end) {
 
 /* Fills lines from a value without spatial axes: it is a matrix, which is transposed in squares
  * that fit in the cache. */
-static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
+static void transpose_positions(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const int64_t width = u->groups * u->channels;
   const float *from = l->value + l->first * width + l->group * u->channels;
@@ -144,7 +144,7 @@ static void transpose(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   }
 }
 
-void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end) {
+void laci_unfold_fill_lines(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold_axis *axis = l->unfold->axis;
   const int64_t channels = l->unfold->channels;
   const bool matrix = laci_unfold_n_taps(l->unfold) == 1 && positions_of_image(l->unfold) == 1 &&
@@ -155,7 +155,7 @@ void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end) {
       gather_tap(l, column, next);
     }
   } else if (matrix) {
-    transpose(l, begin, end);
+    transpose_positions(l, begin, end);
   } else {
     for (int64_t column = begin; column < end; column++)
       fill_line(l, column, l->lines + column * l->distance);

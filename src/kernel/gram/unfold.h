@@ -45,6 +45,6 @@ typedef struct laci_unfold_lines {
 } laci_unfold_lines;
 
 /** Fills the lines of columns [begin, end). */
-void laci_unfold_fill(const laci_unfold_lines *l, int64_t begin, int64_t end);
+void laci_unfold_fill_lines(const laci_unfold_lines *l, int64_t begin, int64_t end);
 
 #endif

@@ -213,7 +213,7 @@ INLINE lanes clip(const laci_pointwise *f, lanes x) {
 
 typedef lanes function(const laci_pointwise *f, lanes x);
 
-INLINE void run(function *of, const laci_pointwise *f, float *x, int64_t n) {
+INLINE void apply_to_all(function *of, const laci_pointwise *f, float *x, int64_t n) {
   lanes v = {0};
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) {
@@ -230,16 +230,18 @@ INLINE void run(function *of, const laci_pointwise *f, float *x, int64_t n) {
 
 void LACI_VARIANT(laci_pointwise_apply)(const laci_pointwise *f, float *x, int64_t n) {
   switch (f->kind) {
-    case LACI_POINTWISE_RELU: run(relu, f, x, n); break;
-    case LACI_POINTWISE_ELU: run(elu, f, x, n); break;
-    case LACI_POINTWISE_LOGISTIC: run(logistic, f, x, n); break;
-    case LACI_POINTWISE_TANH: run(hyperbolic_tangent, f, x, n); break;
-    case LACI_POINTWISE_LINEAR: run(linear, f, x, n); break;
-    case LACI_POINTWISE_SWISH: f->alpha == 1 ? run(silu, f, x, n) : run(swish, f, x, n); break;
-    case LACI_POINTWISE_HARDSWISH: run(hardswish, f, x, n); break;
-    case LACI_POINTWISE_GELU_ERF: run(gelu_erf, f, x, n); break;
-    case LACI_POINTWISE_GELU_TANH: run(gelu_tanh, f, x, n); break;
-    case LACI_POINTWISE_CLIP: run(clip, f, x, n); break;
+    case LACI_POINTWISE_RELU: apply_to_all(relu, f, x, n); break;
+    case LACI_POINTWISE_ELU: apply_to_all(elu, f, x, n); break;
+    case LACI_POINTWISE_LOGISTIC: apply_to_all(logistic, f, x, n); break;
+    case LACI_POINTWISE_TANH: apply_to_all(hyperbolic_tangent, f, x, n); break;
+    case LACI_POINTWISE_LINEAR: apply_to_all(linear, f, x, n); break;
+    case LACI_POINTWISE_SWISH:
+      f->alpha == 1 ? apply_to_all(silu, f, x, n) : apply_to_all(swish, f, x, n);
+      break;
+    case LACI_POINTWISE_HARDSWISH: apply_to_all(hardswish, f, x, n); break;
+    case LACI_POINTWISE_GELU_ERF: apply_to_all(gelu_erf, f, x, n); break;
+    case LACI_POINTWISE_GELU_TANH: apply_to_all(gelu_tanh, f, x, n); break;
+    case LACI_POINTWISE_CLIP: apply_to_all(clip, f, x, n); break;
     case LACI_N_POINTWISE: break;
   }
 }

@@ -41,7 +41,7 @@ static void sum_f32(const float *x, const float *t, int64_t n, double sums[2]) {
   sum_lanes(&l, sums);
 }
 
-static inline void widen(const uint16_t *from, int n, float *to) {
+static inline void widen_bf16(const uint16_t *from, int n, float *to) {
   for (int i = 0; i < n; i++) to[i] = laci_bf16_value(from[i]);
 }
 
@@ -50,12 +50,12 @@ static void sum_bf16(const uint16_t *x, const uint16_t *t, int64_t n, double sum
   float a[LANES], b[LANES];
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) {
-    widen(x + at, LANES, a);
-    widen(t + at, LANES, b);
+    widen_bf16(x + at, LANES, a);
+    widen_bf16(t + at, LANES, b);
     add_lanes(&l, a, b, LANES);
   }
-  widen(x + at, (int)(n - at), a);
-  widen(t + at, (int)(n - at), b);
+  widen_bf16(x + at, (int)(n - at), a);
+  widen_bf16(t + at, (int)(n - at), b);
   add_lanes(&l, a, b, (int)(n - at));
   sum_lanes(&l, sums);
 }

@@ -14,7 +14,7 @@ static laci_maxsum *const of_level[][2] = {
 #undef VARIANT
 };
 
-void laci_maxsum_table(laci_number number, const laci_maxsum_job *job) {
+void laci_maxsum_compute_table(laci_number number, const laci_maxsum_job *job) {
   laci_maxsum *make = of_level[laci_cpu_level_in_force()][number];
   const size_t chunk = CHUNK_BYTES / laci_number_size(number);
   laci_maxsum_job part = *job;

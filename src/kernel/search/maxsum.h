@@ -44,6 +44,6 @@ LACI_KERNEL_VARIANTS(LACI_MAXSUM_DECLARE)
 
 /** Computes the table with the variant in force (cpu/cpu.h). Rows are processed in chunks that fit
  * in the first-level cache. Callable from any thread. */
-void laci_maxsum_table(laci_number number, const laci_maxsum_job *job);
+void laci_maxsum_compute_table(laci_number number, const laci_maxsum_job *job);
 
 #endif

@@ -31,7 +31,7 @@ INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 typedef __m512i step(__m512i sum, __m512i a, __m512i b);
 
 /* Returns, in each 128 bits, partial sums of a, b, c, d. */
-INLINE __m512i transpose(const __m512i v[TILE]) {
+INLINE __m512i transpose_sums(const __m512i v[TILE]) {
   __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
                                 _mm512_unpackhi_epi32(v[0], v[1])),
           cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]),
@@ -60,8 +60,8 @@ INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], si
       for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
     }
   }
-  return fold_quarters(fold_quarters(transpose(sum[0]), transpose(sum[1])),
-                       fold_quarters(transpose(sum[2]), transpose(sum[3])));
+  return fold_quarters(fold_quarters(transpose_sums(sum[0]), transpose_sums(sum[1])),
+                       fold_quarters(transpose_sums(sum[2]), transpose_sums(sum[3])));
 }
 
 INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {

@@ -100,8 +100,8 @@ static place place_of(const laci_winograd4 *w, const laci_winograd4_block *b, in
                  .lane = images ? (int)(lane % LANES) : 0};
 }
 
-static float pixel(const laci_winograd4 *w, const float *x, const place *at, int64_t channel,
-                   int64_t row, int64_t column) {
+static float pixel_or_zero(const laci_winograd4 *w, const float *x, const place *at,
+                           int64_t channel, int64_t row, int64_t column) {
   const laci_sparse_window *g = &w->window;
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
   return x[at->image_block * w->in.n_floats + laci_sparse_offset(&w->in, channel, row, column) +
@@ -120,7 +120,8 @@ void laci_winograd4_transform_scalar(const laci_winograd4 *w, const laci_winogra
       const int64_t column = at.x * w->stride + part % w->stride - w->window.pad_left;
       float d[READ * READ];
       for (int p = 0; p < read * read; p++) {
-        d[p] = pixel(w, x, &at, s / parts, y + p / read * w->stride, column + p % read * w->stride);
+        d[p] = pixel_or_zero(w, x, &at, s / parts, y + p / read * w->stride,
+                             column + p % read * w->stride);
       }
       for (int i = 0; i < read; i++) points_of(w, d + i, read);
       for (int i = 0; i < read; i++) points_of(w, d + (ptrdiff_t)i * read, 1);

@@ -101,7 +101,7 @@ static operand read_rows_operand(laci_net *net, int value, int along) {
   }
   if (!laci_layout_create_strided(&md, shape.rank, shape.dims, dt, strides))
     laci_plan_fail_no_memory(&net->plan);
-  o.tensor = laci_net_convert(net, o.tensor, md, dt);
+  o.tensor = laci_net_convert_tensor(net, o.tensor, md, dt);
   laci_layout_destroy(md);
   o.offset = 0;
   memcpy(o.strides, strides, (size_t)shape.rank * sizeof *strides);

@@ -36,7 +36,7 @@ static int align_operand(laci_net *net, int tensor, int first) {
     /* Two layouts that differ only in strides of axes of size 1 are equal to oneDNN, but not to its
      * kernels: both operands get the same description. */
     laci_layout *md = NULL;
-    tensor = laci_net_convert(net, tensor, net->tensors[first].md, net->tensors[first].dt);
+    tensor = laci_net_convert_tensor(net, tensor, net->tensors[first].md, net->tensors[first].dt);
     if (!laci_layout_create_copy(&md, net->tensors[first].md)) laci_plan_fail_no_memory(&net->plan);
     return laci_net_view_new(net, tensor, &like, md, false);
   }
@@ -66,7 +66,7 @@ static binary_plan describe_in_layout(laci_net *net, const named_binary *binary,
   binary_plan p = {.a = from.a};
   if (layout == 1) {
     laci_layout *md = laci_net_channels_last_layout(net, &shape, dt);
-    p.a = laci_net_convert(net, from.a, md, dt);
+    p.a = laci_net_convert_tensor(net, from.a, md, dt);
     laci_layout_destroy(md);
   } else if (layout == 2) {
     p.a = laci_net_convert_to_dense(net, from.a, dt);
@@ -241,7 +241,7 @@ void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   int a = laci_net_read_value(net, o.a), b = laci_net_read_value(net, o.b);
   const laci_shape x = *laci_plan_shape(&net->plan, o.a), g = *laci_plan_shape(&net->plan, o.b);
   laci_layout *md = laci_net_blocks_layout(net, &g, LACI_ELEMENT_F32);
-  int factors = laci_net_convert(net, b, md, LACI_ELEMENT_F32),
+  int factors = laci_net_convert_tensor(net, b, md, LACI_ELEMENT_F32),
       to = laci_net_result_like(net, a, true);
   gate_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_layout_destroy(md);

@@ -330,7 +330,7 @@ static void lower_by_copying(laci_net *net, const laci_fused *fused) {
   for (int at = j.there; at < node->n_inputs && parts; at++) {
     laci_layout *md =
         make_block_layout(net, laci_plan_shape(&net->plan, node->inputs[at]), j.together);
-    parts[at] = laci_net_convert(net, parts[at], md, laci_net_float_element(net));
+    parts[at] = laci_net_convert_tensor(net, parts[at], md, laci_net_float_element(net));
     laci_layout_destroy(md);
   }
   if (parts && !net->plan.status) add_copy_step(net, fused, parts, &j);

@@ -61,8 +61,8 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
   }
   x = laci_native_read_as_floats(net, x);
   if (x >= 0 && !net->tensors[x].native) {
-    x = laci_net_make_whole_tensor(net,
-                                   laci_net_convert(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
+    x = laci_net_make_whole_tensor(
+        net, laci_net_convert_tensor(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
   const int y = laci_net_result_like(net, x, true);
   quantize_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);

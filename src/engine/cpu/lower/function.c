@@ -115,7 +115,7 @@ static int add_gradient_step(laci_net *net, const laci_fused *fused, const laci_
   if (!st) st = laci_primitive_describe_function_gradient(&pd, net->onednn, f, md, hint);
   laci_primitive_destroy(hint);
   if (!laci_net_check_status(net, st, "gradient of this function")) return -1;
-  int from = laci_net_convert(net, dy, md, laci_net_float_element(net));
+  int from = laci_net_convert_tensor(net, dy, md, laci_net_float_element(net));
   int to = laci_net_result_like(net, from, true);
   laci_net_step_add(net, fused, pd, 3,
                     (const int[][2]){{by_result ? LACI_ARG_DST : LACI_ARG_SRC, data},

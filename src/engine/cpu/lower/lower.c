@@ -295,17 +295,17 @@ void laci_net_lower_graph(laci_net *net) {
   laci_native_choose(net);
   laci_conv_choose_blocked_layout(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
-  laci_net_lower_observed(net);
-  laci_net_lower_checks(net);
+  laci_net_add_observer_steps(net);
+  laci_net_add_check_steps(net);
   for (int t = 0; t < net->plan.n_scheduled && !net->plan.status; t++) {
     net->recomputing = net->plan.schedule[t].recomputed;
     lower_fused(net, &net->plan.fused[net->plan.schedule[t].fused]);
     net->recomputing = false;
-    laci_net_lower_observed(net);
-    laci_net_lower_checks(net);
+    laci_net_add_observer_steps(net);
+    laci_net_add_check_steps(net);
     if (net->early_outputs) lower_outputs(net, lowered, false);
   }
   lower_outputs(net, lowered, true);
-  laci_net_check_observed(net);
+  laci_net_check_observed_are_lowered(net);
   laci_net_note_missing_checks(net);
 }

@@ -163,7 +163,7 @@ int laci_net_read_value(laci_net *net, int value);
 int laci_net_tensor_of(laci_net *net, int value);
 /** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
  * or the result of a reorder step that is added here. */
-int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
+int laci_net_convert_tensor(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
 /** Returns a row-major tensor of that type with the content of `tensor`. */
 int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt);
 /** Returns a tensor with the content of `tensor` that is no part of another, in any dense layout,

@@ -82,8 +82,8 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   int a = laci_net_read_value(net, fused->reads[0]), b = laci_net_read_value(net, fused->reads[1]);
   int y = laci_net_make_whole_tensor(net, laci_net_read_value(net, fused->reads[2]));
   if (y < 0) return;
-  a = laci_net_convert(net, a, net->tensors[y].md, dt);
-  b = laci_net_convert(net, b, net->tensors[y].md, dt);
+  a = laci_net_convert_tensor(net, a, net->tensors[y].md, dt);
+  b = laci_net_convert_tensor(net, b, net->tensors[y].md, dt);
   int to = laci_net_result_like(net, a, a != b);
   add_relu_sum_step(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }

@@ -263,7 +263,8 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
   laci_layout *layout =
       blocks ? laci_net_blocks_layout(net, y, dt) : laci_net_dense_layout(net, y, dt);
   int from =
-      layout ? laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), layout, dt) : -1;
+      layout ? laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), layout, dt)
+             : -1;
   int to = new_result_tensor(net, x, dt, blocks);
   laci_layout_destroy(layout);
   describe_part(x, y, starts, steps, blocks, p);

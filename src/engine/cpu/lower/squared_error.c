@@ -100,8 +100,8 @@ static error_step *read_operands(laci_net *net, const laci_node *node, int first
   if (x < 0) return NULL;
   dt = net->tensors[x].dt;
   tensors[0] = x;
-  tensors[1] = laci_net_convert(net, laci_net_read_value(net, node->inputs[first + 1]),
-                                net->tensors[x].md, dt);
+  tensors[1] = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[first + 1]),
+                                       net->tensors[x].md, dt);
   error_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s || tensors[1] < 0) return NULL;
   *s = (error_step){.kernel = laci_squared_error_variant(),

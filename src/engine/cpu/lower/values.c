@@ -46,7 +46,7 @@ static void add_reorder_step(laci_net *net, int from, int to) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
-int laci_net_convert(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
+int laci_net_convert_tensor(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
   if (net->plan.status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   int found = laci_net_find_tensor(net, from.content, md);
@@ -70,7 +70,7 @@ int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt) {
   if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = laci_net_dense_layout(net, &shape, dt);
-  int to = laci_net_convert(net, tensor, md, dt);
+  int to = laci_net_convert_tensor(net, tensor, md, dt);
   laci_layout_destroy(md);
   return to;
 }
@@ -87,9 +87,9 @@ int laci_net_make_whole_tensor(laci_net *net, int tensor) {
 int laci_net_read_in_blocks(laci_net *net, int value) {
   laci_layout *md =
       laci_net_blocks_layout(net, laci_plan_shape(&net->plan, value), laci_net_float_element(net));
-  int tensor =
-      md ? laci_net_convert(net, laci_net_read_value(net, value), md, laci_net_float_element(net))
-         : -1;
+  int tensor = md ? laci_net_convert_tensor(net, laci_net_read_value(net, value), md,
+                                            laci_net_float_element(net))
+                  : -1;
   laci_layout_destroy(md);
   return tensor;
 }

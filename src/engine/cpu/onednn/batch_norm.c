@@ -183,8 +183,8 @@ void laci_lower_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   }
   laci_primitive_destroy(hint);
   if (!laci_net_check_status(net, st, "gradient of batch norm")) return;
-  int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), md,
-                            laci_net_float_element(net));
+  int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), md,
+                                   laci_net_float_element(net));
   int scale = laci_norm_read_vector(net, node->inputs[2]);
   int mean = laci_norm_read_vector(net, node->inputs[3]),
       var = laci_norm_read_vector(net, node->inputs[4]);

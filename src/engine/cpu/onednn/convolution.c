@@ -209,8 +209,8 @@ static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive 
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), src,
-                           laci_net_float_element(net));
+  int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), src,
+                                  laci_net_float_element(net));
   const laci_net_weight dense = laci_conv_weight(net, fused, weight);
   int w = laci_net_weight_in_layout(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int to;

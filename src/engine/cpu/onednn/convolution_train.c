@@ -76,7 +76,7 @@ static int read_conv_weight(laci_net *net, int value, const conv *c, const laci_
     tensor = laci_net_view_new(net, tensor, &c->weight, laci_net_dense_layout(net, &c->weight, dt),
                                false);
   }
-  return laci_net_convert(net, tensor, wanted, laci_net_float_element(net));
+  return laci_net_convert_tensor(net, tensor, wanted, laci_net_float_element(net));
 }
 
 /** Describes the best available forward primitive. NULL after a failure. */
@@ -110,7 +110,7 @@ void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
   laci_primitive *pd = choose_forward(net, &c, bias_md);
   if (!pd) goto out;
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
-  int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), src, dt);
+  int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), src, dt);
   int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int y = laci_net_result_new(net, &c.y, dt, laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
@@ -172,7 +172,7 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   }
   if (pd) {
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), dy_md, dt);
+    int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), dy_md, dt);
     int w = read_conv_weight(net, node->inputs[1], &c, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
     int dx = laci_net_result_new(net, &c.x, dt, laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
     laci_net_step_add(
@@ -203,8 +203,8 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   if (pd) {
     const laci_layout *x_md = laci_primitive_layout(pd, LACI_ARG_SRC);
     const laci_layout *dy_md = laci_primitive_layout(pd, LACI_ARG_DIFF_DST);
-    int x = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]), x_md, dt);
-    int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[1]), dy_md, dt);
+    int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), x_md, dt);
+    int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[1]), dy_md, dt);
     int dw = laci_net_result_new(net, &c.weight, LACI_ELEMENT_F32,
                                  laci_primitive_layout(pd, LACI_ARG_DIFF_WEIGHTS));
     laci_net_step_add(

@@ -16,7 +16,7 @@ _Static_assert(LACI_MOST_AXES == DNNL_MAX_NDIMS, "oneDNN's layouts have so many 
 
 /* ---- The library ---- */
 
-void laci_onednn_cap_isa(void) {
+void laci_onednn_limit_isa(void) {
 #if defined(__x86_64__)
   laci_cpu_level level = laci_cpu_level_in_force();
   if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);

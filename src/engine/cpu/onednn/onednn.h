@@ -81,7 +81,7 @@ typedef struct laci_window {
 
 /** Limits the library's instruction set to that of this library's own kernels. To be called once,
  * before the first primitive. */
-void laci_onednn_cap_isa(void);
+void laci_onednn_limit_isa(void);
 /** May the library use bf16 instructions? */
 bool laci_onednn_has_bf16(void);
 LAC_MUST_CHECK lac_status laci_onednn_create(laci_onednn **made, lac_error *err);

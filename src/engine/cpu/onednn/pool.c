@@ -40,7 +40,7 @@ static int read_pool_input(laci_net *net, int value, bool trains) {
     if (!laci_layout_create_blocks(&blocks, x->dims, BLOCK, laci_net_float_element(net))) {
       laci_plan_fail_no_memory(&net->plan);
     }
-    to = blocks ? laci_net_convert(net, from, blocks, laci_net_float_element(net)) : -1;
+    to = blocks ? laci_net_convert_tensor(net, from, blocks, laci_net_float_element(net)) : -1;
   }
   laci_layout_destroy(rows);
   laci_layout_destroy(blocks);
@@ -147,8 +147,8 @@ static void add_gradient_step(laci_net *net, const laci_fused *fused, laci_primi
                               int workspace) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_float_element(net);
-  int dy = laci_net_convert(net, laci_net_read_value(net, node->inputs[0]),
-                            laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
+  int dy = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]),
+                                   laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
   int dx = laci_net_result_new(net, laci_plan_shape(&net->plan, fused->output), dt,
                                laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(

@@ -269,7 +269,7 @@ static void join_pad(laci_cpu_plan *plan, laci_graph *graph, const joinable_pad 
   join_readers(plan, &graph->values[j->from], to);
 }
 
-lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err) {
+lac_status laci_plan_merge_pads(laci_cpu_plan *plan, lac_error *err) {
   laci_graph *copy = NULL;
   joinable_pad j;
   for (int n = 0; n < plan->graph->n_nodes && !plan->status; n++) {

@@ -357,7 +357,7 @@ bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_p
 bool laci_plan_window_may_be_all_padding(const laci_cpu_plan *plan, const laci_node *node);
 /** Merges Pads of zeros into the convolutions and pools that read them. plan->graph may become a
  * copy, which lives as long as the plan. */
-LAC_MUST_CHECK lac_status laci_plan_join_pads(laci_cpu_plan *plan, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_merge_pads(laci_cpu_plan *plan, lac_error *err);
 
 /* ---- memory.c ---- */
 

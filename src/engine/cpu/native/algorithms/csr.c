@@ -57,7 +57,7 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
   w.n_strips = laci_csr_n_strips(w.kernel->form.n_tiles);
   laci_native_fill_result_border(net, step, w.o.y);
@@ -100,4 +100,4 @@ const laci_algorithm laci_algorithm_csr = {.name = "csr",
                                            .cost = csr_cost,
                                            .bytes = weight_bytes,
                                            .make = make_step,
-                                           .run = run};
+                                           .run = run_layer};

@@ -55,7 +55,7 @@ static void zero_border(laci_net *net, const laci_native_step *s, float *y) {
   }
 }
 
-static void run(laci_net *net, const laci_native_step *s) {
+static void run_layer(laci_net *net, const laci_native_step *s) {
   enum { TILES = 256, ROWS = 16, CHANNELS = 16 };
   const laci_depthwise *d = s->state;
   const bool images = d->out.format == LACI_FORMAT_HWC16N;
@@ -120,4 +120,4 @@ const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",
                                                  .can = can_compute,
                                                  .cost = depthwise_cost,
                                                  .make = make_step,
-                                                 .run = run};
+                                                 .run = run_layer};

@@ -68,7 +68,7 @@ static void run_kernel(laci_net *net, const laci_native_step *s, work *w) {
   }
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   work w = {.o = laci_native_step_operands(net, step)};
   zero_border(net, step, &w);
   for (w.kernel = step->state; w.kernel; w.kernel = w.kernel->next) run_kernel(net, step, &w);
@@ -161,4 +161,4 @@ const laci_algorithm laci_algorithm_generated = {.name = "generated",
                                                  .cost = sparse_cost,
                                                  .bytes = weight_bytes,
                                                  .make = make_step,
-                                                 .run = run};
+                                                 .run = run_layer};

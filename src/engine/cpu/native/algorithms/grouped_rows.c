@@ -64,7 +64,7 @@ static void run_strips(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   work w = {.kernel = step->state, .o = laci_native_step_operands(net, step)};
   const laci_sparse_form *form = &w.kernel->form;
   w.n_units = laci_grouped_rows_n_units(form->tiles, form->n_tiles);
@@ -121,4 +121,4 @@ const laci_algorithm laci_algorithm_grouped_rows = {.name = "grouped_rows",
                                                     .cost = grouped_rows_cost,
                                                     .bytes = weight_bytes,
                                                     .make = make_step,
-                                                    .run = run};
+                                                    .run = run_layer};

@@ -20,7 +20,7 @@ static void pool_range(int64_t begin, int64_t end, void *context) {
   laci_max_pool_variant()(w->pool, w->x, w->y, begin, end);
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   pool_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
                  laci_net_tensor_data(net, step->tensors.y)};
   laci_native_fill_result_border(net, step, w.y);
@@ -50,4 +50,4 @@ const laci_algorithm laci_algorithm_pool = {.name = "pool",
                                             .can = can_compute,
                                             .cost = laci_cost_of_memory_bound,
                                             .make = make_step,
-                                            .run = run};
+                                            .run = run_layer};

@@ -7,7 +7,7 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 
-static lac_status run(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_native_step(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_native_step *s = step->context;
   (void)err;
   s->algorithm->run(net, s);
@@ -35,7 +35,7 @@ static void add_step(laci_net *net, laci_native_step *s) {
   if (s->scratch_bytes > 0) s->scratch = laci_net_scratch_new(net, s->scratch_bytes);
   const laci_native_tensors *t = &s->tensors;
   laci_net_step *step =
-      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run, 6,
+      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_native_step, 6,
                              (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
   laci_net_step_mark_scratch(step, SCRATCH);

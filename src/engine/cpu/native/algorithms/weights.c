@@ -59,7 +59,8 @@ static void transpose_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static const float *transpose(laci_net *net, const float *from, const laci_right_operand *r) {
+static const float *transpose_weight(laci_net *net, const float *from,
+                                     const laci_right_operand *r) {
   enum { COLUMNS = 64 };
   float *to = take_scratch(net, &net->native->transposed, r->columns * r->depth);
   transposition t = {from, to, r->columns, r->depth};
@@ -85,7 +86,7 @@ static const float *read_weight(laci_net *net, const laci_native_layer *layer,
   if (!floats || !laci_net_read_weight_floats(net, weight, floats)) return NULL;
   if (!layer->rows) return floats;
   const laci_right_operand r = laci_right_operand_of(net, layer->fused);
-  return r.transposed ? floats : transpose(net, floats, &r);
+  return r.transposed ? floats : transpose_weight(net, floats, &r);
 }
 
 typedef struct kept_search {

@@ -88,7 +88,7 @@ static void run_with_all_threads(laci_net *net, work *w) {
   }
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   const winograd_state *s = step->state;
   work w = {.s = s,
             .kernel = laci_winograd4_variant(&s->w),
@@ -237,4 +237,4 @@ const laci_algorithm laci_algorithm_winograd = {.name = "winograd",
                                                 .cost = winograd4_cost,
                                                 .bytes = weight_bytes,
                                                 .make = make_step,
-                                                .run = run};
+                                                .run = run_layer};

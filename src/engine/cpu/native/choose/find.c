@@ -139,7 +139,7 @@ void laci_native_find_layers(laci_net *net) {
   laci_native_layer *layers = laci_plan_alloc(plan, (size_t)plan->n_scheduled, sizeof *layers);
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
-  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_int8(isa);
+  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_for_int8(isa);
   const bool bytes = isa_of_bytes != LACI_JIT_NONE || finds_slower_layers_too(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
@@ -157,7 +157,7 @@ void laci_native_find_layers(laci_net *net) {
   }
   if (n == 0 || (n == n_neighbours && !finds_slower_layers_too(net))) return;
   if (trained) n = remove_pools(layers, n);
-  *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_of_bf16(isa) : isa,
+  *native = (laci_native_net){.isa = plan->bf16 ? laci_jit_isa_for_bf16(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,
                               .n_layers = n,

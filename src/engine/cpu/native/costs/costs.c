@@ -22,7 +22,7 @@ laci_cost_processor laci_costs_this_processor(void) {
   const laci_jit_isa isa = laci_jit_isa_in_force();
   laci_cpu_vendor(p.vendor, sizeof p.vendor, &p.family);
   add_word(p.instructions, sizeof p.instructions, laci_jit_isa_name(isa));
-  if (laci_jit_isa_of_int8(isa) != LACI_JIT_NONE)
+  if (laci_jit_isa_for_int8(isa) != LACI_JIT_NONE)
     add_word(p.instructions, sizeof p.instructions, "vnni");
   if (laci_cpu_has_avx512bf16()) add_word(p.instructions, sizeof p.instructions, "bf16");
   if (laci_cpu_has_bf16_tiles()) add_word(p.instructions, sizeof p.instructions, "tiles");

@@ -21,7 +21,7 @@ static void add_range(int64_t begin, int64_t end, void *context) {
   laci_bytes_variant()->add(w->sum, w->a + begin, w->b + begin, end - begin, w->y + begin);
 }
 
-static void run(laci_net *net, const laci_native_step *step) {
+static void run_layer(laci_net *net, const laci_native_step *step) {
   const laci_native_tensors *t = &step->tensors;
   const size_t bytes = net->buffers[net->tensors[t->y].buffer].bytes;
   sum_work w = {.sum = step->state,
@@ -58,4 +58,4 @@ const laci_algorithm laci_algorithm_sum = {.name = "sum",
                                            .can = can_compute,
                                            .cost = laci_cost_of_memory_bound,
                                            .make = make_step,
-                                           .run = run};
+                                           .run = run_layer};

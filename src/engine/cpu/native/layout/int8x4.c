@@ -37,8 +37,8 @@ static const laci_node unpacking = {.name = "", .type = "DequantizeLinear"};
 
 /** Adds a step that converts; int8x4: the layout of the int8x4 side, which is the source or the
  * target. */
-static int convert(laci_net *net, int from, const laci_native_layout *to,
-                   const laci_native_layout *int8x4) {
+static int add_conversion_step(laci_net *net, int from, const laci_native_layout *to,
+                               const laci_native_layout *int8x4) {
   const laci_shape shape = net->tensors[from].shape;
   const int tensor = laci_native_tensor_new(net, &shape, to, -1);
   const laci_sparse_size size = laci_native_size(net, &shape, int8x4->rows);
@@ -63,7 +63,7 @@ static int convert(laci_net *net, int from, const laci_native_layout *to,
 }
 
 int laci_native_to_int8x4(laci_net *net, int tensor, const laci_native_layout *to) {
-  return tensor < 0 ? -1 : convert(net, tensor, to, to);
+  return tensor < 0 ? -1 : add_conversion_step(net, tensor, to, to);
 }
 
 int laci_native_to_floats(laci_net *net, int tensor) {
@@ -74,7 +74,7 @@ int laci_native_to_floats(laci_net *net, int tensor) {
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, &floats);
   if (found >= 0) return laci_net_reuse_tensor(net, found, tensor);
-  const int to = convert(net, tensor, &floats, &int8x4);
+  const int to = add_conversion_step(net, tensor, &floats, &int8x4);
   if (to >= 0) laci_net_set_content(net, to, content);
   return to;
 }

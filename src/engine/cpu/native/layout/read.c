@@ -21,7 +21,8 @@ int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_spars
   const laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = net->plan.bf16 ? laci_native_dense_layout(net, &shape, rows)
                                    : laci_net_dense_layout(net, &shape, LACI_ELEMENT_F32);
-  tensor = laci_net_convert(net, laci_net_read_value(net, value), md, laci_net_float_element(net));
+  tensor = laci_net_convert_tensor(net, laci_net_read_value(net, value), md,
+                                   laci_net_float_element(net));
   laci_layout_destroy(md);
   if (tensor >= 0 && laci_native_layout_of(net, tensor, rows, layout)) return tensor;
   laci_net_decline_node(net, "a value that no reorder of ours reads");

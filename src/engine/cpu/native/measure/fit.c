@@ -29,14 +29,14 @@ static const double of_new = 0.5;
 
 /* ---- How well it fits ---- */
 
-static double estimate(const laci_observation *o) {
+static double estimated_cost(const laci_observation *o) {
   if (!o->layer) return laci_cost_figures_of(o->net, NULL)->reorder;
   return laci_algorithm_of(o->algorithm)->cost(o->net, o->layer);
 }
 
 /** Returns ln(estimate / time), or 0 if there is no estimate. */
 static double log_error(const fit *f, const laci_observation *o) {
-  const double cost = estimate(o);
+  const double cost = estimated_cost(o);
   return isfinite(cost) && cost > 0 ? log(cost * f->unit / o->seconds) : 0;
 }
 
