@@ -84,8 +84,8 @@ typedef struct lac_bench_layer {
 typedef struct lac_bench_kind {
   const char *op;
   int n_steps, n_plain;
-  double seconds; /* sums over the steps of this operator */
-  int64_t flops, bytes;
+  double seconds;       /* sums over the steps of this operator */
+  int64_t flops, bytes; /* sums, like seconds: of the dense product; read and written */
   double dense_seconds; /* sum over the steps of this operator in the dense plan */
 } lac_bench_kind;
 
@@ -99,7 +99,7 @@ typedef struct lac_bench_result {
   lac_bench_time dense; /* of the plan of dense kernels only */
   bool has_sparse; /* a second plan with sparse kernels was timed; false: no layer used a sparse
                       kernel, there is one plan, and `sparse` is zero */
-  lac_bench_time sparse;
+  lac_bench_time sparse; /* of the plan with sparse kernels; 0 without one */
   int pattern_n, pattern_m;
   int n_holding;           /* layers of the network that hold the pattern */
   double items_per_second; /* batch divided by the median time: of the plan with sparse kernels if
@@ -126,10 +126,10 @@ typedef struct lac_bench_result {
   double exact_seconds; /* part of step_seconds that exact steps took */
   /* The fields below are of the dense plan if there are two plans, else 0; the fields of similar
    * names above are of the plan with sparse kernels. */
-  double dense_plan_seconds, dense_step_seconds;
+  double dense_plan_seconds, dense_step_seconds; /* of planning, and of all steps */
   double dense_rest_seconds; /* seconds of the dense plan's steps whose node is not among `layers`
                                 */
-  uint64_t dense_weight_bytes, dense_arena_bytes;
+  uint64_t dense_weight_bytes, dense_arena_bytes; /* as planned */
   int n_dense_layers;
   const lac_bench_layer *dense_layers; /* in the order in which they run */
 } lac_bench_result;

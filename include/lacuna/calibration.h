@@ -74,9 +74,9 @@ typedef struct lac_calibration_point {
  * network's values, divided by the sum of those values squared; over the held-back samples, or over
  * all samples if there are too few. */
 typedef struct lac_calibration_result {
-  const char *data;  /* "512 of 50000 images of DIR, 64 held back" */
-  const char *score; /* "alps" */
-  bool solved;
+  const char *data;       /* "512 of 50000 images of DIR, 64 held back" */
+  const char *score;      /* "alps" */
+  bool solved;            /* kept weights were to be fitted */
   int64_t samples;        /* number of samples that layers were fitted on, copies included */
   int64_t held_back;      /* number of samples that errors were measured on */
   double outputs_error;   /* of the network's outputs: sum |dense - pruned|^2 / sum |dense|^2 */
@@ -88,7 +88,7 @@ typedef struct lac_calibration_result {
                              */
   int64_t labelled;       /* samples with a label for the outputs; 0: top-1 is not known */
   double top1_dense;      /* of the dense network, percent of the labelled held-back samples */
-  double top1_pruned;
+  double top1_pruned;     /* of the pruned network, of the same samples */
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   const char *drop_measure;   /* what lac_calibration.max_drop limited: "top1", "answers",
                                  "outputs"; NULL: no limit was set, or nothing was to be pruned */
@@ -111,7 +111,7 @@ typedef struct lac_calibration_result {
   bool refined;              /* the parameters from refinement were kept */
   double error_refined;      /* outputs_error after refinement, kept or not; 0: no step was done */
   int64_t refine_steps;      /* number of refinement steps done */
-  double refine_seconds;
+  double refine_seconds;     /* wall time of these steps */
   const char *refine_reason; /* why recalibration or refinement could not be done; NULL: no such
                                 failure */
 } lac_calibration_result;

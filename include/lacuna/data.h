@@ -29,13 +29,13 @@ typedef struct lac_imagenet_options {
 typedef struct lac_imagenet_part {
   int64_t images; /* number of images in the shards */
   int64_t broken; /* number of images left out because they cannot be decoded */
-  int shards;
-  int kept; /* number of these shards that an earlier run had made */
+  int shards;     /* files of the part */
+  int kept;       /* number of these shards that an earlier run had made */
 } lac_imagenet_part;
 
 /** The result of lac_imagenet_convert. */
 typedef struct lac_imagenet_result {
-  lac_imagenet_part train, validation;
+  lac_imagenet_part train, validation; /* one for each part */
 } lac_imagenet_result;
 
 /** Every field's default, which its line names. */

@@ -50,7 +50,7 @@ typedef struct lac_eval_options {
 
 /** The result of lac_eval. */
 typedef struct lac_eval_result {
-  int64_t images;
+  int64_t images;           /* how many were evaluated */
   double top1, top5;        /* percent; among equal logits the lower class ranks first */
   double loss;              /* mean softmax cross entropy */
   double images_per_second; /* reading and preparing images included, planning excluded */

@@ -47,11 +47,11 @@ LAC_API lac_finetune_options lac_finetune_options_default(void);
 /** What lac_finetune found and did; also after a failure, up to that point. A zero-initialised
  * result is empty. */
 typedef struct lac_finetune_result {
-  lac_train_result training;
-  lac_report *found;   /* report of lac_check on the model before it was changed; NULL:
+  lac_train_result training; /* of the steps; empty where nothing was trained */
+  lac_report *found;         /* report of lac_check on the model before it was changed; NULL:
                           options.sparse was false */
-  lac_report *pruning; /* report of lac_prune; NULL: nothing was pruned */
-  lac_mask *mask;      /* masks of the weights held at zero; NULL: options.sparse was false */
+  lac_report *pruning;       /* report of lac_prune; NULL: nothing was pruned */
+  lac_mask *mask;            /* masks of the weights held at zero; NULL: options.sparse was false */
   int n_pruned, n_rest, n_zero; /* numbers of eligible layers before the call: already pruned; not
                                    pruned; with a weight that is zero everywhere, which counts as
                                    neither */

@@ -34,7 +34,7 @@ typedef struct lac_tensor {
   int rank;
   int64_t shape[8];
   const void *bytes; /* little-endian, row-major, packed; any alignment */
-  size_t size_bytes;
+  size_t size_bytes; /* of `bytes` */
 } lac_tensor;
 
 /** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data is in files next to it.

@@ -27,7 +27,7 @@ typedef struct lac_pack_layer {
   lac_dtype dtype;
   int rank;
   int64_t shape[8];
-  bool packed;
+  bool packed;           /* its weight is packed; false: `reason` says why not */
   uint64_t dense_bytes;  /* of the stored tensor; 0: the weight is computed, and the tensors that it
                             is computed from stay in the pack */
   uint64_t packed_bytes; /* of the kept values, their indices and the signs of zeros; dense_bytes if
@@ -101,11 +101,11 @@ typedef struct lac_packed_tensor {
   const char *name;
   lac_dtype dtype;
   int n, m;
-  int64_t outer, columns, inner, run;
-  int64_t n_rows;        /* outer * inner */
-  int64_t row_values;    /* kept elements per row */
-  int64_t index_words;   /* 32-bit words of indices per row */
-  int64_t sign_words;    /* 32-bit words of signs per row */
+  int64_t outer, columns, inner, run; /* see above */
+  int64_t n_rows;                     /* outer * inner */
+  int64_t row_values;                 /* kept elements per row */
+  int64_t index_words;                /* 32-bit words of indices per row */
+  int64_t sign_words;                 /* 32-bit words of signs per row */
   int index_bits;        /* bits of the index of one value: its column within its block of m; packed
                             from the lowest bit on */
   uint64_t fill;         /* bit pattern of the elements that were left out (zero) */

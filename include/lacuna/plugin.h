@@ -57,6 +57,7 @@ typedef struct lac_transport {
   /** Ends the transport. code 0: all processes call it, and the transport is closed normally.
    * Another code: it ends all processes, also those that do not call it, and does not return. */
   void (*end)(void *self, int code);
+  /** Returns why the last call failed, one sentence. */
   const char *(*why)(void *self);
 } lac_transport;
 

@@ -44,16 +44,16 @@ typedef struct lac_quantized_layer {
                                    weight */
   bool bias;                    /* it has an int32 bias */
   double scale_low, scale_high; /* least and largest scale of the weight's channels */
-  double weight_error;
+  double weight_error;          /* relative, of rounding the weight */
 } lac_quantized_layer;
 
 /** An activation for which a scale was determined. */
 typedef struct lac_quantized_value {
   const char *name;
   double low, high; /* range of its values in the samples; includes 0 */
-  double scale;
-  int zero_point;
-  double error; /* estimated error of rounding and clipping */
+  double scale;     /* the size of one integer step */
+  int zero_point;   /* the integer that stands for 0 */
+  double error;     /* estimated error of rounding and clipping */
 } lac_quantized_value;
 
 /** What quantization did; part of a report. */

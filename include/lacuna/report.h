@@ -35,8 +35,8 @@ typedef struct lac_layer {
   int64_t channels_in;        /* per convolution group */
   int64_t channels_out;       /* per convolution group */
   int64_t convolution_groups; /* 1 for everything but grouped convolutions */
-  int k_axis,
-      c_axis;    /* axes of shape: output channels, input channels (the N:M pattern is along these)
+  int k_axis;                 /* see c_axis */
+  int c_axis;    /* axes of shape: output channels, input channels (the N:M pattern is along these)
                     */
   bool computed; /* the weight is no stored tensor, but computed from such; never eligible */
   bool storable; /* the weight is computed, and lac_model_fold can make it a stored tensor */
@@ -62,11 +62,11 @@ typedef struct lac_layer {
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
   double kept;          /* sum of |w| that N:M keeps in the order that was written */
   double total;         /* sum of |w| */
-  double score_kept,
-      score_total; /* with scores from a file (lac_report.score): sum of the scores that the mask
+  double score_kept;    /* see score_total */
+  double score_total; /* with scores from a file (lac_report.score): sum of the scores that the mask
                       keeps, and of all scores; 0 without such scores */
-  bool calibrated; /* its mask was chosen by a score on calibration data */
-  bool solved;     /* its kept weights were fitted to calibration data */
+  bool calibrated;    /* its mask was chosen by a score on calibration data */
+  bool solved;        /* its kept weights were fitted to calibration data */
   double
       error_before; /* relative error of its outputs on the held-back samples, with the mask applied
                        and the kept weights unchanged */
@@ -86,13 +86,14 @@ typedef struct lac_group {
   int n_consumers, n_producers;
   const char *const *consumers; /* prunable layers whose input channels are of this group */
   const char *const *producers; /* layers whose output channels are of this group */
-  bool frozen;
-  const char *cause; /* why it is frozen; NULL otherwise */
+  bool frozen;                  /* the order must stay as it is */
+  const char *cause;            /* why it is frozen; NULL otherwise */
   const int32_t
       *permutation; /* [channels]: [j] is the old index of the channel that is now number j; NULL if
                        frozen */
-  double kept_identity, kept,
-      upper_bound; /* kept sums of |w| over the blocks of m that hold one of its channels: in the
+  double kept_identity; /* see upper_bound */
+  double kept;          /* see upper_bound */
+  double upper_bound; /* kept sums of |w| over the blocks of m that hold one of its channels: in the
                       file's order, in the order that was found, and an upper bound for any order */
   double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: no order
                       can keep more than the file's */
@@ -102,8 +103,8 @@ typedef struct lac_group {
   double error_after;   /* sum of the errors of the consumers in the order that was found; both are
                            0 unless judged */
   const char *strategy; /* of the search; NULL: no search was done */
-  int64_t iterations;
-  bool proven; /* it is proven that no better order exists */
+  int64_t iterations;   /* steps of the search */
+  bool proven;          /* it is proven that no better order exists */
 } lac_group;
 
 /** How a target (lac_options.targets) handles a layer. */
@@ -124,11 +125,11 @@ typedef enum lac_target_pays {
 
 /** How one target handles one layer. */
 typedef struct lac_target_layer {
-  lac_target_answer answer;
-  const char *fault; /* why the answer is REFUSED or NOT_STATED: "target", "operator", "type",
+  lac_target_answer answer; /* whether the target takes the layer as sparse */
+  const char *fault;    /* why the answer is REFUSED or NOT_STATED: "target", "operator", "type",
                         "rank", "window", "groups", "shared", "size", "zero point", "pattern",
                         "axis", "zeros"; NULL elsewhere */
-  lac_target_pays pays;
+  lac_target_pays pays; /* whether sparse is faster there */
   double gain;         /* speedup: dense time over sparse time; 0: none was published or measured */
   const char *gain_of; /* what was measured for `gain`, and the source; NULL without a gain */
   const char *reason; /* one sentence: why the target does not run the layer as sparse, or would not
@@ -159,18 +160,18 @@ typedef enum lac_verification_state {
 
 /** Sums over all layers, and times. */
 typedef struct lac_summary {
-  int layers, eligible, pruned;
+  int layers, eligible, pruned; /* layers in all; that may be pruned; that are pruned */
   int permuted;       /* eligible layers whose input channels were searched, even if their order
                          stayed the same */
   int reordered;      /* eligible layers whose input channels were reordered */
   int groups;         /* groups that are not frozen and have at least one prunable consumer */
   double kept_before; /* sums of kept |w| over the pruned (or, without pruning, eligible) layers, in
                          the file's order and in the order written */
-  double kept_after;
-  bool verified; /* all outputs were compared and are the same, or nothing was reordered (then
+  double kept_after;  /* see kept_before */
+  bool verified;      /* all outputs were compared and are the same, or nothing was reordered (then
                     proof_engine is NULL) */
-  double max_abs_error; /* of the outputs, caused by reordering alone */
-  double max_abs_output;
+  double max_abs_error;  /* of the outputs, caused by reordering alone */
+  double max_abs_output; /* the largest output */
   double worst_ratio; /* largest |difference| / scale over all intermediate values; scale: a value's
                          largest |element| */
   int values_compared, values_skipped; /* of the verification; values_skipped: not computed, or
@@ -180,7 +181,7 @@ typedef struct lac_summary {
                                           depend on invented inputs */
   const char *skipped_reason;          /* one sentence: why not everything was compared; NULL:
                                           everything was */
-  lac_verification_state verification;
+  lac_verification_state verification; /* how far the comparison came */
   const char *reached;      /* the first node that could not be run or had no finite result: values
                                before it were compared; NULL: there is no such node */
   const char *proof_engine; /* the engine that computed the matrix products of the verification:
@@ -191,7 +192,7 @@ typedef struct lac_summary {
                        lac_inspect does this if weights take more than 512 MB or a quarter of the
                        memory limit */
   bool interrupted; /* the search was interrupted: another run may find other orders */
-  double search_seconds, proof_seconds, total_seconds;
+  double search_seconds, proof_seconds, total_seconds; /* wall time; proof: the verification */
   const char *verification_text; /* the result of the verification in one sentence, as logged; NULL:
                                     there was nothing to verify */
 } lac_summary;

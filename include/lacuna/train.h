@@ -57,8 +57,8 @@ typedef struct lac_train_event {
     LAC_TRAIN_BEGIN, /* `step` is where this run starts: 0, or the checkpoint's step */
     LAC_TRAIN_STEP,
     LAC_TRAIN_EVALUATED,
-    LAC_TRAIN_SAVED, /* a checkpoint */
-  } kind;
+    LAC_TRAIN_SAVED,          /* a checkpoint */
+  } kind;                     /* what happened */
   bool is_display;            /* STEP: this step is a multiple of display_steps */
   int64_t step, steps, epoch; /* steps done; steps of the whole training; complete epochs done */
   double loss, rate;          /* STEP: the batch's loss before the update, and the learning rate;
@@ -153,7 +153,7 @@ typedef struct lac_train_options {
   uint64_t max_memory;   /* limit in bytes of the planned memory; 0: 80 % of the machine's memory,
                             or of its control group's limit (0) */
   lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
-  void *context;
+  void *context;                /* passed to listener (NULL) */
   const char *engine; /* engine for training and evaluation, see lac_engine_options; NULL: "cpu"
                          (NULL) */
   /* The fields below are for several processes, each of which trains on different batches; with one
@@ -177,7 +177,7 @@ LAC_API lac_train_options lac_train_options_default(void);
 /** One setting of a recipe, after the options were applied. */
 typedef struct lac_train_setting {
   const char *name; /* static string */
-  char value[120];
+  char value[120];  /* as text */
   const char *from; /* source of the recipe's value, a static string; NULL: the value is from the
                        options */
 } lac_train_setting;
@@ -211,7 +211,7 @@ typedef struct lac_train_size {
   int64_t images; /* for training */
   int classes;
   int64_t step_images; /* images per step: batch * accumulate * processes */
-  int64_t steps_per_epoch, steps, warmup_steps;
+  int64_t steps_per_epoch, steps, warmup_steps; /* of an epoch; in all; of these, warm-up */
   double rate; /* learning rate after the warm-up, for this number of images per step */
 } lac_train_size;
 
@@ -240,11 +240,11 @@ typedef struct lac_train_result {
   double eval_loss;          /* mean cross entropy of the last evaluation */
   int64_t eval_step;         /* step of the last evaluation */
   double best_top1;          /* best of all evaluations; -1: there was none */
-  double best_top5; /* top-5 of the evaluation with best_top1; NaN: not known, because an earlier
+  double best_top5;  /* top-5 of the evaluation with best_top1; NaN: not known, because an earlier
                        run did that evaluation */
-  int64_t best_step;
-  bool reached;                     /* stop_threshold was reached */
-  bool interrupted;                 /* lac_train failed with LAC_INTERRUPTED, after `steps` */
+  int64_t best_step; /* step of that evaluation */
+  bool reached;      /* stop_threshold was reached */
+  bool interrupted;  /* lac_train failed with LAC_INTERRUPTED, after `steps` */
   double images_per_second;         /* of the last steps */
   double average_images_per_second; /* of all steps of this run, without evaluations; NaN: none */
   char *trace; /* JSON for chrome://tracing or Perfetto of the last 3 steps, in process 0; free with
