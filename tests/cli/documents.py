@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs each line of ours in docs/how-to, in the page's order, on the digits: DATA is their folder, net.onnx the network
 trained on them. What would be long or need another network is changed first: the network is --arch digits, one epoch or
-two steps, one thread. And the pages name what there is: all words of cli/like.def, functions of the library's list; a block
-of C is a part of the example program. walk.py runs resnet50.md, launch.py what starts mpirun.
+two steps, one thread. What a fenced block shows is printed by one of them, with any numbers. And the pages name what there
+is: all words of cli/like.def, functions of the library's list; a block of C is a part of the example program. walk.py runs resnet50.md, launch.py what starts mpirun.
 """
 import argparse
 import os
@@ -27,6 +27,20 @@ def commands(page):
     return [line.strip() for line in page.read_text().splitlines() if line.startswith("    lacuna ")]
 
 
+def blocks(page):
+    """[(language, text)] of the fenced blocks."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.M | re.S)
+
+
+def shown(page):
+    """Lines of the fenced blocks that name no language."""
+    return [line for language, block in blocks(page) if not language for line in block.splitlines()]
+
+
+def without_numbers(line):
+    return " ".join(re.sub(r"\d[\d.,e+-]*", "N", line).split())
+
+
 def set_length(words):
     """One epoch, two steps."""
     for k, word in enumerate(words):
@@ -46,24 +60,28 @@ def on_digits(line):
     if verb in ("train", "finetune"):
         words = set_length(words)
         timed = any(word.partition("=")[0] in LENGTH for word in words)
-        words += ["--threads", "1", "-q"] + ([] if timed else ["--epochs", "1"])
+        words += ["--threads", "1"] + ([] if timed else ["--epochs", "1"])
         words += ["--arch", "digits"] if verb == "train" else []
-    if verb in ("train", "finetune", "prune", "permute", "check", "inspect"):
-        words.append("--all-sizes")
     return words
 
 
 def run(page, lacuna):
     """(passed, failed)"""
-    passed = failed = 0
+    passed, failed, printed = 0, 0, ""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(DIGITS / "digits.onnx", pathlib.Path(folder) / "net.onnx")
         for line in commands(page):
             words = [str(lacuna)] + on_digits(line)[1:]
             done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
             passed, failed = passed + (done.returncode == 0), failed + (done.returncode != 0)
+            printed += done.stdout + done.stderr
             if done.returncode:
                 print(f"{page.name}: {line}\n  as {shlex.join(words)}\n  {done.stderr}")
+    there = {without_numbers(line) for line in printed.splitlines()}
+    for line in shown(page):
+        if without_numbers(line) not in there:
+            failed += 1
+            print(f"{page.name}: no command prints {line}")
     return passed, failed
 
 
@@ -80,8 +98,8 @@ def check_names():
                   if name not in known]
     example = (TOP / "examples/prune_model.c").read_text()
     for page in PAGES:
-        wrong += [f"{page}: not in examples/prune_model.c: {block}" for block in
-                  re.findall(r"^```c\n(.*?)^```", (HOW_TO / page).read_text(), re.M | re.S) if block not in example]
+        wrong += [f"{page}: not in examples/prune_model.c: {block}" for language, block in blocks(HOW_TO / page)
+                  if language == "c" and block not in example]
     return wrong
 
 
