@@ -412,7 +412,7 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
   return st;
 }
 
-/* ---- Operands and the verb ---- */
+/* ---- Parsing operands and the verb ---- */
 
 /* Returns a hint on what a surplus word was probably meant for. */
 static const char *surplus_hint(const arguments *args) {

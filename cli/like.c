@@ -27,7 +27,7 @@ static const row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], LONGEST = 64 };
 
-/* ---- Finding ---- */
+/* ---- Finding options of the script ---- */
 
 static bool is_same_option(const char *a, const char *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ static const char *nearest_option(const like *l, const char *word) {
   return laci_nearest_text(word, option_prefix_length(word), candidates, n);
 }
 
-/* ---- Walking ---- */
+/* ---- Translating the words of the command line ---- */
 
 typedef struct cursor {
   int argc, next;
@@ -153,7 +153,7 @@ static lac_status apply_word(like *l, cursor *at, lac_error *err) {
                    l->script, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* ---- All of it ---- */
+/* ---- Translating the whole command line ---- */
 
 /* Returns the value of --like and the words [*first, *first + *n_words) that --like and its value
  * take; NULL: --like was not given. */
@@ -239,7 +239,7 @@ void like_clear(like *l) {
   *l = (like){0};
 }
 
-/* ---- What is said ---- */
+/* ---- Help and messages ---- */
 
 /* Writes how an option of the script is used: "-e, --epochs VALUE". */
 static void write_usage(const row *r, char text[128]) {

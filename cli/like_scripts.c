@@ -345,7 +345,7 @@ static lac_status complete_resnet_training_main(like *l, lac_error *err) {
   return st ? st : set_resumed(l, err);
 }
 
-/* ---- All of them ---- */
+/* ---- All scripts ---- */
 
 static const struct {
   const char *name;

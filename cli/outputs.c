@@ -398,7 +398,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   return st;
 }
 
-/* ---- The end ---- */
+/* ---- Renaming the finished files ---- */
 
 lac_status outputs_flush(lac_error *err) {
   errno = 0;

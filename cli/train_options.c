@@ -119,7 +119,7 @@ static lac_status check_combinations(const arguments *args, lac_error *err) {
   return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_unpruned_layers(args, err);
 }
 
-/* ---- To the library's ---- */
+/* ---- Conversion to the library's options ---- */
 
 /* Parses a list of epochs such as "30,60,80". */
 static lac_status copy_boundaries(const char *text, train_options *to, lac_error *err) {
@@ -232,7 +232,7 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
                    nearest ? "?" : " (see lacuna help train)");
 }
 
-/* ---- All of it ---- */
+/* ---- Reading all options ---- */
 
 static lac_status copy_pruning_options(const arguments *args, lac_finetune_options *o,
                                        lac_error *err) {
