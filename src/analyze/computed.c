@@ -45,7 +45,7 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
   return value; /* only such nodes come after a stored tensor: something else prevents pruning */
 }
 
-/* ---- Nodes that are not needed once products are stored ---- */
+/* ---- Nodes that are not needed once computed weights are stored ---- */
 
 typedef struct closure {
   const laci_graph *graph;
@@ -177,7 +177,7 @@ static const char *computed_text(laci_analysis *a, const laci_layer *layer, uint
   return laci_analysis_text(a, "its weight %s is computed by %s, and not stored", name, by);
 }
 
-/* ---- All of them ---- */
+/* ---- All layers with computed weights ---- */
 
 static bool closure_init(closure *c, const laci_graph *graph, const uint8_t *constants) {
   size_t n = (size_t)graph->n_values + 1;

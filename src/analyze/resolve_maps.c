@@ -94,7 +94,7 @@ static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *ma
   }
 }
 
-/* ---- simple axes ---- */
+/* ---- Maps of axes that are not part of a composite ---- */
 
 /* Tags for maps of uniform inputs. Elements along a uniform input axis are equal, but those of
  * another input may differ, and so may the copies where several maps read one position
@@ -233,7 +233,7 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   laci_layout_add_axis_set(r->t, laci_port_value(r, first->out_port), &axis_set);
 }
 
-/* ---- composites ---- */
+/* ---- Maps of axes that are part of a composite ---- */
 
 typedef struct lift {
   int n_axes, which;        /* n_axes: axes of the composite; which: the number of the mapped one */
