@@ -118,7 +118,7 @@ static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *o
   return st;
 }
 
-/* ---- Another batch than the file's ---- */
+/* ---- Changing the file's batch size ---- */
 
 /* Returns the batch size that all inputs have in the file; 0 if they have none in common. */
 static int64_t file_batch(const laci_graph *graph) {
@@ -207,7 +207,7 @@ static lac_status change_batch(laci_rebatch *batch, int to, lac_error *err) {
   return st;
 }
 
-/* ---- Begin, check, undo ---- */
+/* ---- Beginning, checking and undoing the change ---- */
 
 bool laci_rebatch_is_wanted(const laci_graph *graph, const lac_bench_options *options) {
   return find_contradicting(graph, options->batch) != NULL;

@@ -76,7 +76,7 @@ static lac_status describe_plan(laci_arena *arena, const laci_bench_plan *plan,
   return st;
 }
 
-/* ---- Both plans ---- */
+/* ---- Comparing the sparse and the dense plan ---- */
 
 /* Returns the first row of this name from `from` on; n: there is none. */
 static int find_row(const lac_bench_layer *rows, int n, int from, const char *name) {

@@ -42,7 +42,7 @@ typedef struct folding {
   int n_names;
 } folding;
 
-/* ---- Is there anything to do? ---- */
+/* ---- Is there a computed weight to fold? ---- */
 
 static bool has_computed_weight(const laci_graph *graph, const uint8_t *constants) {
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -147,7 +147,7 @@ static bool must_stop(lac_status st) {
   return st == LAC_NO_MEMORY || st == LAC_IO || st == LAC_INTERRUPTED;
 }
 
-/* ---- One weight ---- */
+/* ---- Folding one weight ---- */
 
 /* Returns the value of the main graph that becomes the stored tensor; -1: there is none. */
 static int choose_value(const folding *f, const laci_layer *layer) {
@@ -182,7 +182,7 @@ static lac_status fold_value(folding *f, int value, const uint8_t *constants, la
   return st;
 }
 
-/* ---- One weight in a local function ---- */
+/* ---- Folding one weight in a local function ---- */
 
 /* One value of a local function, in all calls of the function. */
 typedef struct calls {
@@ -274,7 +274,7 @@ static lac_status fold_calls(folding *f, const laci_layer *layer, lac_error *err
   return st;
 }
 
-/* ---- All weights ---- */
+/* ---- Folding all weights ---- */
 
 /* Does the other network compute the value, too? If it has no value of this name, it has no such
  * call of the local function, and computes nothing there. */
@@ -321,7 +321,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
   return st;
 }
 
-/* ---- All of it ---- */
+/* ---- Analyzing, folding and committing ---- */
 
 /* Reads and analyzes the graph of the file. If it cannot be analyzed, nothing is folded, and the
  * model's later analysis reports the problem. */

@@ -31,7 +31,7 @@ typedef struct weights_tensor {
   int64_t shape[8];
 } weights_tensor;
 
-/* ---- The interface ---- */
+/* ---- Access to safetensors files and models alike ---- */
 
 static int count_tensors(const weights_file *f) {
   int n = 0;
@@ -121,7 +121,7 @@ static void count_unknown(const weights_file *f, const laci_graph *graph, lac_pr
   }
 }
 
-/* ---- Taking ---- */
+/* ---- Copying tensors ---- */
 
 /** Returns the file's number of classes if the tensors differ only in that number; else 0. */
 static int64_t classes_in_file(const laci_stored *s, const weights_tensor *t) {

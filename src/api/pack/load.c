@@ -223,7 +223,7 @@ lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
   return st;
 }
 
-/* ---- Packed weights in place ---- */
+/* ---- lac_pack: reading packed weights in place ---- */
 
 struct lac_pack {
   laci_packfile *file;

@@ -128,7 +128,7 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   return laci_fail_memory(err, "the report");
 }
 
-/* ---- From a result ---- */
+/* ---- Adding the results of a pruning ---- */
 
 static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
   const laci_pruned_layer *from = &p->layers[l];

@@ -131,7 +131,7 @@ static lac_status read_array(const laci_npz *npz, const char *path, const laci_s
   return st;
 }
 
-/* ---- All of them ---- */
+/* ---- Scores of all tensors ---- */
 
 static lac_status open_all_arrays(const lac_options *options, laci_job *job, const laci_npz *npz,
                                   laci_score_arrays *scores, lac_error *err) {

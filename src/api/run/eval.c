@@ -62,7 +62,7 @@ lac_eval_options lac_eval_options_default(void) {
   return options;
 }
 
-/* ---- What is run on what ---- */
+/* ---- Checking that network and data fit ---- */
 
 static lac_status check_options(const lac_eval_options *options, lac_error *err) {
   lac_status st = laci_check_threads(options->threads, err);
@@ -232,7 +232,7 @@ static lac_status open_predictions(evaluation *e, const lac_model *model,
   return st ? st : laci_npy_append_header(e->predictions, &type, err);
 }
 
-/* ---- The work ---- */
+/* ---- Running the images ---- */
 
 /* Returns the logits of the last run if their shape depends on data; fails if it differs from the
  * first run's shape. */
@@ -383,7 +383,7 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   return st;
 }
 
-/* ---- In parts ---- */
+/* ---- Evaluating a part of the images ---- */
 
 int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_parts) {
   const int64_t n_batches = scores->images / scores->batch + (scores->images % scores->batch != 0);

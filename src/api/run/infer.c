@@ -575,7 +575,7 @@ static lac_status write_outputs(inference *run, lac_error *err) {
   return st;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole inference ---- */
 
 static lac_status inference_init(inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {

@@ -88,7 +88,7 @@ lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *
   return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
 }
 
-/* ---- The graph of a step ---- */
+/* ---- The graph of a training step ---- */
 
 laci_training_options laci_training_graph_options(const laci_training *t) {
   const laci_preprocessing *p = &t->plan->prepare;

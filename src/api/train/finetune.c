@@ -52,7 +52,7 @@ void lac_finetune_result_clear(lac_finetune_result *result) {
   *result = (lac_finetune_result){.found = NULL};
 }
 
-/* ---- The order in the run's folder ---- */
+/* ---- The channel order that is stored in the run's folder ---- */
 
 static bool order_path(const char *model_dir, char path[PATH_MAX]) {
   int n = model_dir ? snprintf(path, PATH_MAX, "%s/" LACI_RUN_ORDER, model_dir) : -1;
@@ -125,7 +125,7 @@ static void on_event(const lac_train_event *event, void *context) {
   if (given->listener) given->listener(event, given->context);
 }
 
-/* ---- What is pruned already ---- */
+/* ---- Layers that are pruned already ---- */
 
 typedef enum kind { KIND_PRUNED, KIND_REST, KIND_ZERO, KIND_NONE } kind;
 

@@ -233,7 +233,7 @@ lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtyp
   return LAC_OK;
 }
 
-/* ---- On several processes ---- */
+/* ---- Comparing and sending masks between processes ---- */
 
 uint64_t laci_mask_hash(const lac_mask *mask, int at) {
   return laci_hash64(mask->entries[at].bytes, mask->entries[at].count, 0);

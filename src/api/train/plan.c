@@ -112,7 +112,7 @@ void laci_train_plan_clear(laci_train_plan *plan) {
   plan->set = NULL;
 }
 
-/* ---- In steps ---- */
+/* ---- Converting epochs to steps ---- */
 
 static void write_options_text(const lac_train_options *o, laci_train_plan *plan) {
   const laci_training_recipe *r = &plan->recipe;
