@@ -37,7 +37,7 @@ uint64_t laci_network_largest_value_bytes(const laci_network *network) {
   return largest;
 }
 
-/* ---- What is constant, and what cannot be computed ---- */
+/* ---- Finding constants, and values that cannot be computed ---- */
 
 static bool is_constant(const laci_network *n, int value) {
   const laci_value *v = &n->graph.values[value];
@@ -100,7 +100,7 @@ static void judge_values(laci_network *n) {
   }
 }
 
-/* ---- All of it ---- */
+/* ---- Creating the network ---- */
 
 static lac_status infer_types(laci_network *n, const laci_shape *shapes, lac_error *err) {
   int n_inputs = n->graph.n_inputs;

@@ -195,7 +195,7 @@ static void close_comparison(comparison *c) {
   laci_free((void *)c->known);
 }
 
-/* ---- Whether the samples say anything ---- */
+/* ---- Do the samples and outputs vary? ---- */
 
 /* Returns the bytes of one sample of a value whose axis 0 is the batch. */
 static size_t sample_bytes(const comparison *c, int value) {

@@ -57,7 +57,7 @@ lac_status laci_part_find_nodes(laci_network *n, const bool *there, int n_wanted
   return LAC_OK;
 }
 
-/* ---- As a graph ---- */
+/* ---- Building the graph of a part ---- */
 
 static lac_status add_stored(const laci_network *n, laci_graph *graph, int value,
                              const uint8_t *bytes, lac_error *err) {

@@ -57,7 +57,7 @@ static lac_status find_stops(planning *p) {
   return LAC_OK;
 }
 
-/* ---- Which network differs where, and until when a value is needed ---- */
+/* ---- Finding which values differ in the pruned network, and how long each is needed ---- */
 
 static void spread_differences(planning *p, const bool *is_pruned) {
   const laci_graph *graph = &p->network->graph;

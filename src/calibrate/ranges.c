@@ -79,7 +79,7 @@ static lac_status observe_value(void *context, int value, const laci_engine_port
   return LAC_OK;
 }
 
-/* ---- Engines at the same time ---- */
+/* ---- Running several engines at the same time ---- */
 
 static void *alloc_port_buffer(const laci_engine_port *port) {
   return laci_alloc(port->size_bytes + 1, 1);

@@ -139,7 +139,7 @@ static void close_walk(laci_walk_state *w) {
   laci_network_destroy(w->network);
 }
 
-/* ---- From stop to stop ---- */
+/* ---- Running the network from one calibrated layer to the next ---- */
 
 /* Returns the limit of the positions of a batch that are summed. */
 static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
