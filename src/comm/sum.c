@@ -61,7 +61,7 @@ void laci_comm_sum_destroy(laci_comm_sum *s) {
 
 laci_comm_times laci_comm_sum_times(const laci_comm_sum *sum) { return sum->times; }
 
-/* ---- The caller's ---- */
+/* ---- Functions that the caller uses ---- */
 
 void laci_comm_sum_begin(laci_comm_sum *s, float *x, int64_t n) {
   laci_comm *comm = s->comm;

@@ -26,7 +26,7 @@ static const double LOOK_EVERY_S = 0.25,
                     HEAD_START_S = 2; /* time that process 0 has to report first, since it knows
                                          most */
 
-/* ---- Who is late ---- */
+/* ---- Finding the process that is late ---- */
 
 static void receive_words(laci_comm *comm) {
   const lac_transport *t = comm->transport;
