@@ -26,7 +26,7 @@ typedef struct feed {
   lac_error *err;
 } feed;
 
-/* ---- What the library calls back ---- */
+/* ---- Callbacks for libarchive ---- */
 
 static la_ssize_t read_block(struct archive *tar, void *context, const void **bytes) {
   feed *f = context;

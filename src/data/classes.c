@@ -39,7 +39,7 @@ void laci_imagenet_write_synset(int class_number, char synset[16]) {
   (void)snprintf(synset, 16, "n%08" PRIu32, imagenet_ids[class_number] % 100000000U);
 }
 
-/* ---- By the user's list ---- */
+/* ---- Numbering classes by the user's list ---- */
 
 typedef struct listed {
   const char *name, *text;
@@ -110,7 +110,7 @@ static lac_status number_by_list(laci_dataset *set, const char *const *folders, 
   return st;
 }
 
-/* ---- By WordNet id, or in order ---- */
+/* ---- Numbering classes by WordNet id, or in sorted order ---- */
 
 lac_status laci_imagenet_set_classes(laci_dataset *set, lac_error *err) {
   set->n_classes = IMAGENET_CLASSES;
@@ -145,7 +145,7 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
   return LAC_OK;
 }
 
-/* ---- By what the network was trained on ---- */
+/* ---- Numbering classes by the names that the network was trained with ---- */
 
 /* Adds each line of the text to the list. */
 static lac_status add_lines(laci_arena *arena, const char *text, laci_name_list *list,
@@ -264,7 +264,7 @@ lac_status laci_number_classes(laci_dataset *set, const char *const *folders, in
   return st;
 }
 
-/* ---- Against a network ---- */
+/* ---- Comparing the classes with a network's outputs ---- */
 
 lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name, int64_t outputs,
                                       lac_error *err) {

@@ -49,7 +49,7 @@ typedef struct conversion {
   lac_error error;
 } conversion;
 
-/* ---- What is converted ---- */
+/* ---- Listing what is to be converted ---- */
 
 static uint64_t hash_number(uint64_t number, uint64_t seed) {
   return laci_hash64(&number, sizeof number, seed);

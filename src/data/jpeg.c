@@ -34,7 +34,7 @@ typedef struct decoder {
   lac_status status;
 } decoder;
 
-/* ---- What the library calls back ---- */
+/* ---- Callbacks for libjpeg ---- */
 
 static void fail_by_message(j_common_ptr jpeg) {
   decoder *d = jpeg->client_data;

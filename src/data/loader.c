@@ -293,7 +293,7 @@ int64_t laci_loader_count(const laci_loader *loader) {
   return left_out < o->limit ? o->limit - left_out : 0;
 }
 
-/* ---- Putting and taking ---- */
+/* ---- Queuing buffers and taking batches ---- */
 
 lac_status laci_loader_queue_batch(laci_loader *loader, float *pixels, int32_t *labels,
                                    lac_error *err) {

@@ -347,7 +347,7 @@ static lac_status do_build(machine *m) {
   return LAC_OK;
 }
 
-/* ---- The machine ---- */
+/* ---- Running the opcodes ---- */
 
 static lac_status do_stop(machine *m) {
   m->result = pop_value(m);

@@ -26,7 +26,7 @@ typedef struct decoder {
   lac_status status;
 } decoder;
 
-/* ---- What the library calls back ---- */
+/* ---- Callbacks for libpng ---- */
 
 static void fail_by_message(png_structp png, const char *text) {
   decoder *d = png_get_error_ptr(png);

@@ -54,7 +54,7 @@ bool laci_samples_are_arrays(const char *path) {
   return found;
 }
 
-/* ---- Which array is which ---- */
+/* ---- Finding the array of each input ---- */
 
 static lac_status fail_unknown(const laci_samples *s, const char *name, lac_error *err) {
   char known[300] = "";
@@ -116,7 +116,7 @@ static lac_status open_single(laci_samples *s, lac_error *err) {
       s->path, s->options.n_inputs);
 }
 
-/* ---- Do they fit? ---- */
+/* ---- Checking that the arrays fit the network ---- */
 
 static lac_status fail_mismatch(const laci_samples *s, int input, const char *why, lac_error *err) {
   const array_samples *own = s->own;

@@ -52,7 +52,7 @@ static lac_status fail_archive(const archive *a, const char *why) {
   return laci_fail(a->err, LAC_BAD_FILE, "%s: no whole zip archive: %s", a->name, why);
 }
 
-/* ---- The record at the end ---- */
+/* ---- The record at the end of the archive ---- */
 
 /* Reads the 64-bit sizes, if the record at `end` refers to the record before it. */
 static lac_status read_end64(archive *a, uint64_t end) {
