@@ -14,7 +14,7 @@
 #include "graph/op.h"
 #include "graph/ops/shared/op_in.h"
 
-/* ---- The walk ---- */
+/* ---- Walking the nodes backwards ---- */
 
 static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
   if (laci_shape_is_known(&b->graph->values[value].type.shape)) return LAC_OK;

@@ -105,7 +105,7 @@ typedef struct laci_attr_type {
 #define LACI_ATTRIBUTES(...) ((const laci_attr_type[]){__VA_ARGS__, {NULL, LACI_ATTR_OTHER}})
 
 typedef struct laci_op {
-  /* ---- What it is ---- */
+  /* ---- Identity of the operator ---- */
   const char *name;
   const char *domain; /* NULL is ai.onnx */
   laci_role role;
@@ -114,7 +114,7 @@ typedef struct laci_op {
    * operator has none. */
   const laci_attr_type *attributes;
 
-  /* ---- Its weights ---- */
+  /* ---- The operator's weights ---- */
   bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
   bool byte_weights;    /* a weight is of 8-bit integers */
   /* the input that is a weight in packed blocks; attributes K and N tell its input and output
@@ -126,7 +126,7 @@ typedef struct laci_op {
    * NULL: the operator has no weights. */
   int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
 
-  /* ---- What inference may do with it ---- */
+  /* ---- What shape inference may do with the operator ---- */
   /* pure and cheap on small tensors: inference may call eval to learn the contents of tensors */
   bool is_fold;
   bool moves_data; /* output elements are copies of input elements: symbols survive eval */
@@ -141,7 +141,7 @@ typedef struct laci_op {
    * */
   uint32_t shape_inputs;
 
-  /* ---- What analysis and verification may assume ---- */
+  /* ---- What analysis and verification may assume of the operator ---- */
   /* bit k: input k does not follow the channels of the node: it is a list of axes, sizes, indices
    * or numbers. couple has to describe all other inputs (laci_couple_node) */
   uint32_t inputs_without_channels;
@@ -149,7 +149,7 @@ typedef struct laci_op {
    * conversion to integers */
   bool jumps;
 
-  /* ---- What it does ---- */
+  /* ---- The operator's functions ---- */
   lac_status (*infer)(laci_infer *infer);
   /* Fills in the shape that input 0 must have, as far as other inputs tell: a stored weight tells
    * the number of channels and often the rank. Unknown sizes are 0 or symbols. Called before infer

@@ -49,7 +49,7 @@ static lac_status check_defined(const laci_graph *graph, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- What must come before a node ---- */
+/* ---- Dependencies: the nodes that must come before a node ---- */
 
 /** For each node, the nodes that must come before it: those of n are list[first[n]] .. list[first[n
  * + 1] - 1]. While list is NULL, they are only counted. */
@@ -134,7 +134,7 @@ static lac_status dependencies_init(dependencies *all, const laci_graph *graph, 
   return LAC_OK;
 }
 
-/* ---- The walk ---- */
+/* ---- Sorting by a depth-first walk ---- */
 
 typedef struct sorter {
   const laci_graph *graph;

@@ -33,7 +33,7 @@ typedef struct job {
   lac_error *err;
 } job;
 
-/* ---- What is needed ---- */
+/* ---- Finding the nodes that the outputs need ---- */
 
 static int skip_node_of_type(const laci_graph *model, int value, const char *type) {
   int producer = model->values[value].producer;
@@ -354,7 +354,7 @@ static lac_status add_node(job *j, const laci_node *node) {
   return st;
 }
 
-/* ---- The end: loss, gradients, outputs ---- */
+/* ---- Adding loss, gradients and outputs ---- */
 
 /** Adds a node like `like` after all others; returns its output, or -1. */
 static int append_node(job *j, const laci_node *like, const char *name, lac_status *st) {

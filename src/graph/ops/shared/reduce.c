@@ -9,7 +9,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-/* ---- Which axes ---- */
+/* ---- Finding the reduced axes ---- */
 
 /** Finds the reduced axes. *known is false where they are not known; then flags are not set. */
 static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
