@@ -11,7 +11,7 @@
 
 typedef laci_edit_applier applier;
 
-/* ---- Memory that is freed at one end of the edit ---- */
+/* ---- Memory that is freed when the edit is kept, or when it is undone ---- */
 
 bool laci_edit_free_at_end(laci_onnx_edit *edit, void *block, ProtobufCMessage *message,
                            bool is_fresh) {
@@ -474,7 +474,7 @@ static lac_status drop_external_records(applier *a, lac_error *err) {
   return st;
 }
 
-/* ---- All of it ---- */
+/* ---- Applying the whole edit ---- */
 
 static lac_status prepare_edit(applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;

@@ -15,7 +15,7 @@
 
 enum { FIRST_SCAN = 9 /* before opset 9, a Scan had a batch axis */ };
 
-/* ---- Which bodies are opened ---- */
+/* ---- Deciding which bodies are imported ---- */
 
 typedef enum body_kind { KIND_NONE, KIND_IF, KIND_LOOP, KIND_SCAN } body_kind;
 
@@ -140,7 +140,7 @@ static const char *judge_node(const laci_importer *im, const laci_scope *scope,
   return why;
 }
 
-/* ---- The names of a body ---- */
+/* ---- Defining the names of a body ---- */
 
 /** A node whose bodies are being opened. */
 typedef struct opening {
@@ -230,7 +230,7 @@ static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx
   return st;
 }
 
-/* ---- One body ---- */
+/* ---- Importing one body ---- */
 
 static lac_status declare_value(laci_importer *im, const laci_scope *body,
                                 const Onnx__ValueInfoProto *info, lac_error *err) {
