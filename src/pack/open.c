@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "pack/open_in.h"
 
-/* ---- The frame ---- */
+/* ---- Head and tail of the file ---- */
 
 static bool is_word(const pack_word *word, const char *text) {
   return strncmp(word->text, text, sizeof word->text) == 0;

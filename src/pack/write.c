@@ -151,7 +151,7 @@ static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
   return st;
 }
 
-/* ---- The frame ---- */
+/* ---- Writing the whole file ---- */
 
 static lac_status begin_pack(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
