@@ -173,7 +173,7 @@ static bool builder_init(builder *b) {
   return ok;
 }
 
-/* ---- Problems ---- */
+/* ---- Building and searching problems ---- */
 
 /* Sets *held to the old column that is now at each column of the consumer's rows, by the orders
  * found so far; NULL: nothing was reordered. */

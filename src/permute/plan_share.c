@@ -13,7 +13,7 @@
 #include "comm/comm.h"
 #include "permute/search.h"
 
-/* ---- Dealing ---- */
+/* ---- Assigning problems to processes ---- */
 
 typedef struct priced {
   double cost;
@@ -44,7 +44,7 @@ lac_status laci_plan_assign_owners(const double *cost, int n, int n_processes, i
   return st;
 }
 
-/* ---- Gathering ---- */
+/* ---- Exchanging results ---- */
 
 /** The result of one search as it is sent; the order of its channels follows it in the message. */
 typedef struct parcel {

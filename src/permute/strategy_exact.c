@@ -180,7 +180,7 @@ static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- ranks ---- */
+/* ---- ranks of sets ---- */
 
 /* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
  * returns the part of that sum for the channels base + (bits of `half`), of which the lowest is
@@ -294,7 +294,7 @@ static void split_all_sets(tables *t) {
   }
 }
 
-/* ---- the order ---- */
+/* ---- writing the order ---- */
 
 /* Puts the channels of a set into the next block with as many places. */
 static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
