@@ -49,7 +49,7 @@ static const char *layer_name(const laci_analysis *a, int l) {
   return a->graph->nodes[a->layers[l].node].name;
 }
 
-/* ---- The change of outputs ---- */
+/* ---- Measuring how much outputs change ---- */
 
 /* Compares the outputs of the dense network with those of the partly pruned one, on at most `most`
  * of the held-back samples. */
@@ -105,7 +105,7 @@ static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *hol
   return st;
 }
 
-/* ---- The ranking ---- */
+/* ---- Ranking the layers ---- */
 
 static int compare_effects(const void *a, const void *b) {
   const ranked_layer *x = a, *y = b;
@@ -147,7 +147,7 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- The loss over the number of layers ---- */
+/* ---- Measuring the loss over the number of pruned layers ---- */
 
 static lac_status measure_curve(chooser *c, lac_error *err) {
   laci_pruning_calibration *to = &c->p->calibration;
@@ -172,7 +172,7 @@ static lac_status measure_curve(chooser *c, lac_error *err) {
   return st;
 }
 
-/* ---- The choice ---- */
+/* ---- Choosing the layers that stay dense ---- */
 
 /* Sets wanted to the first n layers of the ranking, and all layers that share their weights. */
 static void select_first_layers(const chooser *c, int n, bool *wanted) {

@@ -40,7 +40,7 @@ static bool hold_group(laci_pruning *p, int g) {
   return keeper < 0 || hold_group_for(p, g, keeper);
 }
 
-/* ---- Layers that get no mask here ---- */
+/* ---- Layers that get no mask in this run ---- */
 
 /* Returns the track of a weight's axis; -1: the axis is never reordered. */
 static int track_of(const laci_analysis *a, int value, int axis) {

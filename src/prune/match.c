@@ -280,7 +280,7 @@ static outcome refine_candidates(laci_match *m) {
   }
 }
 
-/* ---- Channels that are alike ---- */
+/* ---- Channels that are equal in all tensors ---- */
 
 static bool same_candidates(const laci_match_group *g, int a, int b) {
   for (int c = 0; c < g->n; c++) {
@@ -335,7 +335,7 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
   return ok;
 }
 
-/* ---- Trial ---- */
+/* ---- Trying a candidate ---- */
 
 /* Chooses the new channel with the fewest candidates, and one of these: the old channel at the same
  * position if possible. False: all channels are known. */
@@ -409,7 +409,7 @@ static outcome search_candidates(laci_match *m) {
   return STOPS;
 }
 
-/* ---- The whole ---- */
+/* ---- Matching the whole network ---- */
 
 static bool add_unit(laci_match *m, laci_match_unit unit) {
   const laci_stored *stored = m->pairs[unit.stored].old;

@@ -31,7 +31,7 @@ bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero) {
   return laci_int_to_double(dtype, laci_int_wrap(dtype, (int64_t)bits)) == zero;
 }
 
-/* ---- Where the elements of slices are ---- */
+/* ---- Finding the elements of slices ---- */
 
 /* Element k of the slice of channel c is at base[c] + rest[k]; its position along another axis, and
  * its place along axes without a track, are sums of the same form. */

@@ -189,7 +189,7 @@ static lac_status choose_orders(laci_pruning *p, const laci_prune_options *optio
   return !st && judges ? laci_pruning_choose_orders(p, options, pool, err) : st;
 }
 
-/* ---- What is logged ---- */
+/* ---- Logging ---- */
 
 static void log_groups(const laci_pruning *p) {
   for (int g = 0; g < p->analysis->n_groups; g++) {
