@@ -45,7 +45,7 @@ int laci_quantize_scale_owner(const laci_quantizing *q, int value) {
   return value;
 }
 
-/* ---- What may be changed ---- */
+/* ---- Which nodes and values may be changed ---- */
 
 static bool is_in_file(const laci_quantizing *q, int node) {
   const laci_node *n = &q->graph->nodes[node];
