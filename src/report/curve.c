@@ -321,7 +321,7 @@ static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
   }
 }
 
-/* ---- The whole ---- */
+/* ---- The whole drawing ---- */
 
 /** Draws a panel from y on; returns the y of its end. */
 static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {

@@ -525,7 +525,7 @@ static void draw_boxes(canvas *c) {
   }
 }
 
-/* ---- The head: title, summary and what the colours mean ---- */
+/* ---- The heading: title, summary and the meaning of the colours ---- */
 
 static void head_line(canvas *c, const char *text, int size, bool bold) {
   laci_label *label = &c->label;
@@ -577,7 +577,7 @@ static void draw_head(canvas *c) {
   laci_label_add_markup(&c->drawing, "</TABLE>>;\n");
 }
 
-/* ---- The whole ---- */
+/* ---- The whole drawing ---- */
 
 static void begin_drawing(canvas *c) {
   laci_label_add_markup(

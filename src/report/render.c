@@ -38,7 +38,7 @@ lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *e
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a plot ends in .svg, .pdf, .png or .dot", path);
 }
 
-/* ---- Where the program is ---- */
+/* ---- Finding the drawing program ---- */
 
 /* Finds the program; false: this build is without graphviz, and no program of another build is
  * installed. */

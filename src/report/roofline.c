@@ -44,7 +44,7 @@ typedef struct roofline {
   range x, y;         /* ranges of the axes: operations per byte, operations per second */
 } roofline;
 
-/* ---- What is drawn ---- */
+/* ---- The values that are drawn ---- */
 
 static double bytes_of(const lac_bench_layer *layer) {
   return (double)(layer->bytes_read + layer->bytes_written);

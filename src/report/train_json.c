@@ -80,7 +80,7 @@ static json_t *masks_json(laci_json_writer *w, const lac_report *report) {
   return object;
 }
 
-/* ---- The whole ---- */
+/* ---- The whole report ---- */
 
 static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *about,
                     const lac_train_result *r) {
