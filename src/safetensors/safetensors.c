@@ -151,7 +151,7 @@ static lac_status read_tensor(const laci_safetensors *f, const char *name, const
   return st ? st : read_place(f, json_object_get(of, "data_offsets"), element, t, err);
 }
 
-/* ---- All of them ---- */
+/* ---- All tensors ---- */
 
 static int compare_places(const void *a, const void *b) {
   const laci_safetensor *x = a, *y = b;
