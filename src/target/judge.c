@@ -62,7 +62,7 @@ static LAC_PRINTF(3, 4) void answer_not_stated(laci_target_answer *a, laci_targe
   a->fault = fault;
 }
 
-/* ---- Checks without elements ---- */
+/* ---- Checks that do not read elements ---- */
 
 static void apply_stance(laci_target_answer *a, laci_target_stance stance, laci_target_fault fault,
                          const char *what) {
@@ -139,7 +139,7 @@ static void check_mask(const laci_target_choice *choice, const laci_target_rule 
                    100 * (double)mask->n_zeros / (double)mask->n);
 }
 
-/* ---- The nearest of several rules ---- */
+/* ---- Choosing the nearest of several rules ---- */
 
 static int rank_of_answer(lac_target_answer answer) {
   return answer == LAC_TARGET_TAKEN ? 2 : answer == LAC_TARGET_NOT_STATED;
@@ -238,7 +238,7 @@ void laci_target_predict_answer(const laci_target_choice *choice, const laci_tar
   judge_layer(choice, layer, NULL, pattern, answer);
 }
 
-/* ---- The weight as it is ---- */
+/* ---- Judging a weight by its elements ---- */
 
 static bool can_be_read(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);

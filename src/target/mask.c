@@ -103,7 +103,7 @@ static bool holds_pattern(const laci_target_mask *mask, const axis_walk *w, laci
   return w->run > pattern.n && count_blocks(mask->kept, w, pattern).n_bad == 0;
 }
 
-/* ---- Other axes ---- */
+/* ---- Patterns along other axes ---- */
 
 /* Does the mask hold the pattern along rows that join all axes but the first, or along the whole
  * tensor as one row? */
