@@ -110,7 +110,7 @@ void laci_data_parallel_destroy(laci_data_parallel *s) {
   laci_free(s);
 }
 
-/* ---- One state ---- */
+/* ---- Sending the state of process 0 ---- */
 
 static lac_status send_floats(laci_comm *comm, float *floats, int64_t n, lac_error *err) {
   return floats ? laci_comm_broadcast(comm, floats, (size_t)n * sizeof *floats, err) : LAC_OK;
@@ -256,7 +256,7 @@ lac_status laci_data_parallel_run_last_batch(laci_data_parallel *s, const float 
   return st ? st : share_loss(s, n_batches, loss, err);
 }
 
-/* ---- Looking ---- */
+/* ---- Queries ---- */
 
 laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *s) {
   return s->times;

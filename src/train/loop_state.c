@@ -150,7 +150,7 @@ lac_status laci_loop_compare_processes(laci_loop *l, lac_error *err) {
   return laci_compare_training_states(l->comm, l->trainer, l->options->masks, l->step, err);
 }
 
-/* ---- The best one ---- */
+/* ---- The best weights ---- */
 
 static lac_status best_path(const char *folder, char path[PATH_MAX], lac_error *err) {
   int n = snprintf(path, PATH_MAX, "%s/" LACI_RUN_BEST, folder);
@@ -210,7 +210,7 @@ static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
   return st;
 }
 
-/* ---- Going on ---- */
+/* ---- Continuing from a checkpoint ---- */
 
 /** Writes a number or a name in readable form: 0.9, not 0.899999976; cut at the text's capacity. */
 static void write_value(const json_t *value, char *text, size_t capacity) {

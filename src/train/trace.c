@@ -54,7 +54,7 @@ void laci_trace_destroy(laci_trace *t) {
   laci_free(t);
 }
 
-/* ---- Taking ---- */
+/* ---- Recording ---- */
 
 static double *record_now(laci_trace *t) {
   return t->records + (size_t)(t->n_taken % RECORDS) * t->n_record;

@@ -223,7 +223,7 @@ void laci_trainer_destroy(laci_trainer *t) {
   laci_free(t);
 }
 
-/* ---- Looking ---- */
+/* ---- Queries ---- */
 
 const laci_training_graph *laci_trainer_graph(const laci_trainer *t) { return t->graph; }
 const laci_parameter *laci_trainer_parameters(const laci_trainer *t) { return t->parameters; }
@@ -447,7 +447,7 @@ void laci_trainer_exchange_average(laci_trainer *t) {
   laci_average_exchange(t->pool, t->statistics, t->average_statistics, t->n_statistics);
 }
 
-/* ---- Back into the model ---- */
+/* ---- Storing the weights in the model ---- */
 
 static lac_status write_stored(laci_graph *model, int stored, const float *from, int64_t count,
                                lac_error *err) {

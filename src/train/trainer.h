@@ -106,7 +106,7 @@ typedef struct laci_batch_watch {
   void (*between)(void *context); /* called after every step of the plan */
   void *context;
   double *begins, *seconds; /* as in laci_engine_watch; NULL: not recorded */
-  bool ignores_interrupt;   /* an interrupt does not end the batch */
+  bool ignores_interrupt;   /* true: an interrupt of the user does not end the batch */
 } laci_batch_watch;
 
 /** Computes a batch as laci_trainer_run_batch does, without logits and with a watch. */
