@@ -216,7 +216,7 @@ static laci_domain required_domain(const domain_walk *w, const laci_node *node, 
   return free_domain;
 }
 
-/* ---- From a reader back to what it reads ---- */
+/* ---- From a node's output back to its inputs ---- */
 
 /* Operators whose outputs hold elements of operand `port`; ANY: of all operands. */
 static const struct {

@@ -114,7 +114,8 @@ static bool note_symbol_kinds(const laci_graph *graph, int value, bool states, i
 }
 
 /* Finds the kinds of all symbols: first by inputs, then by outputs of nodes without an
- * implementation, which are made up. True: some input may be a state. */
+ * implementation, which get random contents. Returns true if some input may be a recurrent state.
+ */
 static bool find_symbol_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
   bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;

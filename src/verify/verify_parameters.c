@@ -18,7 +18,8 @@
 #include "tensor/buf.h"
 
 enum { MAX_WALK = 8, SMALL = 64 };
-static const double least_spread = 0.1, bound = 1e6; /* a number beyond the bound means infinity */
+static const double least_spread = 0.1, bound = 1e6; /* numbers larger than `bound` stand for
+                                                        infinity, as in masks */
 
 typedef struct rule {
   enum { UNDECIDED, KEEP, EVENLY } kind;
@@ -128,8 +129,8 @@ static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
                                  const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   if (!orders) return laci_buf_from_bytes(&type, bytes, from->size_bytes, buf, err);
-  /* It is reordered in its stored type, which takes a half or a quarter of the memory of doubles.
-   */
+  /* Reorders the tensor in its stored type, which takes a half or a quarter of the memory of
+   * doubles. */
   uint8_t *moved = laci_alloc(from->size_bytes, 1);
   if (!moved) return laci_fail_memory(err, from->name);
   lac_status st =

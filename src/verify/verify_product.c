@@ -30,7 +30,8 @@ static const double product_variance =
     (double)LACI_WHOLE * (LACI_WHOLE + 1) / 3.0 * LACI_WHOLE * (LACI_WHOLE + 1) / 3.0;
 
 typedef struct product {
-  laci_op op; /* must be first: a pointer to the operator is one to the product */
+  laci_op op; /* must be the first member: a pointer to the operator is also a pointer to the
+                 product */
   const laci_op *plain;
   laci_products *owner;
   int node;
@@ -44,12 +45,12 @@ struct laci_products {
   const laci_graph *original;
   laci_products_options how;
   product *products; /* [n_nodes]; owner NULL: the plain engine computes it */
-  bool *streamed;    /* [n_stored] read by products only, straight from the file */
+  bool *streamed;    /* [n_stored] only products read the tensor, directly from the file */
   float *buffers[N_BUFFERS];
   size_t buffer_sizes[N_BUFFERS];
 };
 
-/* ---- Which nodes ---- */
+/* ---- Choosing the nodes ---- */
 
 static bool is_type(const laci_node *node, const char *type) {
   return strcmp(node->type, type) == 0;
@@ -71,7 +72,7 @@ static bool is_product(const laci_node *node) {
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
   bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
   return !(is_type(node, "Gemm") &&
-           scaled); /* the sum after the product is computed in this file */
+           scaled); /* the addition of the bias after the product is computed in this file */
 }
 
 /* Returns the multiplications of a node; 0: the fast engine cannot compute it, or sizes are
@@ -132,8 +133,8 @@ typedef struct operands {
   const laci_eval *eval;
   const product *product;
   const float *a, *b;         /* b NULL: streamed */
-  laci_acquired_bytes held;   /* the bytes of b, where they are read */
-  laci_shape a_shape;         /* its shape in the single-node network */
+  laci_acquired_bytes held;   /* the bytes of operand b, if they are read from a stored tensor */
+  laci_shape a_shape;         /* shape of operand a in the single-node network */
   bool is_matrix;             /* b is a matrix: then all rows of a form one matrix, too, and b is
                                  read as stored */
   bool b_transposed, b_stays; /* b is transposed; b is a weight of the single-node network, not an

@@ -19,7 +19,8 @@
 #include "verify/round_in.h"
 
 static const uint64_t MOST_LATER = (uint64_t)1
-                                   << 30; /* bytes of values, for sizes after the first */
+                                   << 30; /* limit of the bytes of values, for all tries after the
+                                             first */
 /* Limits of the multiplications of tries after the first: this number, or a multiple of those of a
  * whole run. */
 static const double least_spent = 4e9, times_spent = 5;
@@ -35,13 +36,14 @@ try;
 typedef struct tries {
   laci_round *r;
   int64_t *sizes;
-  laci_verification before, best; /* at the beginning of the round, and after the best run */
+  laci_verification before, best; /* the findings at the beginning of the round, and after the best
+                                     run */
   double max_abs_error, max_abs_output;
   uint8_t *seen; /* [n_values] largest laci_seen of each output over all runs */
   bool any;      /* run reached its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* of the best run */
-  int furthest; /* the furthest node at which a run failed */
+  int furthest; /* index of the last node that a failed run reached */
   try failed;
   double spent;
   lac_error why; /* error of the first run that failed */
@@ -187,7 +189,8 @@ static lac_status try_draws(tries *t, try how, lac_error *err) {
   const laci_graph *graph = t->r->graph;
   t->spent = 0;
   for (int draw = 0; draw < LACI_N_DRAWS && !is_enough(t); draw++) {
-    if (draw == (int)how.draw) continue; /* it was used when sizes were tried */
+    /* this kind of draw was used already when sizes were tried */
+    if (draw == (int)how.draw) continue;
     try now = {.attempt = t->any ? t->chosen.attempt : t->failed.attempt,
                .draw = (laci_draw_kind)draw};
     if (!laci_choose_symbol_sizes(graph, now.attempt, t->sizes)) break;
