@@ -79,7 +79,7 @@ static uint64_t group_limit(const char *root, const char *top, const char *group
   }
 }
 
-/* Does the list of controllers, "cpu,memory", hold this one? */
+/* Does a list of controllers, such as "cpu,memory", hold `wanted`? */
 static bool is_controller_listed(const char *list, const char *wanted) {
   size_t n = strlen(wanted);
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {

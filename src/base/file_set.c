@@ -89,7 +89,7 @@ static int exchange_files_in_steps(const laci_placement *file) {
   return result;
 }
 
-/** Exchanges both files: the old one is then called `temporary`. */
+/** Exchanges the new file with the old one at `path`, which is then called `temporary`. */
 static int exchange_files(const laci_placement *file) {
   struct stat old;
   if (fstatat(file->folder, file->path, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode)) {

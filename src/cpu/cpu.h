@@ -13,8 +13,8 @@
 typedef enum laci_cpu_level {
   LACI_CPU_ANY,    /* plain C */
   LACI_CPU_AVX2,   /* x86-64 with AVX2 and FMA */
-  LACI_CPU_AVX512, /* as AVX2, and AVX-512 F, BW, VL, DQ and VNNI */
-  LACI_CPU_NEON,   /* 64-bit ARM: all of these processors have it */
+  LACI_CPU_AVX512, /* what LACI_CPU_AVX2 has, and AVX-512 F, BW, VL, DQ and VNNI */
+  LACI_CPU_NEON,   /* every 64-bit ARM processor has it */
 } laci_cpu_level;
 
 /** Returns the level in force, which is one of this kind of processor. Callable from any thread;

@@ -74,11 +74,11 @@ typedef struct laci_engine_observer {
  * in every run. All pointers are the caller's and are read only while the engine is created. */
 typedef struct laci_engine_weight {
   int value; /* the value in the graph: a stored tensor, or an input (a weight in training) */
-  const laci_packing *packing; /* its sparsity pattern, and which elements form a block; NULL: not
-                                  known */
-  const uint8_t *mask;         /* [elements] in the weight's own order: the weight is zero where the
+  /* the weight's sparsity pattern, and which elements form a block; NULL: not known */
+  const laci_packing *packing;
+  const uint8_t *mask; /* [elements] in the weight's own order: the weight is zero where the
                                   mask is 0; NULL: not known */
-  const int *gradient;         /* the graph output that is the gradient of this weight, where a mask
+  const int *gradient; /* the graph output that is the gradient of this weight, where a mask
                                   is known: elements that the mask removes are either 0 there or the
                                   true gradient; NULL: none */
   laci_engine_fetch_rows *rows; /* copies its packed rows, in the format of `packing`; NULL: not
@@ -102,9 +102,9 @@ typedef struct laci_engine_watch {
 
 /** How an engine chooses between kernels that compute the same. */
 typedef enum laci_engine_tuning {
-  LACI_TUNING_OFF,   /* by a rule: the same plan every time */
-  LACI_TUNING_QUICK, /* by measured times, a run or two of each kernel */
-  LACI_TUNING_FULL,  /* by the least measured time of many runs */
+  LACI_TUNING_OFF,   /* kernels are chosen by a rule: the same plan every time */
+  LACI_TUNING_QUICK, /* kernels are chosen by measured times, of a run or two of each */
+  LACI_TUNING_FULL,  /* kernels are chosen by the least measured time of many runs */
 } laci_engine_tuning;
 
 /** What a run does about NaN and infinity. Kernels of the fast engine may lose them: max(NaN, 0) is
@@ -165,7 +165,7 @@ typedef struct laci_engine_step {
   bool plain;         /* computed by the operator's own evaluation, since there is no fast kernel */
   bool exact;         /* plain, and computed by the exact engine in a network that mostly runs
                          fast */
-  bool sparse;        /* by a kernel that skips zeros of the weight */
+  bool sparse;        /* the kernel skips zeros of the weight */
   bool recomputed;    /* it computes a value for the second time: laci_engine_options.recompute */
   int64_t micro_batches; /* into how many micro-batches of equal size a run splits this step; 0 is
                             1. Its time and the counts below are for all of them */

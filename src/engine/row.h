@@ -25,8 +25,8 @@ typedef struct laci_stepper_functions {
 /** What an engine can do with a node for given shapes of the inputs. */
 typedef enum laci_engine_reach {
   LACI_REACH_NOT,      /* the engine does not run it, or the shapes of its results depend on data */
-  LACI_REACH_RUNS,     /* it is computed in every run */
-  LACI_REACH_CONSTANT, /* its results are the same in every run */
+  LACI_REACH_RUNS,     /* the engine computes the node in every run */
+  LACI_REACH_CONSTANT, /* the node's results are the same in every run */
 } laci_engine_reach;
 
 /** What an engine can run of a graph, which it need not be able to run as a whole. */
@@ -118,7 +118,7 @@ LAC_MUST_CHECK lac_status laci_engine_port_store(const laci_engine_port *port, c
  * in memory point to bytes fetched here. */
 typedef struct laci_engine_graph {
   laci_graph graph; /* `stored` [n_stored] is owned; all else is borrowed */
-  uint8_t *bytes;   /* of the fetched stored tensors; NULL: none */
+  uint8_t *bytes;   /* bytes of the fetched stored tensors; NULL: none */
   size_t size_bytes;
 } laci_engine_graph;
 

@@ -27,8 +27,8 @@ enum {
   B = 25,
   ROTATED_B = 26,
   ROTATED_A = 27, /* zmm27 and 28, alternately */
-  BLENDED = 29,   /* zmm29 to 31, one after the other */
-  ORDER = 24,     /* from here on: used after the sums */
+  BLENDED = 29,   /* blends go to zmm29 to 31 in turn */
+  ORDER = 24,     /* registers from here on are used after the sums */
   ZERO = 25,
   LOW = 26,
   MOST = 27,

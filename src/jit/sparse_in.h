@@ -46,7 +46,7 @@ typedef struct laci_sparse_frame {
 
 /** Constants that code of int8 reads, the same for all layers. */
 typedef struct laci_int8x4_constants {
-  uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: the orders of A */
+  uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* operands of vpshufb that bring A into its orders */
   uint8_t together[64];                     /* interleaves the bytes of four rows, lane by lane */
   uint64_t masks[LACI_INT8X8_MASKS];        /* for each mask, a bit for each byte that comes from
                                                B */
@@ -138,9 +138,9 @@ void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
 typedef struct laci_sparse_group {
   int64_t row_first;
   int n_rows;
-  int64_t column_first, n_columns; /* from the first to the last column that a row of the group
-                                      keeps */
-  int64_t rows_at;                 /* index in plan->rows of its first column */
+  /* the group's columns: from the first to the last one that any of its rows keeps */
+  int64_t column_first, n_columns;
+  int64_t rows_at; /* index in plan->rows of its first column */
   int64_t block_first, block_last;
 } laci_sparse_group;
 

@@ -8,7 +8,7 @@
 typedef struct laci_weight_measurement {
   laci_mask_stats stats; /* holds_pattern: V:N:M where that is the rule, else N:M */
   bool is_pruned;        /* laci_mask_stats_are_pruned */
-  bool holds_rows;       /* it holds N:M along its output channels, too */
+  bool holds_rows;       /* the weight holds N:M along its output channels, too */
 } laci_weight_measurement;
 
 /** Is a weight with these statistics pruned? It holds the pattern, has more than n input channels,

@@ -29,7 +29,7 @@ typedef struct laci_packing {
   const char *name; /* the weight's name, for messages; borrowed */
   lac_dtype dtype;
   laci_pattern pattern;
-  int64_t outer, columns, inner, run; /* as in laci_weight_view, all >= 1 */
+  int64_t outer, columns, inner, run; /* sizes, as in laci_weight_view, all >= 1 */
   uint64_t fill;                      /* bits of an element that is not stored */
   uint64_t negative; /* bits of -0.0 where fill is a float's 0, else fill: such elements need not be
                         stored, either */

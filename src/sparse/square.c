@@ -190,7 +190,8 @@ static int find_cheapest_path(laci_square *s, int row) {
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
-    const int x = nearest_unvisited(s); /* it exists: some pattern extends what is kept so far */
+    /* there is such a node: some pattern extends what is kept so far */
+    const int x = nearest_unvisited(s);
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;
     for (int y = 0; y < m; y++) {

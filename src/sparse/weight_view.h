@@ -39,12 +39,12 @@ typedef struct laci_mask_rule {
  * (e / scale_stride) % n_scales, or that of its block (laci_scale_index_of); without scales:
  * |w[e]|; or its square. A pruned element gets the value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
-  const char *name;     /* stored tensor, for messages */
-  lac_dtype dtype;      /* any of floats or integers */
-  const uint8_t *bytes; /* in memory; NULL where bytes_from is set */
-  const laci_byte_source
-      *bytes_from; /* where the bytes can be read (laci_weight_acquire); NULL: they
-                                         are in memory */
+  const char *name; /* stored tensor, for messages */
+  lac_dtype dtype;  /* any of floats or integers */
+  /* address of the elements, which need not be in memory if bytes_from is set */
+  const uint8_t *bytes;
+  /* reads elements that are not in memory (laci_weight_acquire); NULL: all are in memory */
+  const laci_byte_source *bytes_from;
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride;  /* n_scales 0: none */
   int64_t scale_block, scale_size; /* scale_block elements along an axis of size scale_size share a

@@ -14,7 +14,7 @@
 
 typedef struct laci_net laci_net;
 
-/** Which layers native kernels compute, among those that they can. */
+/** Which layers native kernels compute, out of those that they support. */
 typedef enum laci_native_which {
   LACI_NATIVE_USE_FASTER, /* layers for which they are faster, by timings or by a rule */
   LACI_NATIVE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0, LAC_ALGORITHM=dense */

@@ -77,7 +77,7 @@ typedef struct builder {
   const float *weight;
   const laci_sparse_tile *tiles;
   int64_t n_tiles, chunk_rows;
-  int64_t *ends;  /* [n_columns]: ends of blocks, one group's after the other's */
+  int64_t *ends;  /* [n_columns]: where the blocks of columns end, group by group */
   int64_t *first; /* [n_groups + 1]: number of blocks before each group */
   laci_csr *csr;
 } builder;

@@ -77,7 +77,7 @@ typedef struct gradient_work {
   float *gradient;
   bool more;          /* sums exist already and are added to */
   const float *ahead; /* for each tile, the line at ahead + *ahead_at is prefetched; NULL: none */
-  const int64_t *ahead_at; /* the member `in` or `out` of the first of these tiles */
+  const int64_t *ahead_at; /* points to the member `in` or `out` of the first of these tiles */
 } gradient_work;
 enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 

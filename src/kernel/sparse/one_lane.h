@@ -28,11 +28,12 @@ typedef struct laci_one_lane_ahead {
 
 /** Some columns, for up to LACI_ONE_LANE_ROWS rows. Arrays are borrowed. */
 typedef struct laci_one_lane_columns {
-  int64_t n;                   /* columns */
-  const uint32_t *rows;        /* [n]: bit r is set where row r keeps the column */
-  const float *weight;         /* the kept weights, ascending in (column, row) */
-  const float *x;              /* [n] */
-  laci_one_lane_ahead next[2]; /* what is read after these columns, to be prefetched */
+  int64_t n;            /* columns */
+  const uint32_t *rows; /* [n]: bit r is set where row r keeps the column */
+  const float *weight;  /* the kept weights, ascending in (column, row) */
+  const float *x;       /* [n] */
+  /* the code and weights that are read after these columns, to be prefetched */
+  laci_one_lane_ahead next[2];
 } laci_one_lane_columns;
 
 /** Adds the columns' terms to sums, [LACI_ONE_LANE_ROWS]. Sums of rows that keep none of the

@@ -464,7 +464,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
   }
 }
 
-/* ---- Points for both kinds of lanes ---- */
+/* ---- Points, where lanes are pixels or images ---- */
 
 INLINE void transform_input(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                             const int64_t first_last[2], const int read, float *points) {

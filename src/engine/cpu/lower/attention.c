@@ -23,7 +23,7 @@ typedef struct operand {
 typedef struct attend_step {
   laci_attention a;
   laci_attend *attend;
-  int n_outer; /* number of axes before those of the matrices */
+  int n_outer; /* number of axes before the last two, which are those of the matrices */
   int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
   operand q, k, v, mask, y; /* mask.tensor -1: none */
   int scratch;

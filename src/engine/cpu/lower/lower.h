@@ -83,7 +83,7 @@ void laci_net_decline_node(laci_net *net, const char *why);
 /* ---- What tensors and steps are ---- */
 
 typedef struct laci_net_tensor {
-  laci_shape shape; /* as oneDNN sees it: rank >= 1 */
+  laci_shape shape; /* shape as oneDNN sees it: rank >= 1 */
   laci_element dt;
   laci_layout *md;                  /* NULL: a native layout, or row-major int64 or double */
   const laci_native_layout *native; /* native/values.h; NULL: `md` is the layout */

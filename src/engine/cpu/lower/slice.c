@@ -23,7 +23,8 @@ typedef struct part {
 typedef struct part_work {
   const part *p;
   uint8_t *small, *large;
-  bool collects; /* true: copies from the whole to the part; false: the reverse */
+  /* true: rows are copied from the whole to the part; false: from the part to the whole */
+  bool collects;
 } part_work;
 
 /* ---- Strides ---- */

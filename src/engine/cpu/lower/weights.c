@@ -114,8 +114,8 @@ static void scale_channel(float factor, float channel, float *x, int64_t n) {
 static void scale_elements(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
   if (!w->scale && w->factor != 1) scale_by_number(w->factor, x, n);
   if (!w->scale) return;
-  for (int64_t at = 0, some; at < n;
-       at += some) { /* as many elements as one factor, or one row of factors, is for */
+  /* `some`: elements that have the same factor, or one row of factors */
+  for (int64_t at = 0, some; at < n; at += some) {
     const int64_t whole = first + at, channel = whole / w->run % w->n_scale;
     some = w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
     if (some > n - at) some = n - at;

@@ -31,7 +31,7 @@ struct laci_microbatches {
   char *text;
   /* For careful runs, where a run cannot be sure that all numbers are finite; careful.c: */
   const laci_graph *graph; /* the whole network */
-  laci_budget *budget;     /* with the memory of the stages counted; NULL: no limit */
+  laci_budget *budget;     /* the budget after the memory of the stages was added; NULL: no limit */
   laci_engine_fetch *fetch;
   void *fetch_context;
   bool observed;

@@ -120,8 +120,9 @@ typedef struct laci_native_scratch {
 } laci_native_scratch;
 
 struct laci_native_net {
-  laci_jit_isa isa, isa_of_bytes; /* of f32 or bf16 layers, and of int8 layers */
-  laci_native_layer *layers;      /* in the order of execution */
+  /* instruction set of generated code: for f32 or bf16 layers, and for int8 layers */
+  laci_jit_isa isa, isa_of_bytes;
+  laci_native_layer *layers; /* in the order of execution */
   int n_layers;
   bool trained; /* training under masks: every layer has a mask */
   bool tight;   /* there is too little memory for the transformed weights of Winograd's algorithm */

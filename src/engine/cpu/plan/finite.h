@@ -35,7 +35,7 @@ void laci_plan_find_values_to_check(laci_cpu_plan *plan);
  * of its operands. */
 typedef struct laci_finite_core {
   double bound; /* INFINITY: not known */
-  bool loses;   /* its kernels may lose NaN and infinity: operands must be within bounds */
+  bool loses;   /* kernels of the core may lose NaN and infinity: operands must be within bounds */
   bool shows;   /* an operand that is not finite shows in the result, which is checked instead of
                    it: softmax makes it NaN, max pooling of values without NaN keeps +infinity */
   bool picks;   /* each result is one of the operands' elements, so that infinities are kept as long

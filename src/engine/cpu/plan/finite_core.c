@@ -275,19 +275,20 @@ static double functions_bound(const laci_function *f, int n, double x) {
 
 typedef enum bound_rule {
   REACH_NONE,
-  REACH_SAME,     /* that of operand 0 */
-  REACH_POOLED,   /* that of operand 0, if each window of a MaxPool covers an element */
-  REACH_CAST,     /* that of operand 0, unless it exceeds the largest number of a narrow type */
-  REACH_LARGER,   /* the largest of all operands */
-  REACH_PADDED,   /* the largest of all operands and an attribute */
-  REACH_LARGEST,  /* of Max: constants below 0 do not count */
-  REACH_LEAST,    /* of Min: constants above 0 do not count */
-  REACH_CHOSEN,   /* the largest of all operands except the first, which selects */
-  REACH_SUM,      /* sum of all operands */
-  REACH_PRODUCT,  /* product of all operands */
+  REACH_SAME,    /* the bound of operand 0 */
+  REACH_POOLED,  /* the bound of operand 0, if each window of a MaxPool covers an element */
+  REACH_CAST,    /* the bound of operand 0, unless it exceeds the largest number of a narrow type */
+  REACH_LARGER,  /* the largest bound of all operands */
+  REACH_PADDED,  /* the largest bound of all operands, and an attribute's magnitude */
+  REACH_LARGEST, /* the largest bound of the operands of Max: constants below 0 do not count */
+  REACH_LEAST,   /* the largest bound of the operands of Min: constants above 0 do not count */
+  REACH_CHOSEN,  /* the largest bound of all operands but the first, which selects among them */
+  REACH_SUM,     /* the sum of all operands' bounds */
+  REACH_PRODUCT, /* the product of all operands' bounds */
   REACH_QUOTIENT, /* division by a constant */
-  REACH_MANY,     /* operand 0 times the number of elements that are summed */
-  REACH_TWICE,    /* operand 0 times a small factor: cubic weights, a logarithm of a softmax */
+  REACH_MANY,     /* the bound of operand 0 times the number of elements that are summed */
+  /* the bound of operand 0 times a small factor: cubic weights, the logarithm of a softmax */
+  REACH_TWICE,
   REACH_ONE,
   REACH_CONV,
   REACH_MATRIX,

@@ -76,7 +76,7 @@ typedef enum laci_function_kind {
   LACI_FUNCTION_GELU_ERF,
   LACI_FUNCTION_GELU_TANH,
   LACI_FUNCTION_CLIP,           /* to [alpha, beta] */
-  LACI_FUNCTION_CLIP_OPEN,      /* as CLIP, but its slope is 0 at the bounds */
+  LACI_FUNCTION_CLIP_OPEN,      /* like LACI_FUNCTION_CLIP, but its slope is 0 at the bounds */
   LACI_FUNCTION_RELU_BY_RESULT, /* a RELU whose gradient reads the result, not the operand */
   LACI_N_FUNCTIONS
 } laci_function_kind;
@@ -154,7 +154,7 @@ typedef enum laci_fusible {
   LACI_FUSIBLE_SCALE = 1,     /* scales and shifts of channels */
   LACI_FUSIBLE_FUNCTIONS = 2, /* element-wise functions that follow */
   LACI_FUSIBLE_SUM = 4,       /* one sum with another value */
-  LACI_FUSIBLE_ONE = 8,       /* at most one node of all these */
+  LACI_FUSIBLE_ONE = 8,       /* at most one node, of any kind above */
   LACI_FUSIBLE_RELU = 16,     /* only a Relu after a batch norm of training */
 } laci_fusible;
 

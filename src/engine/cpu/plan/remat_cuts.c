@@ -48,7 +48,9 @@ typedef struct planner {
                               crosses */
   int64_t *added, *inside; /* [n_cuts, n_cuts], see above */
   int64_t *kept;           /* [n_cuts] */
-  int *from, *best;        /* from: [n_cuts] the cut before; best: [n_best] cuts of the best plan */
+  /* from: [n_cuts] the previous cut of the cheapest cuts up to each; best: [n_best] cuts of the
+   * best plan */
+  int *from, *best;
   int n_best;
 } planner;
 

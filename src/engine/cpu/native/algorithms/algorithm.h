@@ -16,11 +16,12 @@ typedef struct laci_native_step laci_native_step;
  * line of algorithm.def. The code that chooses, tunes and measures uses these records alone. */
 typedef struct laci_algorithm {
   const char *name;      /* its name in LAC_ALGORITHM */
-  const char *timed_as;  /* its word in the names of stored timings */
+  const char *timed_as;  /* word that stands for the algorithm in the names of stored timings */
   laci_native_kind kind; /* the kind of layers that it computes */
-  bool transforms;       /* it transforms all weights and values, zeros included, and splits strided
-                      windows by itself */
-  bool generates;        /* it generates code at run time, which takes a while */
+  /* the algorithm transforms all weights and values, zeros included, and splits strided windows by
+   * itself */
+  bool transforms;
+  bool generates; /* the algorithm generates code at run time, which takes a while */
   bool skips_zeros;
   /** Can it compute the layer? If not, *why is a text that says what prevents it. */
   bool (*can)(const laci_net *net, const laci_native_layer *layer, const char **why);

@@ -27,7 +27,7 @@ typedef struct laci_native_step {
   size_t scratch_bytes;
   void *state; /* belongs to the algorithm; in the plan's memory */
   const char *kernel;
-  int64_t flops; /* of the dense product; 0: the layer is not a product */
+  int64_t flops; /* operations of the dense product; 0: the layer is not a product */
 } laci_native_step;
 
 /** Returns the operands of a step: the addresses of its tensors, once memory is placed, and what

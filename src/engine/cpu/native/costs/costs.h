@@ -53,7 +53,7 @@ typedef struct laci_cost_processor {
 } laci_cost_processor;
 
 typedef struct laci_cost_table {
-  const char *name; /* its name in the list, or the path of a file */
+  const char *name; /* name of the table in the list, or path of its file */
   double margin;    /* factor for the costs of native algorithms on a processor other than `of` */
   laci_cost_processor of;
   laci_cost_figures figures[LACI_N_COST_SECTIONS];

@@ -10,7 +10,7 @@
 /** Returns the quantization that produced the value, its scale and bounds; NULL: the value is not
  * quantized. */
 const laci_fake_quantized *laci_native_quantization_of(const laci_cpu_plan *plan, int value);
-/** Do both have the same scale and bounds, so that equal bytes mean equal numbers? */
+/** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
 bool laci_native_has_same_units(const laci_fake_quantized *a, const laci_fake_quantized *b);
 /** Returns the scale of a row's sum: that of the input times that of the row's weights. */
 double laci_native_sum_scale(const laci_native_bytes *bytes, int64_t row);

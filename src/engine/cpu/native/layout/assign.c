@@ -32,7 +32,7 @@ typedef struct stride_of_size {
 } stride_of_size;
 
 typedef struct row_table {
-  stride_of_size *list; /* at most two for each layer */
+  stride_of_size *list; /* row strides of all image sizes: at most two for each layer */
   int n;
 } row_table;
 

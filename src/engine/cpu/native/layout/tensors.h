@@ -17,7 +17,7 @@ struct laci_native_layout {
   bool rows; /* a matrix, with features along the last axis: stored as one image of one line */
   const laci_fake_quantized *bytes; /* the values are int8x4 (kernel/sparse/int8x4.h), and these are
                                    their scale and bounds; NULL: f32, or bf16 pairs */
-  laci_sparse_layout as_floats;     /* of int8x4: the layout of the same values as floats */
+  laci_sparse_layout as_floats;     /* for int8x4: the layout that the same values have as floats */
 };
 
 /** Returns the size of a value in a native layout: of a matrix (rows), or of a convolution's value

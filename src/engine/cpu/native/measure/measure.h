@@ -23,7 +23,7 @@ bool laci_measured_has_reorders(int at);
 
 /** The time of a layer by an algorithm. */
 typedef struct laci_observation {
-  const laci_net *net;            /* with its layers found, but none chosen */
+  const laci_net *net;            /* net whose layers are found, but none of them chosen */
   const laci_native_layer *layer; /* NULL: a reorder, whose seconds are those of one element */
   laci_algorithm_id algorithm;
   double seconds;
