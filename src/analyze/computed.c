@@ -42,7 +42,8 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
     if (before < 0) return at;
     at = before;
   }
-  return value; /* only such nodes come after a stored tensor: something else prevents pruning */
+  /* nodes that change no element follow a stored tensor directly: something else prevents pruning */
+  return value;
 }
 
 /* ---- Nodes that are not needed once computed weights are stored ---- */

@@ -89,7 +89,8 @@ typedef struct label_sets {
   int *parent;   /* [n_labels + 1] */
   int *n;        /* [n_labels + 1] labels of a root's set */
   int *first;    /* [n_labels + 2] index of the first place of a root */
-  int64_t *size; /* [n_labels + 1] size of the label's first axis; INT64_MIN: not seen yet */
+  int64_t *size; /* [n_labels + 1] size of the first axis that has the label; INT64_MIN: no axis was
+                    seen yet */
   label_place *places;
 } label_sets;
 
