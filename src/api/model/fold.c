@@ -36,8 +36,8 @@ typedef struct folding {
   laci_graph *graph;
   laci_analysis *analysis;
   laci_onnx_edit *edit;
-  bool *wanted;       /* [n_values] of `graph` that may be stored */
-  bool *done;         /* [n_values] of `graph` that are stored from now on */
+  bool *wanted;       /* [n_values] the values of `graph` that may become stored tensors */
+  bool *done;         /* [n_values] the values of `graph` that are stored tensors after folding */
   const char **names; /* names of the values that are done, views of `graph` */
   int n_names;
 } folding;

@@ -27,8 +27,8 @@ typedef struct laci_packer {
   laci_onnx_span *spans;
   size_t n_spans;
   bool *claimed;                 /* [n_spans] */
-  int *layer_of;                 /* [n_stored] 1 + the layer as whose weight the tensor is packed;
-                                    0: none */
+  int *layer_of;                 /* [n_stored] 1 + index of the layer whose weight the tensor is, if
+                                    it is packed; 0: not packed */
   laci_packfile_weight *weights; /* [n_weights], with space for one per layer */
   size_t n_weights;
 } laci_packer;
