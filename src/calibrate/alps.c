@@ -42,7 +42,7 @@ typedef struct admm {
   float *factor;        /* [columns, columns] of H + rho I */
   float *g, *v, *b, *d; /* [rows, columns] */
   float *scale;         /* [columns] roots of the diagonal of H + d I */
-  uint8_t *before;      /* [rows, columns] support when rho last grew */
+  uint8_t *before;      /* [rows, columns] which weights were kept when rho last grew */
   int64_t *changed;     /* [rows] elements of the row whose support has changed since */
   uint8_t *mask;        /* [rows, columns] support of d */
 } admm;

@@ -456,7 +456,8 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   close_comparison(&c);
   if (st) return st;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {
-    all.errors.e = INFINITY; /* so that no other network is worse */
+    all.errors.e = INFINITY; /* a difference that is not finite counts as infinite, so that no
+                                network is worse */
     all.errors.s = 1;
   }
   *difference =

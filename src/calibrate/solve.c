@@ -49,7 +49,8 @@ typedef struct support_group {
 typedef struct solver {
   const laci_sums *sums;
   const uint8_t *mask;
-  double *weight; /* [rows, columns] G, overwritten by the solution */
+  double *weight; /* [rows, columns] holds the right-hand sides G, which are replaced by the
+                     solution */
   sorted_row *sorted;
   support_group *groups;
   int n_groups, most_support;

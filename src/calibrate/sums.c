@@ -6,8 +6,10 @@
 #include "calibrate/solve_in.h"
 #include "kernel/linear/linear.h"
 
-static const double LEAST_DAMPING = 0.01; /* of mean(diag H), as published for SparseGPT */
-static const double SCARCE = 0.25;        /* times columns / positions, of mean(diag H) */
+static const double LEAST_DAMPING = 0.01; /* damping as a fraction of mean(diag H), as published for
+                                             SparseGPT */
+static const double SCARCE = 0.25;        /* damping as a fraction of mean(diag H), multiplied by
+                                             columns / positions: for few samples */
 
 double laci_fit_damping(const laci_fit *fit) {
   double trace = 0, part = fit->damping;

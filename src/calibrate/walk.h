@@ -61,7 +61,7 @@ typedef struct laci_calibrated_layer {
   bool solved;         /* its kept weights were fitted, which lowered the error on samples held back
                           */
   const char *reason;  /* why it is pruned but not calibrated; NULL: no reason to give */
-  double error_before; /* with the mask, weights not updated */
+  double error_before; /* error with the mask alone, before weights are updated */
   double error_after;  /* error with the new weights; both errors are 0 unless the layer was
                           calibrated */
   double energy;       /* sum |W_d x_d|^2 over the samples held back */
