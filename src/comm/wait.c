@@ -136,7 +136,7 @@ void laci_comm_wait_for_first(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;
-  if (comm->size == 2) return; /* the lost process must be process 0 */
+  if (comm->size == 2) return; /* of two processes, the lost one is process 0 */
   const bool was_there = !laci_comm_has_died(comm, 0);
   while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout)
     sleep_briefly(1);
