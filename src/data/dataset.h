@@ -23,11 +23,12 @@ typedef enum laci_dataset_part {
 
 /** How the numbers of the classes, which are indices of the network's outputs, were determined. */
 typedef enum laci_numbering {
-  LACI_NUMBERED_BY_DATA,    /* by the data themselves: CIFAR, digits, TFRecords without synsets */
-  LACI_NUMBERED_BY_LIST,    /* by the lines of classes_path */
-  LACI_NUMBERED_BY_WORDNET, /* by WordNet ids, as ImageNet's 1000 classes */
-  LACI_NUMBERED_IN_ORDER,   /* by the sorted order of the class folders' names */
-  LACI_NUMBERED_BY_NETWORK, /* by the options `known` or trained_on */
+  LACI_NUMBERED_BY_DATA, /* the data have class numbers: CIFAR, digits, TFRecords without synsets */
+  LACI_NUMBERED_BY_LIST, /* by the lines of classes_path */
+  LACI_NUMBERED_BY_WORDNET, /* class folders are named by WordNet ids and are numbered as ImageNet's
+                               1000 classes */
+  LACI_NUMBERED_IN_ORDER, /* classes are numbered in the sorted order of the class folders' names */
+  LACI_NUMBERED_BY_NETWORK, /* classes are numbered by the options `known` or trained_on */
 } laci_numbering;
 
 typedef struct laci_dataset_options {

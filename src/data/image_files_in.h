@@ -9,7 +9,7 @@
 /** The private data (laci_dataset.own) of a set of image files. */
 typedef struct laci_image_files {
   laci_name_list images; /* paths below the set's folder, in the set's order */
-  size_t n_left_out;     /* files without the name of an image */
+  size_t n_left_out;     /* number of files that were left out because they have no image's name */
 } laci_image_files;
 
 /** Fills all fields of the set except images, labels and classes. Fails LAC_NO_MEMORY. */

@@ -74,7 +74,7 @@ double laci_mixup_share(uint64_t seed, uint64_t step, double alpha) {
 
 void laci_mixup_items(double share, float *items, int n, size_t size) {
   const float a = (float)share, b = (float)(1 - share);
-  for (int i = 0; i < n / 2; i++) { /* the middle item of an odd number does not change */
+  for (int i = 0; i < n / 2; i++) { /* in a batch of odd size, the middle item does not change */
     float *first = items + (size_t)i * size, *second = items + (size_t)(n - 1 - i) * size;
     for (size_t k = 0; k < size; k++) {
       float x = first[k], y = second[k];

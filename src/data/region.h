@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 typedef struct laci_region {
-  int left, top, width, height; /* pixels; inside of the image, each side at least 1 */
+  int left, top, width, height; /* position and size in pixels, inside of the image; width and
+                                   height are at least 1 */
 } laci_region;
 
 /** Returns the part for a sample, which follows from (seed, sample) and the image's size. */
