@@ -16,7 +16,8 @@ typedef struct laci_distill_targets_options {
   uint64_t seed;
   uint64_t most_bytes;       /* limit for samples and targets kept in memory; 0: none are kept */
   laci_pool *pool;           /* NULL: one thread */
-  const laci_budget *budget; /* also limits what is kept; NULL: no limit */
+  const laci_budget *budget; /* memory budget, which also limits what is kept in memory; NULL: no
+                                limit */
 } laci_distill_targets_options;
 
 /** Creates the source of batches. The reconstruction and the samples must outlive it. Fails
