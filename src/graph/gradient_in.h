@@ -13,7 +13,7 @@ struct laci_gradient_builder {
    * not depend on the table that lists them. */
   lac_status (*add_node)(struct laci_gradient_builder *b, const laci_node *node);
   int n_nodes;   /* nodes of the graph before the walk */
-  bool *depends; /* [n_values before the walk] whether it is computed from a parameter */
+  bool *depends; /* [n_values before the walk] true: the value is computed from a parameter */
   int *gradient; /* [n_values before the walk] d loss / d value so far; -1: none */
   /* name of the node whose gradient rule runs; nodes that the rule adds get names that begin with
    * it */

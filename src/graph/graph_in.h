@@ -10,7 +10,7 @@
 struct laci_graph_own {
   laci_name_table values, nodes; /* name -> id */
   laci_arena arena;
-  int body; /* the body of nodes that are added next */
+  int body; /* number of the body to which the next added nodes belong; 0: none */
 };
 
 /** Fails LAC_BAD_FILE where a value has a definition already. */

@@ -30,7 +30,8 @@ static lac_status infer(laci_infer *infer) {
 
 typedef struct job {
   const laci_eval *eval;
-  int64_t ratio; /* sampled points in a bin along each axis; 0: as many as elements */
+  int64_t ratio; /* number of sampled points in a bin along each axis; 0: as many as elements of x
+                    in the bin */
   double scale, offset;
   bool largest;
 } job;

@@ -10,7 +10,7 @@
 
 typedef struct job {
   const laci_row_attention *a;
-  double *work; /* a row of n_keys for each query */
+  double *work; /* scratch memory: a row of n_keys scores for each query */
 } job;
 
 static const double *row_at(const laci_rows *rows, int64_t batch, int64_t head, int64_t token) {

@@ -49,7 +49,7 @@ typedef struct laci_key_mask {
   const laci_buf
       *mask; /* integers: [B] lengths, [2B] ends and starts, [B, keys], [B, queries, keys] */
   const laci_buf *bias; /* floats, broadcast to [B, heads, queries, keys] */
-  double filter;        /* is added to scores of keys that the mask leaves out */
+  double filter;        /* number that is added to the scores of keys that the mask leaves out */
   bool causal;
   int64_t n_past;
 } laci_key_mask;
