@@ -28,7 +28,7 @@ typedef struct laci_edit_node {
   const char *type;
   const char *inputs[LACI_EDIT_INPUTS];
   int n_inputs;
-  const char *output; /* also the beginning of the node's name */
+  const char *output; /* name of the output, with which the node's name begins, too */
   /* the new node is added after the node that outputs `after`; if that is NULL, before the node
    * that outputs `before` */
   const char *after;

@@ -51,8 +51,9 @@ struct laci_importer {
   laci_name_table function_ids; /* name -> first function of that name */
   laci_onnx_function *functions;
   size_t n_functions;
-  laci_name_table shared; /* address of a tensor in a function's bodies -> value */
-  int body;               /* the body that nodes are added to, as in laci_node.body */
+  laci_name_table
+      shared; /* maps the address of a tensor in the bodies of a function to its value */
+  int body;   /* the body that nodes are added to, as in laci_node.body */
   /* bytes that inlining may still allocate; without a limit, a small file could require
    * terabytes */
   int64_t budget;

@@ -123,7 +123,8 @@ lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *s
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
                      laci_onnx_text_or_empty(scope->function->proto->name), name);
   }
-  *value = laci_graph_intern_value(im->graph, name); /* the main graph may define the name later */
+  *value = laci_graph_intern_value(im->graph, name); /* creates the value now, since the main graph
+                                                        may define the name later */
   return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 
