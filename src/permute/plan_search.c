@@ -26,7 +26,7 @@ typedef struct builder {
   int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
   bool *long_run;     /* [all consumers of searchable groups] see note_long_runs */
   bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
-  int *n_layers_with; /* [n_stored] layers that read the tensor */
+  int *n_layers_with; /* [n_stored] number of layers that read the tensor */
 } builder;
 
 static bool same_rows(const laci_consumer *a, const laci_consumer *b) {

@@ -48,7 +48,7 @@ static int compare_least_expensive_first(const void *a, const void *b) {
 
 /* A time limit for many searches, and how much of it is assigned to problems so far. */
 typedef struct budget {
-  double end;       /* on the clock; 0: no limit */
+  double end;       /* time (laci_clock_seconds) at which the limit ends; 0: no limit */
   int n_threads;    /* of the pool */
   double cost_left; /* of problems that have not begun */
   double promised;  /* sum over running problems of their end times, each multiplied by its threads

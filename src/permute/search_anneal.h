@@ -18,16 +18,16 @@ typedef struct laci_anneal {
   int n_groups;               /* number of blocks, all of which have places of the class */
   const int32_t *place_begin; /* [n_groups + 1] into places */
   const int32_t *places;
-  int32_t *slot;       /* [n_groups] the place that a block offers */
-  int32_t *moved;      /* [n_groups] places whose channel changed in the last step */
-  int32_t *dealt;      /* [n_groups] channels at the slots before the assignment */
-  int32_t *table;      /* [n_groups][n_groups] value of slot k for the channel of slot h; not used
+  int32_t *slot;  /* [n_groups] for each block, the place whose channel it offers in this step */
+  int32_t *moved; /* [n_groups] places whose channel changed in the last step */
+  int32_t *dealt; /* [n_groups] channels at the slots before the assignment */
+  int32_t *table; /* [n_groups][n_groups] value of slot k for the channel of slot h; not used
                           if `caches` */
-  bool caches;         /* this step reads values from the table of all channels instead of `table`
+  bool caches;    /* this step reads values from the table of all channels instead of `table`
                           */
-  int32_t *price;      /* [n_channels] price of the channel in the last assignment that contained it
+  int32_t *price; /* [n_channels] price of the channel in the last assignment that contained it
                           */
-  bool *priced;        /* [n_channels] true: price[] has a value for the channel */
+  bool *priced;   /* [n_channels] true: price[] has a value for the channel */
   uint32_t *noise_key; /* [n_groups] */
   int64_t *column_sum; /* [n_groups] */
   laci_lap lap;        /* costs: the row's constant minus the value minus noise */

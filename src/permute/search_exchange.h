@@ -24,7 +24,7 @@ typedef struct laci_exchange {
                                   0: no exchange helps */
   int n;                       /* number of columns that each of the two blocks gives to the other,
                                   0 to 2 */
-  int8_t from_a[2], from_b[2]; /* indices of the columns to exchange */
+  int8_t from_a[2], from_b[2]; /* indices of the columns that the blocks a and b exchange */
 } laci_exchange;
 
 /** Working memory for laci_exchange_best; one per thread. */
