@@ -449,7 +449,7 @@ static bool list_tracks(const laci_match *m, track_lists *to) {
       if (!is_compared(&m->pairs[s])) continue;
       const int n = laci_value_find_track_axes(m->a, m->pairs[s].old->value, on);
       for (int i = 0; i < n; i++) {
-        bool first = true; /* both axes of one tensor may be on one track */
+        bool first = true; /* two axes of one tensor may be on the same track */
         for (int k = 0; k < i; k++) first = first && on[k].track != on[i].track;
         if (!first) continue;
         if (pass) to->at[fill[on[i].track]] = s;
