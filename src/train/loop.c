@@ -290,7 +290,8 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   if (st) return st;
   st = laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
                  laci_loop_saved_text(l));
-  return laci_comm_agree_on_status(l->comm, st, err); /* once more: there were meetings since */
+  /* agrees once more, since processes have communicated since the failure */
+  return laci_comm_agree_on_status(l->comm, st, err);
 }
 
 /** Ends a run that stopped between two steps, for example because an image cannot be read. Saves a
@@ -302,7 +303,8 @@ static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
     (void)snprintf(text, sizeof text, "%s", err->text);
     (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
   }
-  return laci_comm_agree_on_status(l->comm, cause, err); /* once more: there were meetings since */
+  /* agrees once more, since processes have communicated since the failure */
+  return laci_comm_agree_on_status(l->comm, cause, err);
 }
 
 /** Is the loss at the end worse than at the beginning, and than a random guess? The limit for

@@ -43,8 +43,8 @@ typedef struct laci_loop {
   double best_top5;               /* NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* running mean */
-  bool stopped; /* the run ended between two steps because images could not be read: the state is
-                   consistent */
+  bool stopped; /* the run ended between two steps because images could not be read, so the state
+                   may be saved */
   uint64_t structure;
   float *weights, *statistics; /* buffers of the trainer */
   int64_t n_weights, n_statistics;

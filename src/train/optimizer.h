@@ -54,7 +54,8 @@ typedef struct laci_parameter {
   const char *name;
   int64_t offset, count; /* place and size in floats; tensors may not overlap, and gaps between them
                             are not changed */
-  bool is_vector;        /* scale or shift of a normalization, bias: no decay, no trust ratio */
+  bool is_vector;        /* the parameter is a scale or shift of a normalization, or a bias: no
+                            weight decay and no trust ratio apply */
 } laci_parameter;
 
 typedef struct laci_optimizer laci_optimizer;

@@ -62,8 +62,8 @@ static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_
 static lac_status compare(laci_comm *comm, const laci_trainer *t, hashes *h, int64_t step,
                           lac_error *err) {
   const size_t bytes = (size_t)h->n * sizeof *h->own;
-  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* hashes of all hashes: of this process, of
-                                                          process 0 */
+  uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* whole[0]: hash of this process's hashes;
+                                                          whole[1]: that of process 0 */
   whole[1] = whole[0];
   lac_status st = laci_comm_broadcast(comm, &whole[1], sizeof whole[1], err);
   if (st) return st;

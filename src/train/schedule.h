@@ -38,7 +38,7 @@ typedef struct laci_schedule {
   double rate, end_rate; /* end_rate: of cosine and polynomial, from the last step on */
   double power;          /* exponent of the schedule polynomial, > 0 */
   int64_t steps;         /* T, of the whole training; only cosine and polynomial need it */
-  int64_t warmup_steps;  /* W, < T where T counts */
+  int64_t warmup_steps;  /* W: steps of the warm-up; less than T for schedules that need T */
   int n_stages;
   laci_schedule_stage stages[LACI_SCHEDULE_MAX_STAGES];
 } laci_schedule;

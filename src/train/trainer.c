@@ -24,8 +24,8 @@ struct laci_trainer {
   int64_t *statistic_at;      /* [n_stats] */
   int64_t size, n_statistics;
   float *weights, *gradients;  /* [size] */
-  float *sums;                 /* [size]: gradients of the earlier batches of the step; NULL: not
-                                  needed so far */
+  float *sums;                 /* [size] sums of the gradients of the step's earlier batches; NULL:
+                                  no step had several batches so far */
   float *statistics, *updates; /* [n_statistics] */
   double ema;                  /* decay of the averages; 0: none are kept, and the next two are
                                   NULL */
