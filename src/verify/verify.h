@@ -63,7 +63,8 @@ typedef struct laci_verification {
   int n_skipped;             /* values that could not be computed, or have no finite element */
   const char *first_skipped; /* name of the first node that could not be run, or had no finite
                                 output; NULL: none. Values before it were compared */
-  char reason[512];          /* why that node was skipped, one sentence; empty: none was */
+  char reason[512];          /* why the node first_skipped was skipped, one sentence; empty: no node
+                                was skipped */
   int n_outputs;             /* outputs of the network, without those that no node computes */
   int n_outputs_compared;    /* of these, in the first round: outputs that were compared, have a
                                 finite element, and do not depend on random substitutes */

@@ -19,7 +19,7 @@
 
 enum { MAX_WALK = 8, SMALL = 64 };
 static const double least_spread = 0.1, bound = 1e6; /* numbers larger than `bound` stand for
-                                                        infinity, as in masks */
+                                                        infinity */
 
 typedef struct rule {
   enum { UNDECIDED, KEEP, EVENLY } kind;
