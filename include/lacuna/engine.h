@@ -6,7 +6,8 @@
  *   lac_engine_create(model, &o, &engine, &err);
  *   lac_engine_run(engine, inputs, outputs, &err);      pointers in the order of the ports
  *
- * Threads. One thread at a time may use an engine. Several engines, of the same model or of
+ * Threads. One thread at a time may use an engine; for any number of threads, and for shapes as they
+ * come, see session.h. Several engines, of the same model or of
  * different ones, may be created and run at the same time from different threads. Each engine runs
  * on its own `threads` threads, so n engines at once need n times as many cores. Results do not
  * depend on other work on the machine; their last bits may depend on the number of threads.

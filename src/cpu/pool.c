@@ -124,13 +124,17 @@ static void keep_library_loaded(void) {
   (void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+int laci_pool_threads_wanted(int n_threads) {
+  int n = n_threads > 0 ? n_threads : laci_context_threads();
+  if (n == 0) n = count_cores_allowed();
+  return n < MAX_THREADS ? n : MAX_THREADS;
+}
+
 lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   static once_flag once = ONCE_FLAG_INIT;
   *pool = NULL;
   call_once(&once, keep_library_loaded);
-  int n = n_threads > 0 ? n_threads : laci_context_threads();
-  if (n == 0) n = count_cores_allowed();
-  if (n > MAX_THREADS) n = MAX_THREADS;
+  const int n = laci_pool_threads_wanted(n_threads);
   laci_pool *p = laci_alloc(1, sizeof *p + (size_t)(n - 1) * sizeof(pthread_t));
   if (!p) return laci_fail_memory(err, "the worker pool");
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */

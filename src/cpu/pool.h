@@ -17,6 +17,8 @@ typedef struct laci_pool laci_pool;
  * process may use cores (sched_getaffinity). 1: no thread is started. If the system does not let
  * all threads start, the pool has fewer, and a warning is logged. */
 LAC_MUST_CHECK lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err);
+/** Returns how many threads laci_pool_create wants for n_threads. */
+int laci_pool_threads_wanted(int n_threads);
 void laci_pool_destroy(laci_pool *pool);
 int laci_pool_threads(const laci_pool *pool); /* pool NULL: returns 1 */
 

@@ -97,6 +97,11 @@ static lac_status find_row(const char *name, const laci_engine_row **row, lac_er
   return laci_fail(err, LAC_NOT_FOUND, "there is no engine '%s'; there are %s", name, known);
 }
 
+lac_status laci_engine_check_name(const char *name, lac_error *err) {
+  const laci_engine_row *row;
+  return find_row(name, &row, err);
+}
+
 bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
                           lac_error *why) {
   const laci_engine_row *row;

@@ -185,6 +185,9 @@ typedef struct laci_engine_exact {
  * many engines there are. */
 int laci_engine_names(const char **names, int capacity);
 
+/** Is there an engine of that name? Fails LAC_NOT_FOUND, with a list of all. */
+LAC_MUST_CHECK lac_status laci_engine_check_name(const char *name, lac_error *err);
+
 /** Can that engine (NULL: the default) run the node of an inferred graph, by a fast kernel or not?
  * If not, *why (may be NULL) says what is missing. Nothing is planned: mismatched operands are
  * found only by laci_engine_create. */

@@ -24,6 +24,7 @@
 #include "lacuna/process_group.h"
 #include "lacuna/prune.h"
 #include "lacuna/quantization.h"
+#include "lacuna/session.h"
 #include "lacuna/train.h"
 #include "unit/data_folder.h"
 
@@ -92,6 +93,20 @@ static lac_status try_lac_engine_options(const lac_engine_options *o, lac_error 
   lac_engine *engine = NULL;
   lac_status st = lac_engine_create(dense, o, &engine, err);
   lac_engine_destroy(engine);
+  return st;
+}
+
+static lac_status try_lac_session_options(const lac_session_options *o, lac_error *err) {
+  float in[64] = {0};
+  lac_session *session = NULL;
+  const lac_array image = {.dtype = LAC_DTYPE_F32,
+                           .rank = 4,
+                           .shape = {1, 1, 8, 8},
+                           .data = in,
+                           .size_bytes = sizeof in};
+  lac_status st = lac_session_create(dense, o, &session, err);
+  if (!st) st = lac_session_run(session, &image, 1, NULL, 0, err);
+  lac_session_destroy(session);
   return st;
 }
 

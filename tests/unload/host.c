@@ -7,6 +7,7 @@
 
 #include "lacuna/engine.h"
 #include "lacuna/model.h"
+#include "lacuna/session.h"
 
 __attribute__((visibility("default"))) int host_run(const char *path, void **code);
 
@@ -18,6 +19,25 @@ static int run(lac_engine *engine, lac_error *err) {
       x && y ? lac_engine_run(engine, (const void *[]){x}, (void *[]){y}, err) : LAC_NO_MEMORY;
   free(x);
   free(y);
+  return st;
+}
+
+/* A run by a session, whose handlers of fork go with the library. */
+static int run_session(const lac_model *model, lac_error *err) {
+  static float values[2 * 64];
+  lac_session_options options = lac_session_options_default();
+  lac_session *session = NULL;
+  const lac_array x = {.dtype = LAC_DTYPE_F32,
+                       .rank = 4,
+                       .shape = {2, 1, 8, 8},
+                       .data = values,
+                       .size_bytes = sizeof values};
+  lac_array y = {0};
+  options.threads = 2;
+  int st = lac_session_create(model, &options, &session, err);
+  if (!st) st = lac_session_run(session, &x, 1, &y, 1, err);
+  lac_session_release(&y, 1);
+  lac_session_destroy(session);
   return st;
 }
 
@@ -37,6 +57,7 @@ int host_run(const char *path, void **code) {
   int st = lac_model_load(path, &model, &err);
   if (!st) st = lac_engine_create(model, &options, &engine, &err);
   if (!st) st = run(engine, &err);
+  if (!st) st = run_session(model, &err);
   if (st) (void)fprintf(stderr, "%s\n", err.text);
   lac_engine_destroy(engine);
   lac_model_destroy(model);

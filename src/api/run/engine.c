@@ -85,7 +85,7 @@ static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_por
   return LAC_OK;
 }
 
-static lac_status check_options(const lac_engine_options *options, lac_error *err) {
+lac_status laci_check_engine_options(const lac_engine_options *options, lac_error *err) {
   if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an engine of type %s, wanted f32 or bf16",
                      lac_dtype_name(options->dtype));
@@ -113,7 +113,7 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
   if (engine) *engine = NULL;
   const laci_named_pointer given[] = {{"model", model}, {"engine", engine}};
   lac_status st = laci_check_arguments("lac_engine_create", given, 2, err);
-  if (!st) st = check_options(options, err);
+  if (!st) st = laci_check_engine_options(options, err);
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");

@@ -22,6 +22,10 @@ LAC_MUST_CHECK lac_status laci_model_create_engine(const lac_model *model,
                                                    laci_budget *budget, lac_engine **engine,
                                                    lac_error *err);
 
+/** Checks type, threads and shapes of the options. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_check_engine_options(const lac_engine_options *options,
+                                                    lac_error *err);
+
 /** Returns the name of the engine to use; name NULL: that of the default engine. */
 const char *laci_engine_or_default(const char *name);
 /** Returns the type in which the engine (NULL: the fast one) computes if `wanted` is requested: f32

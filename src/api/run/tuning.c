@@ -34,19 +34,23 @@ static lac_status add_hint(const laci_graph *graph, const laci_engine_options *o
   return all && err && err->hint == LAC_HINT_NONE ? laci_hint(err, LAC_HINT_ENGINE, st) : st;
 }
 
+lac_status laci_check_tuning(lac_tuning tuning, lac_error *err) {
+  if ((unsigned)tuning < sizeof tunings / sizeof *tunings) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "tuning %d, wanted off, quick or full", (int)tuning);
+}
+
 lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_options *options,
                                     lac_tuning tuning, const char *path, laci_engine **engine,
                                     lac_error *err) {
   char machine[LACI_CPU_MODEL];
   laci_engine_options own = *options;
-  if ((unsigned)tuning >= sizeof tunings / sizeof *tunings) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "tuning %d, wanted off, quick or full", (int)tuning);
-  }
+  lac_status st = laci_check_tuning(tuning, err);
+  if (st) return st;
   own.tuning = tunings[tuning];
   if (own.tuning == LACI_TUNING_OFF)
     return add_hint(graph, &own, laci_engine_create(graph, &own, engine, err), err);
   laci_cpu_model(machine);
-  lac_status st = laci_timings_open(path, machine, &own.timings, err);
+  st = laci_timings_open(path, machine, &own.timings, err);
   if (st) return st;
   st = laci_engine_create(graph, &own, engine, err);
   save_timings(own.timings);

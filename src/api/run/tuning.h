@@ -9,6 +9,9 @@ typedef struct laci_engine laci_engine;
 typedef struct laci_engine_options laci_engine_options;
 typedef struct laci_graph laci_graph;
 
+/** Checks the option `tuning`. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_check_tuning(lac_tuning tuning, lac_error *err);
+
 /** Does laci_engine_create, tuned by the timings in the file at `path` (NULL: no file) and by new
  * measurements, which are added to the file. Fails as laci_engine_create, LAC_BAD_ARGUMENT (unknown
  * tuning). */

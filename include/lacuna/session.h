@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a network from any number of threads, with shapes as they come: a session plans an engine
+ * (engine.h) for each set of input shapes at its first use, and keeps the plans.
+ *
+ *   lac_session_options o = lac_session_options_default();
+ *   lac_session_create(model, &o, &session, &err);
+ *   lac_array x = {.dtype = LAC_DTYPE_F32, .rank = 2, .shape = {1, 128}, .data = values,
+ *                  .size_bytes = sizeof values};
+ *   lac_array y = {.name = "logits"};                          the library allocates its data
+ *   lac_session_run(session, &x, 1, &y, 1, &err);
+ *   lac_session_release(&y, 1);
+ *
+ * Threads. Any number of threads may call lac_session_run and lac_session_about of one session at
+ * the same time. A plan is an engine, and further copies of it for callers that come while it runs.
+ * An engine runs for one caller at a time: others with the same shapes get a copy, or wait where
+ * there may be no more copies (n_copies, max_memory). No caller waits for runs or for the planning
+ * of other shapes, with two exceptions. If n_plans or max_memory is reached and every plan is in
+ * use, a call with new shapes waits until a plan can be dropped, and later calls wait for it. With
+ * tuning, shapes are planned one after the other, since layers are timed. A run uses `threads`
+ * threads of the calling thread's OpenMP team: n callers at once need n times as many cores.
+ * Results. Equal inputs give equal bits, whichever thread runs and whichever copy computes, if
+ * `tuning` is off. With tuning, copies may use other kernels unless `timings` names a file.
+ * Model. A session borrows the model, which must not be changed or destroyed before it. It reads
+ * inferred shapes once, under the model's lock, so that other threads may call functions of a const
+ * model at any time (model.h).
+ * Processes. A forked process may use its parent's sessions with 1 thread (engine.h says what holds
+ * for more). Plans that other threads were running or making at the fork are left out there, and
+ * their memory stays allocated. */
+#ifndef LACUNA_SESSION_H
+#define LACUNA_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/engine.h"
+#include "lacuna/model.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A network that any number of threads can run; opaque. */
+typedef struct lac_session lac_session;
+
+/** How a session plans and what it keeps. Start from lac_session_options_default() and set fields.
+ */
+typedef struct lac_session_options {
+  size_t size;     /* sizeof of this struct in the caller's program; set by the defaults */
+  int threads;     /* of one run; 0 (default): the cores this process may use */
+  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside.
+                      On a processor without bf16 instructions f32 is used, with a warning */
+  uint64_t max_memory; /* limit in bytes of the planned memory of all engines together; 0 (default):
+                          80 % of the machine's memory, or of its control group's limit */
+  const char *engine;  /* "auto" (NULL, the default), "cpu", "plain": see lac_engine_options */
+  bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
+                          environment variable LAC_SPARSE=0 sets this for every engine */
+  lac_tuning tuning;   /* default LAC_TUNING_OFF */
+  const char *timings; /* file in which tuning stores the times measured on this machine, see
+                          lac_engine_options; NULL (default): no file */
+  int n_plans;         /* most plans kept, a plan for each set of input shapes; the least recently
+                          used one that nobody runs is dropped. 0 (default): 16 */
+  int n_copies;        /* most engines of one plan, which run at the same time; each has its own
+                          copy of the weights. 0 (default): cores / threads, at least 1 */
+} lac_session_options;
+
+/** An array: row-major and packed, in the caller's or the library's memory. Zero-initialize it. */
+typedef struct lac_array {
+  const char *name; /* of the network's input or output; NULL: the one with the index that the array
+                       has in its list. Filled in for outputs: valid until the session is destroyed
+                       */
+  lac_dtype dtype;  /* the type that the network declares, or LAC_DTYPE_F32 for any float type and
+                       LAC_DTYPE_I64 for integers and booleans. Outputs: LAC_DTYPE_NONE (0) is the
+                       declared type, and is filled in */
+  int rank;         /* 0 .. 8; filled in for outputs. -1 in lac_session_inputs: unknown */
+  int64_t shape[8]; /* sizes of the axes; filled in for outputs. -1 in lac_session_inputs: open */
+  void *data;       /* the elements; an input's are only read. Output NULL: the library allocates */
+  size_t size_bytes; /* input: bytes of all elements; output: bytes available at data. Filled in
+                        where the library allocated */
+  bool owned;        /* an output's data belongs to the library: lac_session_release frees it */
+} lac_array;
+
+/** Facts about a session, at one moment. */
+typedef struct lac_session_facts {
+  size_t size;         /* in: sizeof of this struct in the caller's program */
+  const char *engine;  /* name of the engine, see lac_session_options; a view */
+  lac_dtype dtype;     /* type of the computation */
+  int threads;         /* of one run */
+  int n_plans;         /* plans kept now, a plan for each set of input shapes */
+  int n_engines;       /* their engines, copies included */
+  uint64_t n_planned;  /* plans made so far */
+  uint64_t n_copied;   /* copies made so far */
+  uint64_t n_dropped;  /* plans dropped so far */
+  uint64_t bytes;      /* planned memory of all engines kept now: weights, values, ports */
+  uint64_t max_memory; /* its limit */
+} lac_session_facts;
+
+/** Fills the first `size` bytes of *options with the defaults, which each field's line names.
+ * size: sizeof(lac_session_options) in the caller's program. NULL is fine. */
+LAC_API void lac_session_options_init(lac_session_options *options, size_t size);
+
+/** Returns every field's default. */
+static inline lac_session_options lac_session_options_default(void) {
+  lac_session_options options;
+  lac_session_options_init(&options, sizeof options);
+  return options;
+}
+
+/** Creates a session. Nothing is planned yet: the first run with new shapes plans them. options:
+ * copied; NULL: the defaults. *session is NULL on failure. Fails LAC_BAD_ARGUMENT (a field out of
+ * range; options->size smaller than the first release's struct), LAC_UNSUPPORTED (options->size
+ * larger than this library's struct, and a field that it does not know is set), LAC_NOT_FOUND (no
+ * engine of that name), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_session_create(const lac_model *model,
+                                                     const lac_session_options *options,
+                                                     lac_session **session, lac_error *err);
+
+/** Frees the session and its plans; no other thread may be in a call. Outputs that were not
+ * released stay valid. NULL is fine. */
+LAC_API void lac_session_destroy(lac_session *session);
+
+/** Sets *inputs to the network's inputs in its order, without initializers that the file lists as
+ * inputs, and returns their number: names, declared types and shapes; data is NULL. A view, valid
+ * until the session is destroyed. */
+LAC_API int lac_session_inputs(const lac_session *session, const lac_array **inputs);
+/** Sets *outputs to the network's outputs in its order, as lac_session_inputs does. */
+LAC_API int lac_session_outputs(const lac_session *session, const lac_array **outputs);
+
+/** Runs the network once, planning it if these input shapes are new. Any thread.
+ *  inputs   [n_inputs] every input of the network once, in any order
+ *  outputs  [n_outputs] in and out: the outputs that the caller wants, each at most once, in any
+ *           order. n_outputs 0: only plans and runs, as preparation
+ * Elements given as f32 or i64 are not rounded to a narrower declared type of floats, and must be
+ * in the range of a declared type of integers; those of f64 are rounded to f32. A caller's output
+ * buffer may be larger than its elements, and any alignment will do. Data of an output that is NULL
+ * is allocated, and owned is set. On failure outputs are unchanged, and the caller's buffers are
+ * undefined. Fails LAC_NOT_FOUND (an unknown name or index, or an input is missing),
+ * LAC_BAD_ARGUMENT (a NULL pointer, an array given twice, a type that is neither of the two, an
+ * input whose size_bytes are not those of its elements, an output's buffer that is too small),
+ * LAC_BAD_SHAPE, LAC_BAD_VALUE (an element out of range), and as lac_engine_create and
+ * lac_engine_run do; a plan that failed is not kept. LAC_MEMORY_LIMIT only if the plan alone needs
+ * more than max_memory. */
+LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const lac_array *inputs,
+                                                  int n_inputs, lac_array *outputs, int n_outputs,
+                                                  lac_error *err);
+
+/** Frees the data of those of n arrays that are `owned`, and sets data to NULL and size_bytes to 0
+ * there; other arrays stay as they are. Any thread, also after lac_session_destroy. NULL is fine.
+ */
+LAC_API void lac_session_release(lac_array *outputs, int n);
+
+/** Fills the first facts->size bytes of *facts. Any thread. Fails LAC_BAD_ARGUMENT (facts->size is
+ * smaller than the first release's struct). */
+LAC_API LAC_MUST_CHECK lac_status lac_session_about(lac_session *session, lac_session_facts *facts,
+                                                    lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_session: creation, description, options. A run is in session_run.c, the plans in
+ * session_plans.c. */
+#include "lacuna/session.h"
+
+#include <string.h>
+
+#include "api/run/infer.h"
+#include "api/run/session_in.h"
+#include "api/run/tuning.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "engine/engine.h"
+#include "onnx/onnx.h"
+
+enum {
+  FIRST_OPTIONS = sizeof(lac_session_options), /* bytes of the structs of the first release */
+  FIRST_FACTS = sizeof(lac_session_facts),
+  MOST_STRUCT = 4096, /* a larger size is none */
+  DEFAULT_PLANS = 16,
+};
+
+/* ---- Structs of a caller's size ---- */
+
+/* Checks the size of a caller's struct, `first` bytes in the first release. */
+static lac_status check_size(const char *name, size_t size, size_t first, lac_error *err) {
+  if (size >= first && size <= MOST_STRUCT) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: size is %zu, wanted %zu or more", name, size, first);
+}
+
+/* Copies a caller's options; fields that the caller's struct does not have keep their defaults. */
+static lac_status take_options(const lac_session_options *from, lac_session_options *to,
+                               lac_error *err) {
+  lac_session_options_init(to, sizeof *to);
+  if (!from) return LAC_OK;
+  lac_status st = check_size("lac_session_options", from->size, FIRST_OPTIONS, err);
+  if (st) return st;
+  const size_t known = from->size < sizeof *to ? from->size : sizeof *to;
+  if (!laci_is_zero((const uint8_t *)from + known, from->size - known)) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "lac_session_options: size is %zu, and a field after the first %zu bytes is "
+                     "set, which this version of the library does not know",
+                     from->size, sizeof *to);
+  }
+  memcpy(to, from, known);
+  to->size = sizeof *to;
+  return LAC_OK;
+}
+
+void lac_session_options_init(lac_session_options *options, size_t size) {
+  const lac_session_options defaults = {.size = size, .dtype = LAC_DTYPE_F32};
+  if (!options) return;
+  memset(options, 0, size);
+  memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+}
+
+/* ---- Creation ---- */
+
+/* Copies what inference may change later, so that plans need no lock (model_in.h). */
+static lac_status view_model(lac_session *s, const lac_model *model, lac_error *err) {
+  s->values = laci_alloc((size_t)model->graph->n_values, sizeof *s->values);
+  if (!s->values) return laci_fail_memory(err, "the session");
+  pthread_mutex_lock(&model->inferred->lock);
+  s->graph = *model->graph;
+  for (int v = 0; v < s->graph.n_values; v++) s->values[v] = model->graph->values[v];
+  pthread_mutex_unlock(&model->inferred->lock);
+  s->graph.values = s->values;
+  s->model = *model;
+  s->model.graph = &s->graph;
+  return LAC_OK;
+}
+
+/* Describes values as the network declares them; an input without a type is one of floats. */
+static lac_status describe(const laci_graph *graph, const int *values, int n, lac_array **arrays,
+                           lac_error *err) {
+  *arrays = laci_alloc((size_t)n, sizeof **arrays);
+  if (!*arrays) return laci_fail_memory(err, "the session");
+  for (int at = 0; at < n; at++) {
+    const laci_value *value = &graph->values[values[at]];
+    const laci_shape *shape = &value->type.shape;
+    lac_array *to = &(*arrays)[at];
+    *to = (lac_array){.name = value->name, .dtype = value->type.dtype, .rank = shape->rank};
+    if (to->dtype == LAC_DTYPE_NONE && value->is_input) to->dtype = LAC_DTYPE_F32;
+    for (int axis = 0; axis < shape->rank; axis++) {
+      to->shape[axis] = shape->dims[axis] < 0 ? -1 : shape->dims[axis];
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status copy_text(const char *text, char **copy, lac_error *err) {
+  if (!text) return LAC_OK;
+  const size_t n = strlen(text) + 1;
+  *copy = laci_alloc(n, 1);
+  if (!*copy) return laci_fail_memory(err, "the session");
+  memcpy(*copy, text, n);
+  return LAC_OK;
+}
+
+static lac_status check_counts(const lac_session_options *o, lac_error *err) {
+  if (o->n_plans >= 0 && o->n_copies >= 0) return LAC_OK;
+  const bool plans = o->n_plans < 0;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "lac_session_options: %s is %d, wanted 0 or more",
+                   plans ? "n_plans" : "n_copies", plans ? o->n_plans : o->n_copies);
+}
+
+/* Fills the options of all engines; all of them have the same type and number of threads. */
+static lac_status set_options(lac_session *s, const lac_session_options *o, lac_error *err) {
+  lac_status st = copy_text(laci_engine_or_default(o->engine), &s->engine, err);
+  if (!st) st = copy_text(o->timings, &s->timings, err);
+  s->options = (lac_engine_options){.threads = o->threads,
+                                    .dtype = o->dtype,
+                                    .max_memory = o->max_memory,
+                                    .engine = s->engine,
+                                    .dense_only = o->dense_only,
+                                    .tuning = o->tuning,
+                                    .timings = s->timings};
+  if (!st) st = laci_check_engine_options(&s->options, err);
+  if (!st) st = laci_check_tuning(o->tuning, err);
+  if (!st) st = check_counts(o, err);
+  if (!st) st = laci_engine_check_name(s->engine, err);
+  if (st) return st;
+  s->options.threads = laci_pool_threads_wanted(o->threads);
+  s->options.dtype = laci_dtype_supported_or_warn(s->engine, o->dtype);
+  return LAC_OK;
+}
+
+static void clear(lac_session *s) {
+  laci_free(s->inputs);
+  laci_free(s->outputs);
+  laci_free(s->engine);
+  laci_free(s->timings);
+  laci_free(s->values);
+  laci_free(s);
+}
+
+lac_status lac_session_create(const lac_model *model, const lac_session_options *options,
+                              lac_session **session, lac_error *err) {
+  lac_session_options o;
+  if (session) *session = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"session", session});
+  if (!st) st = take_options(options, &o, err);
+  if (st) return st;
+  lac_session *s = laci_alloc(1, sizeof *s);
+  if (!s) return laci_fail_memory(err, "the session");
+  st = set_options(s, &o, err);
+  if (!st) st = view_model(s, model, err);
+  if (!st) {
+    s->n_inputs = s->graph.n_inputs;
+    s->n_outputs = s->graph.n_outputs;
+    st = describe(&s->graph, s->graph.inputs, s->n_inputs, &s->inputs, err);
+  }
+  if (!st) st = describe(&s->graph, s->graph.outputs, s->n_outputs, &s->outputs, err);
+  if (st) {
+    clear(s);
+    return st;
+  }
+  const int copies = laci_pool_threads_wanted(0) / s->options.threads;
+  laci_session_plans_init(s, o.n_plans ? o.n_plans : DEFAULT_PLANS,
+                          o.n_copies ? o.n_copies
+                          : copies   ? copies
+                                     : 1);
+  laci_session_enlist(s);
+  *session = s;
+  return LAC_OK;
+}
+
+void lac_session_destroy(lac_session *session) {
+  if (!session) return;
+  laci_session_delist(session);
+  laci_session_plans_clear(session);
+  clear(session);
+}
+
+/* ---- Description ---- */
+
+int lac_session_inputs(const lac_session *session, const lac_array **inputs) {
+  if (inputs) *inputs = session ? session->inputs : NULL;
+  return session ? session->n_inputs : 0;
+}
+
+int lac_session_outputs(const lac_session *session, const lac_array **outputs) {
+  if (outputs) *outputs = session ? session->outputs : NULL;
+  return session ? session->n_outputs : 0;
+}
+
+lac_status lac_session_about(lac_session *session, lac_session_facts *facts, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"session", session}, {"facts", facts});
+  if (!st) st = check_size("lac_session_facts", facts->size, FIRST_FACTS, err);
+  if (st) return st;
+  const size_t size = facts->size;
+  lac_session_facts found = {.size = size,
+                             .engine = session->engine,
+                             .dtype = session->options.dtype,
+                             .threads = session->options.threads};
+  laci_session_plans_about(session, &found);
+  memset(facts, 0, size);
+  memcpy(facts, &found, size < sizeof found ? size : sizeof found);
+  return LAC_OK;
+}

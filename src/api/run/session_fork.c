@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sessions in a forked process, which has only the thread that forked: no lock may be held by
+ * another thread at that moment, and nobody may wait for what other threads had in use. */
+#include "api/run/session_in.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list; taken before a session's */
+static lac_session *sessions;
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+static void before_fork(void) {
+  pthread_mutex_lock(&lock);
+  for (lac_session *s = sessions; s; s = s->next) laci_session_plans_before_fork(s);
+}
+
+static void after_fork(void) {
+  for (lac_session *s = sessions; s; s = s->next) laci_session_plans_after_fork(s);
+  pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void) {
+  for (lac_session *s = sessions; s; s = s->next) laci_session_plans_in_child(s);
+  pthread_mutex_unlock(&lock);
+}
+
+/* The handlers go when the library is unloaded. If there is no memory for them, a fork is as safe
+ * as one of any program with locks. */
+static void register_handlers(void) { (void)pthread_atfork(before_fork, after_fork, in_child); }
+
+void laci_session_enlist(lac_session *session) {
+  (void)pthread_once(&registered, register_handlers);
+  pthread_mutex_lock(&lock);
+  session->next = sessions;
+  sessions = session;
+  pthread_mutex_unlock(&lock);
+}
+
+void laci_session_delist(lac_session *session) {
+  pthread_mutex_lock(&lock);
+  lac_session **at = &sessions;
+  while (*at != session) at = &(*at)->next;
+  *at = session->next;
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The contents of lac_session, and its plans: who gets which engine, and what is dropped.
+ *
+ * session.c creates and describes, session_run.c is a run, session_plans.c the plans. */
+#ifndef LACI_API_RUN_SESSION_IN_H
+#define LACI_API_RUN_SESSION_IN_H
+
+#include <pthread.h>
+
+#include "api/model/model_in.h"
+#include "graph/graph.h"
+#include "lacuna/session.h"
+
+typedef struct laci_session_engine laci_session_engine;
+typedef struct laci_session_plan laci_session_plan;
+
+/** An engine and all that a run on it needs. Whoever took it has it alone. */
+struct laci_session_engine {
+  laci_session_engine *next; /* of the plan's engines that nobody runs, or of those to be freed */
+  laci_session_plan *plan;
+  lac_engine *engine;
+  uint64_t bytes; /* planned memory */
+  int n_inputs, n_outputs;
+  const lac_engine_port *inputs, *outputs;
+  const void **in;  /* [n_inputs] buffers of a run */
+  void **out;       /* [n_outputs] buffers of a run */
+  void **made;      /* [n_outputs] what a run allocates for the caller */
+  void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
+  void **results;   /* [n_outputs] elements that the caller does not take as they are; likewise */
+};
+
+/** All plans of a session. The lock guards every field after it; it is held for moments only. */
+typedef struct laci_session_plans {
+  /* Fixed at creation. */
+  int most_plans, most_copies;
+  uint64_t limit;         /* of `held`, in bytes */
+  pthread_mutex_t tuning; /* held while layers are timed */
+  pthread_mutex_t lock;
+  pthread_cond_t gate; /* signalled when nobody seeks room any more */
+  pthread_cond_t room; /* signalled to the seeker when an engine is given back, or work has ended */
+  bool sought;   /* a call waits for room for its plan: all calls that come wait at the gate */
+  int n_working; /* threads that are planning or freeing, outside of the lock */
+  laci_session_plan *first;
+  int n_plans, n_engines;
+  uint64_t held;     /* bytes of all engines */
+  uint64_t promised; /* bytes that plans in the making may take */
+  uint64_t tick;     /* rises with every call: when a plan was used */
+  uint64_t n_planned, n_copied, n_dropped;
+} laci_session_plans;
+
+struct lac_session {
+  lac_model model;    /* a view of the caller's, with `graph` */
+  laci_graph graph;   /* a view of the model's graph, with `values` */
+  laci_value *values; /* [n_values] as they were when the session was created: another thread may
+                         infer the model's shapes later */
+  lac_engine_options options;  /* of every engine, but for shapes */
+  char *engine, *timings;      /* the texts of `options` */
+  lac_array *inputs, *outputs; /* as declared */
+  int n_inputs, n_outputs;
+  laci_session_plans plans;
+  lac_session *next; /* of all sessions of the process: session_fork.c */
+};
+
+/** Initializes the plans; n_plans and n_copies are those of the options, not 0. */
+void laci_session_plans_init(lac_session *session, int n_plans, int n_copies);
+/** Frees all engines. */
+void laci_session_plans_clear(lac_session *session);
+
+/** Returns an engine for inputs of these shapes, [n_inputs], for the calling thread alone, until it
+ * is given back: one that nobody runs, a new one, or one that another thread gives back. */
+LAC_MUST_CHECK lac_status laci_session_take(lac_session *session, const laci_shape *shapes,
+                                            laci_session_engine **engine, lac_error *err);
+void laci_session_give_back(lac_session *session, laci_session_engine *engine);
+
+/* ---- Fork: locks are held meanwhile, so that the new process finds the plans whole ---- */
+
+/** Adds the session to those of the process, and takes it off. */
+void laci_session_enlist(lac_session *session);
+void laci_session_delist(lac_session *session);
+void laci_session_plans_before_fork(lac_session *session);
+/** Called in the process that forked. */
+void laci_session_plans_after_fork(lac_session *session);
+/** Called in the new process: leaves out engines that other threads were running or making. */
+void laci_session_plans_in_child(lac_session *session);
+
+/** Adds the session's plans to *facts. */
+void laci_session_plans_about(lac_session *session, lac_session_facts *facts);
+
+#endif

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plans of a session.
+ *
+ * A plan has a key, the shapes of all inputs, and one or more engines, which compute the same. A
+ * call takes an engine that nobody runs, or makes one, or waits in the plan's queue; whoever gives
+ * an engine back hands it to the first of that queue, so that nobody waits forever.
+ *
+ * Memory. A plan in the making is promised half of what is free, so that several can be made at the
+ * same time within the limit. One that needs more is made alone, with all that is free, and the
+ * least recently used plans are dropped until it fits. The call that does so is the seeker: while
+ * it waits, later calls stop at the gate, so that the plans in use come to rest. */
+#include <string.h>
+
+#include "api/run/infer.h"
+#include "api/run/session_in.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+/* A call that waits in the queue of a plan. */
+typedef struct waiter {
+  struct waiter *next;
+  pthread_cond_t woken;
+  laci_session_engine *engine; /* what it was given */
+  bool again;                  /* it looks for an engine anew */
+} waiter;
+
+struct laci_session_plan {
+  laci_session_plan *next;
+  uint64_t hash;
+  laci_shape *shapes;        /* [n_inputs] the key */
+  laci_session_engine *idle; /* engines that nobody runs */
+  int n_engines, n_busy;
+  int n_making;        /* engines in the making; the first one makes the plan */
+  uint64_t used;       /* the tick of its last use */
+  bool copy_refused;   /* there was no memory for a further copy */
+  uint64_t refused_at; /* n_dropped at that time: with more memory it is tried again */
+  waiter *waiting, **last;
+};
+
+/* ---- Engines ---- */
+
+static void destroy_engine(laci_session_engine *e) {
+  for (int at = 0; e->converted && at < e->n_inputs; at++) laci_free(e->converted[at]);
+  for (int at = 0; e->results && at < e->n_outputs; at++) laci_free(e->results[at]);
+  laci_free((void *)e->in);
+  laci_free((void *)e->out);
+  laci_free((void *)e->made);
+  laci_free((void *)e->converted);
+  laci_free((void *)e->results);
+  lac_engine_destroy(e->engine);
+  laci_free(e);
+}
+
+static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64_t share,
+                                laci_session_engine **engine, lac_error *err) {
+  laci_budget budget = {.limit = share};
+  lac_engine_options options = s->options;
+  *engine = NULL;
+  laci_session_engine *e = laci_alloc(1, sizeof *e);
+  lac_engine_shape *given = laci_alloc((size_t)s->n_inputs, sizeof *given);
+  lac_status st = e && given ? LAC_OK : laci_fail_memory(err, "an engine of the session");
+  for (int at = 0; at < s->n_inputs && !st; at++) {
+    given[at] = (lac_engine_shape){.name = s->inputs[at].name, .rank = shapes[at].rank};
+    memcpy(given[at].shape, shapes[at].dims, sizeof given[at].shape);
+  }
+  options.shapes = given;
+  options.n_shapes = s->n_inputs;
+  const bool timed = options.tuning != LAC_TUNING_OFF;
+  if (timed) pthread_mutex_lock(&s->plans.tuning);
+  if (!st) st = laci_model_create_engine(&s->model, &options, &budget, &e->engine, err);
+  if (timed) pthread_mutex_unlock(&s->plans.tuning);
+  laci_free(given);
+  if (!st) {
+    e->bytes = budget.needed;
+    e->n_inputs = lac_engine_inputs(e->engine, &e->inputs);
+    e->n_outputs = lac_engine_outputs(e->engine, &e->outputs);
+    e->in = laci_alloc((size_t)e->n_inputs, sizeof *e->in);
+    e->out = laci_alloc((size_t)e->n_outputs, sizeof *e->out);
+    e->made = laci_alloc((size_t)e->n_outputs, sizeof *e->made);
+    e->converted = laci_alloc((size_t)e->n_inputs, sizeof *e->converted);
+    e->results = laci_alloc((size_t)e->n_outputs, sizeof *e->results);
+    bool whole = e->in && e->out && e->made && e->converted && e->results;
+    if (!whole) st = laci_fail_memory(err, "an engine of the session");
+  }
+  if (!st) *engine = e;
+  else if (e) destroy_engine(e);
+  return st;
+}
+
+/* ---- The list; all of this under the lock ---- */
+
+static uint64_t hash_shapes(const laci_shape *shapes, int n) {
+  uint64_t hash = 0;
+  for (int at = 0; at < n; at++) {
+    const size_t size_bytes = (size_t)shapes[at].rank * sizeof *shapes[at].dims;
+    hash = laci_hash64(shapes[at].dims, size_bytes, hash);
+  }
+  return hash;
+}
+
+static bool has_shapes(const laci_session_plan *plan, const laci_shape *shapes, int n) {
+  for (int at = 0; at < n; at++) {
+    if (!laci_shape_equal(&plan->shapes[at], &shapes[at])) return false;
+  }
+  return true;
+}
+
+static laci_session_plan *find_plan(lac_session *s, uint64_t hash, const laci_shape *shapes) {
+  laci_session_plan *plan = s->plans.first;
+  while (plan && (plan->hash != hash || !has_shapes(plan, shapes, s->n_inputs))) plan = plan->next;
+  return plan;
+}
+
+static laci_session_plan *add_plan(lac_session *s, uint64_t hash, const laci_shape *shapes) {
+  laci_session_plan *plan = laci_alloc(1, sizeof *plan);
+  laci_shape *copy = laci_alloc((size_t)s->n_inputs, sizeof *copy);
+  if (!plan || !copy) {
+    laci_free(plan);
+    laci_free(copy);
+    return NULL;
+  }
+  if (s->n_inputs) memcpy(copy, shapes, (size_t)s->n_inputs * sizeof *copy);
+  *plan = (laci_session_plan){.next = s->plans.first, .hash = hash, .shapes = copy};
+  plan->last = &plan->waiting;
+  s->plans.first = plan;
+  s->plans.n_plans++;
+  return plan;
+}
+
+static void unlink_plan(laci_session_plans *p, const laci_session_plan *plan) {
+  laci_session_plan **at = &p->first;
+  while (*at != plan) at = &(*at)->next;
+  *at = plan->next;
+  p->n_plans--;
+}
+
+static void free_plan(laci_session_plan *plan) {
+  while (plan->idle) {
+    laci_session_engine *e = plan->idle;
+    plan->idle = e->next;
+    destroy_engine(e);
+  }
+  laci_free(plan->shapes);
+  laci_free(plan);
+}
+
+static void wake_all(laci_session_plan *plan) {
+  for (waiter *w = plan->waiting; w; w = w->next) {
+    w->again = true;
+    pthread_cond_signal(&w->woken);
+  }
+  plan->waiting = NULL;
+  plan->last = &plan->waiting;
+}
+
+static laci_session_plan *find_least_recent(const laci_session_plans *p) {
+  laci_session_plan *found = NULL;
+  for (laci_session_plan *plan = p->first; plan; plan = plan->next) {
+    bool at_rest = plan->n_busy == 0 && plan->n_making == 0 && !plan->waiting;
+    if (at_rest && (!found || plan->used < found->used)) found = plan;
+  }
+  return found;
+}
+
+/* Drops the least recently used plan that nobody uses, outside of the lock; false: there is none.
+ * Afterwards all may have changed. */
+static bool drop_one(laci_session_plans *p) {
+  laci_session_plan *plan = find_least_recent(p);
+  uint64_t bytes = 0;
+  if (!plan) return false;
+  unlink_plan(p, plan);
+  for (const laci_session_engine *e = plan->idle; e; e = e->next) bytes += e->bytes;
+  const int n = plan->n_engines;
+  p->n_working++;
+  pthread_mutex_unlock(&p->lock);
+  laci_log(LAC_LOG_DEBUG,
+           "session: the plan used least recently is dropped: %d engine%s, %llu bytes", n,
+           n == 1 ? "" : "s", (unsigned long long)bytes);
+  free_plan(plan);
+  pthread_mutex_lock(&p->lock);
+  p->n_working--;
+  p->n_engines -= n;
+  p->held -= bytes;
+  p->n_dropped++;
+  pthread_cond_broadcast(&p->room);
+  return true;
+}
+
+/* ---- Taking ---- */
+
+static lac_status pass_on(lac_status st, const lac_error *why, lac_error *err) {
+  if (err) *err = *why;
+  return st;
+}
+
+/* The state of one call of laci_session_take. */
+typedef struct taking {
+  lac_session *session;
+  const laci_shape *shapes;
+  uint64_t hash;
+  bool seeks;                  /* this call is the seeker */
+  bool alone;                  /* half of what is free was not enough */
+  laci_session_engine *engine; /* the result */
+} taking;
+
+static void stop_seeking(taking *t) {
+  laci_session_plans *p = &t->session->plans;
+  if (!t->seeks) return;
+  t->seeks = p->sought = false;
+  pthread_cond_broadcast(&p->gate);
+}
+
+static void wait_at_gate(const taking *t) {
+  laci_session_plans *p = &t->session->plans;
+  while (p->sought && !t->seeks) pthread_cond_wait(&p->gate, &p->lock);
+}
+
+/* Becomes the seeker, and waits until something has come to rest. */
+static void wait_for_room(taking *t) {
+  laci_session_plans *p = &t->session->plans;
+  t->seeks = p->sought = true;
+  pthread_cond_wait(&p->room, &p->lock);
+}
+
+/* Makes an engine of a plan that is in the list, within `share` bytes, outside of the lock. On
+ * success it is the caller's. */
+static lac_status make_engine(taking *t, laci_session_plan *plan, uint64_t share, lac_error *err) {
+  laci_session_plans *p = &t->session->plans;
+  laci_session_engine *e;
+  const bool is_copy = plan->n_engines > 0;
+  plan->n_making++;
+  p->n_working++;
+  p->promised += share;
+  pthread_mutex_unlock(&p->lock);
+  lac_status st = create_engine(t->session, t->shapes, share, &e, err);
+  if (!st && !is_copy) laci_log_engine_parts(e->engine);
+  pthread_mutex_lock(&p->lock);
+  p->promised -= share;
+  p->n_working--;
+  plan->n_making--;
+  pthread_cond_broadcast(&p->room);
+  if (st) return st;
+  e->plan = plan;
+  p->held += e->bytes;
+  p->n_engines++;
+  plan->n_engines++;
+  plan->n_busy++;
+  t->engine = e;
+  return LAC_OK;
+}
+
+static uint64_t free_bytes(const laci_session_plans *p) {
+  const uint64_t taken = p->held + p->promised;
+  return taken < p->limit ? p->limit - taken : 0;
+}
+
+/* Waits in the plan's queue for an engine. It may come back without one, to look anew. */
+static void wait_in_queue(taking *t, laci_session_plan *plan) {
+  laci_session_plans *p = &t->session->plans;
+  waiter w = {0};
+  pthread_cond_init(&w.woken, NULL); /* never fails with default attributes */
+  *plan->last = &w;
+  plan->last = &w.next;
+  while (!w.engine && !w.again) pthread_cond_wait(&w.woken, &p->lock);
+  pthread_cond_destroy(&w.woken);
+  t->engine = w.engine;
+}
+
+static bool may_copy(const laci_session_plans *p, const laci_session_plan *plan) {
+  if (plan->n_engines == 0 || plan->n_engines + plan->n_making >= p->most_copies) return false;
+  return !plan->copy_refused || plan->refused_at != p->n_dropped;
+}
+
+/* Takes an engine of a plan that is in the list, or comes back without one, to look anew. */
+static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *err) {
+  laci_session_plans *p = &t->session->plans;
+  stop_seeking(t);
+  plan->used = ++p->tick;
+  if (plan->idle) {
+    t->engine = plan->idle;
+    plan->idle = t->engine->next;
+    plan->n_busy++;
+    return LAC_OK;
+  }
+  if (!may_copy(p, plan)) {
+    wait_in_queue(t, plan);
+    return LAC_OK;
+  }
+  lac_error why = {0};
+  lac_status st = make_engine(t, plan, free_bytes(p) / 2, &why);
+  if (!st) {
+    p->n_copied++;
+    return LAC_OK;
+  }
+  if (st != LAC_MEMORY_LIMIT && st != LAC_NO_MEMORY) return pass_on(st, &why, err);
+  plan->copy_refused = true; /* one copy fewer will do */
+  plan->refused_at = p->n_dropped;
+  return LAC_OK;
+}
+
+/* Plans; the plan is in the list while it is made. */
+static lac_status plan_first(taking *t, uint64_t share, lac_error *err) {
+  laci_session_plans *p = &t->session->plans;
+  laci_session_plan *plan = add_plan(t->session, t->hash, t->shapes);
+  if (!plan) return laci_fail_memory(err, "a plan of the session");
+  plan->used = ++p->tick;
+  lac_status st = make_engine(t, plan, share, err);
+  wake_all(plan);
+  if (!st) {
+    p->n_planned++;
+    return LAC_OK;
+  }
+  unlink_plan(p, plan);
+  free_plan(plan);
+  return st;
+}
+
+/* Makes a plan that is not in the list; or comes back without, after a wait or with less memory in
+ * use, to look anew. */
+static lac_status make_plan(taking *t, lac_error *err) {
+  laci_session_plans *p = &t->session->plans;
+  if (p->n_plans >= p->most_plans) {
+    if (!drop_one(p)) wait_for_room(t);
+    return LAC_OK;
+  }
+  if (t->alone && p->n_working > 0) {
+    wait_for_room(t);
+    return LAC_OK;
+  }
+  if (t->alone) t->seeks = p->sought = true;
+  lac_error why = {0};
+  lac_status st = plan_first(t, t->alone ? free_bytes(p) : free_bytes(p) / 2, &why);
+  if (st == LAC_MEMORY_LIMIT && !t->alone) {
+    t->alone = true;
+    return LAC_OK;
+  }
+  if (st == LAC_MEMORY_LIMIT && p->held > 0) {
+    while (!drop_one(p)) wait_for_room(t);
+    return LAC_OK;
+  }
+  return st ? pass_on(st, &why, err) : LAC_OK;
+}
+
+lac_status laci_session_take(lac_session *session, const laci_shape *shapes,
+                             laci_session_engine **engine, lac_error *err) {
+  laci_session_plans *p = &session->plans;
+  taking t = {.session = session, .shapes = shapes, .hash = hash_shapes(shapes, session->n_inputs)};
+  lac_status st = LAC_OK;
+  pthread_mutex_lock(&p->lock);
+  while (!t.engine && !st) {
+    wait_at_gate(&t);
+    laci_session_plan *plan = find_plan(session, t.hash, shapes);
+    st = plan ? take_of_plan(&t, plan, err) : make_plan(&t, err);
+  }
+  stop_seeking(&t);
+  pthread_mutex_unlock(&p->lock);
+  *engine = t.engine;
+  return st;
+}
+
+void laci_session_give_back(lac_session *session, laci_session_engine *engine) {
+  laci_session_plans *p = &session->plans;
+  laci_session_plan *plan = engine->plan;
+  pthread_mutex_lock(&p->lock);
+  waiter *first = plan->waiting;
+  if (first) {
+    plan->waiting = first->next;
+    if (!first->next) plan->last = &plan->waiting;
+    first->engine = engine;
+    pthread_cond_signal(&first->woken);
+  } else {
+    engine->next = plan->idle;
+    plan->idle = engine;
+    plan->n_busy--;
+    if (p->sought) pthread_cond_broadcast(&p->room);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- All plans ---- */
+
+void laci_session_plans_init(lac_session *session, int n_plans, int n_copies) {
+  laci_session_plans *p = &session->plans;
+  const laci_budget budget = laci_budget_with_limit(session->options.max_memory);
+  *p = (laci_session_plans){.most_plans = n_plans, .most_copies = n_copies, .limit = budget.limit};
+  pthread_mutex_init(&p->tuning, NULL); /* these never fail with default attributes */
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->gate, NULL);
+  pthread_cond_init(&p->room, NULL);
+}
+
+void laci_session_plans_clear(lac_session *session) {
+  laci_session_plans *p = &session->plans;
+  while (p->first) {
+    laci_session_plan *plan = p->first;
+    p->first = plan->next;
+    free_plan(plan);
+  }
+  pthread_cond_destroy(&p->room);
+  pthread_cond_destroy(&p->gate);
+  pthread_mutex_destroy(&p->lock);
+  pthread_mutex_destroy(&p->tuning);
+}
+
+void laci_session_plans_about(lac_session *session, lac_session_facts *facts) {
+  laci_session_plans *p = &session->plans;
+  pthread_mutex_lock(&p->lock);
+  facts->n_plans = p->n_plans;
+  facts->n_engines = p->n_engines;
+  facts->n_planned = p->n_planned;
+  facts->n_copied = p->n_copied;
+  facts->n_dropped = p->n_dropped;
+  facts->bytes = p->held;
+  facts->max_memory = p->limit;
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- Fork ---- */
+
+void laci_session_plans_before_fork(lac_session *session) {
+  pthread_mutex_lock(&session->plans.lock);
+}
+
+void laci_session_plans_after_fork(lac_session *session) {
+  pthread_mutex_unlock(&session->plans.lock);
+}
+
+void laci_session_plans_in_child(lac_session *session) {
+  laci_session_plans *p = &session->plans;
+  uint64_t idle_bytes = 0;
+  p->n_engines = 0;
+  for (laci_session_plan *plan = p->first, *next; plan; plan = next) {
+    next = plan->next;
+    plan->n_engines = plan->n_busy = plan->n_making = 0;
+    plan->waiting = NULL;
+    plan->last = &plan->waiting;
+    for (const laci_session_engine *e = plan->idle; e; e = e->next) {
+      plan->n_engines++;
+      idle_bytes += e->bytes;
+    }
+    p->n_engines += plan->n_engines;
+    if (!plan->idle) unlink_plan(p, plan); /* its engines, if any, are another thread's */
+  }
+  const uint64_t lost = p->held - idle_bytes;
+  p->limit = lost < p->limit ? p->limit - lost : 1;
+  p->held = idle_bytes;
+  p->promised = 0;
+  p->n_working = 0;
+  p->sought = false;
+  pthread_cond_init(&p->gate, NULL); /* threads that do not exist here may have waited */
+  pthread_cond_init(&p->room, NULL);
+  pthread_mutex_init(&p->tuning, NULL);
+  pthread_mutex_unlock(&p->lock);
+}
