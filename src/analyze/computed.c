@@ -42,7 +42,7 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
     if (before < 0) return at;
     at = before;
   }
-  /* nodes that change no element follow a stored tensor directly: something else prevents pruning */
+  /* nodes that change no element follow a stored tensor: something else prevents pruning */
   return value;
 }
 
