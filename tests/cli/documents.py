@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs each line of ours in docs/how-to, in the page's order, on the digits: DATA is their folder, net.onnx the network
+"""Runs each line of ours in docs/how-to and docs/reference, in the page's order, on the digits: DATA is their folder, net.onnx the network
 trained on them. What would be long or need another network is changed first: the network is --arch digits, one epoch or
 two steps, one thread. What a fenced block shows is printed by one of them, with any numbers. And the pages name what there
 is: all words of cli/like.def, functions of the library's list; a block of C is a part of the example program. walk.py runs resnet50.md, launch.py what starts mpirun.
@@ -19,8 +19,9 @@ DIGITS = TOP / "examples/digits"
 LENGTH = {"--epochs": "1", "-e": "1", "--num_iter": "1", "-s": "2", "--steps": "2"}
 HOW_TO = TOP / "docs/how-to"
 SCRIPTS = "from-reference-scripts.md"
-ELSEWHERE = ("resnet50.md", "several-machines.md")
-PAGES = sorted(page.name for page in HOW_TO.glob("*.md") if page.name not in ELSEWHERE)
+ELSEWHERE = ("resnet50.md", "several-machines.md", "bench.md")  # bench.md: a synopsis, and minutes of measuring
+PAGES = [page for page in sorted([*HOW_TO.glob("*.md"), *(TOP / "docs/reference").glob("*.md")]) if page.name not in ELSEWHERE]
+FOLDERS = {"DATA": str(DIGITS), "cifar-10-batches-bin": str(DIGITS)}
 
 
 def commands(page):
@@ -55,7 +56,9 @@ def set_length(words):
 
 
 def on_digits(line):
-    words = [word.replace("DATA", str(DIGITS)) for word in shlex.split(line)]
+    words = shlex.split(line, comments=True)
+    for name, folder in FOLDERS.items():
+        words = [word.replace(name, folder) for word in words]
     verb = words[1]
     if verb in ("train", "finetune"):
         words = set_length(words)
@@ -73,12 +76,13 @@ def run(page, lacuna):
         for line in commands(page):
             words = [str(lacuna)] + on_digits(line)[1:]
             done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
-            passed, failed = passed + (done.returncode == 0), failed + (done.returncode != 0)
+            good = done.returncode == 0 or (done.returncode == 1 and "--target" in words and words[1] == "check")
+            passed, failed = passed + good, failed + (not good)
             printed += done.stdout + done.stderr
-            if done.returncode:
+            if not good:
                 print(f"{page.name}: {line}\n  as {shlex.join(words)}\n  {done.stderr}")
     there = {without_numbers(line) for line in printed.splitlines()}
-    for line in shown(page):
+    for line in shown(page) if page.parent == HOW_TO else []:
         if without_numbers(line) not in there:
             failed += 1
             print(f"{page.name}: no command prints {line}")
@@ -94,12 +98,11 @@ def check_names():
     known = set((TOP / "src/lacuna.symbols").read_text().split())
     known |= set(re.findall(r"\blac_\w+", "".join(path.read_text() for path in (TOP / "include/lacuna").glob("*.h"))))
     for page in PAGES:
-        wrong += [f"{page}: {name} is unknown" for name in re.findall(r"`(lac_\w+)", (HOW_TO / page).read_text())
-                  if name not in known]
+        wrong += [f"{page.name}: {name} is unknown" for name in re.findall(r"`(lac_\w+)", page.read_text()) if name not in known]
     example = (TOP / "examples/prune_model.c").read_text()
     for page in PAGES:
-        wrong += [f"{page}: not in examples/prune_model.c: {block}" for language, block in blocks(HOW_TO / page)
-                  if language == "c" and block not in example]
+        wrong += [f"{page.name}: not in examples/prune_model.c: {block}" for language, block in blocks(page)
+                  if language == "c" and page.parent == HOW_TO and block not in example]
     return wrong
 
 
@@ -110,7 +113,7 @@ def main():
     os.environ.update(TERM="dumb", LC_ALL="C.UTF-8")
     passed = failed = 0
     for page in PAGES:
-        good, bad = run(HOW_TO / page, lacuna)
+        good, bad = run(page, lacuna)
         passed, failed = passed + good, failed + bad
     wrong = check_names()
     for text in wrong:
