@@ -18,6 +18,7 @@
  * use, a call with new shapes waits until a plan can be dropped, and later calls wait for it. With
  * tuning, shapes are planned one after the other, since layers are timed. A run uses `threads`
  * threads of the calling thread's OpenMP team: n callers at once need n times as many cores.
+ * parallel in the options gives the part of a run that is Lacuna's own to the caller's threads.
  * Results. Equal inputs give equal bits, whichever thread runs and whichever copy computes, if
  * `tuning` is off. With tuning, copies may use other kernels unless `timings` names a file.
  * Model. A session borrows the model, which must not be changed or destroyed before it. It reads
@@ -45,6 +46,15 @@ extern "C" {
 /** A network that any number of threads can run; opaque. */
 typedef struct lac_session lac_session;
 
+/** A part of a run; see lac_parallel. */
+typedef void lac_part(void *arg, int index);
+
+/** A caller's function that has its own threads compute a part of a run: it calls part(arg, 0),
+ * part(arg, 1) .. part(arg, n - 1), each once, in any order, on any threads, at the same time or
+ * one after the other, and returns when all of them have returned. context: parallel_context of the
+ * options. Runs of several threads may call it at the same time. It must not call the session. */
+typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
+
 /** How a session plans and what it keeps. Start from lac_session_options_default() and set fields.
  */
 typedef struct lac_session_options {
@@ -64,6 +74,12 @@ typedef struct lac_session_options {
                           used one that nobody runs is dropped. 0 (default): 16 */
   int n_copies;        /* most engines of one plan, which run at the same time; each has its own
                           copy of the weights. 0 (default): cores / threads, at least 1 */
+  lac_parallel *parallel; /* has the caller's threads compute, `threads` parts at a time, what
+                             Lacuna's own kernels compute: sparse and native layers, and the engine
+                             "plain". oneDNN's kernels stay on the OpenMP run time, which starts its
+                             own threads if `threads` is not 1. NULL (default): no threads of the
+                             caller */
+  void *parallel_context; /* passed to parallel; default NULL */
 } lac_session_options;
 
 /** An array: row-major and packed, in the caller's or the library's memory. Zero-initialize it. */

@@ -2,7 +2,8 @@
  * The worker pool: threads that take a loop's parts one after the other from an atomic counter.
  *
  * They are the threads of the OpenMP run time, which oneDNN uses, too, if there is one and each
- * thread has a core. Otherwise they are our own threads, which sleep until a loop is posted.
+ * thread has a core. Otherwise they are our own threads, which sleep until a loop is posted. A pool
+ * may also be made on the caller's threads (laci_parallel).
  *
  * A loop is a stack variable of the thread that posts it. That thread may return only when no
  * worker uses the loop any more, so each worker counts itself in and out (n_inside) under the lock.
@@ -48,8 +49,9 @@ struct laci_pool {
   uint64_t n_posted;     /* number of loops so far; a worker joins each loop only once */
   int n_inside;          /* workers inside the current loop */
   bool closing;
-  bool borrows; /* the workers are threads of the OpenMP run time */
-  pid_t owner;  /* the process that has the workers */
+  bool borrows;           /* the workers are threads of the OpenMP run time */
+  laci_parallel parallel; /* they are the caller's; run NULL: they are not */
+  pid_t owner;            /* the process that has the workers */
   int n_workers;
   pthread_t workers[];
 };
@@ -131,6 +133,11 @@ int laci_pool_threads_wanted(int n_threads) {
 }
 
 lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
+  return laci_pool_create_on(NULL, n_threads, pool, err);
+}
+
+lac_status laci_pool_create_on(const laci_parallel *parallel, int n_threads, laci_pool **pool,
+                               lac_error *err) {
   static once_flag once = ONCE_FLAG_INIT;
   *pool = NULL;
   call_once(&once, keep_library_loaded);
@@ -140,10 +147,12 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
-  p->borrows =
-      n > 1 && n <= count_cores_allowed() && laci_openmp_has_team() && laci_openmp_can_use(n);
+  if (parallel) p->parallel = *parallel;
+  p->borrows = !p->parallel.run && n > 1 && n <= count_cores_allowed() && laci_openmp_has_team() &&
+               laci_openmp_can_use(n);
   p->owner = getpid();
-  if (p->borrows) p->n_workers = laci_openmp_available_threads(n) - 1;
+  if (p->parallel.run) p->n_workers = n - 1;
+  else if (p->borrows) p->n_workers = laci_openmp_available_threads(n) - 1;
   else start_workers(p, n - 1);
   if (p->n_workers < n - 1) {
     laci_log(LAC_LOG_WARNING,
@@ -166,7 +175,8 @@ void laci_pool_destroy(laci_pool *pool) {
   pool->closing = true;
   pthread_cond_broadcast(&pool->posted);
   pthread_mutex_unlock(&pool->lock);
-  for (int i = 0; i < pool->n_workers && !pool->borrows; i++) pthread_join(pool->workers[i], NULL);
+  const int n_started = pool->borrows || pool->parallel.run ? 0 : pool->n_workers;
+  for (int i = 0; i < n_started; i++) pthread_join(pool->workers[i], NULL);
   pthread_cond_destroy(&pool->left);
   pthread_cond_destroy(&pool->posted);
   pthread_mutex_destroy(&pool->lock);
@@ -180,6 +190,18 @@ static void run_serially(int64_t n, int64_t grain, laci_pool_body *body, void *c
     body(begin, n - begin > grain ? begin + grain : n, context);
     if (n - begin <= grain) break; /* begin + grain could overflow */
   }
+}
+
+static void run_part(void *arg, int index) {
+  (void)index; /* whoever comes takes what is left */
+  run_parts(arg);
+}
+
+static void run_on_callers_threads(const laci_pool *pool, loop *l) {
+  const int64_t n_parts = (l->n - 1) / l->grain + 1;
+  const int n = n_parts < laci_pool_threads(pool) ? (int)n_parts : laci_pool_threads(pool);
+  pool->parallel.run(pool->parallel.context, run_part, l, n);
+  run_parts(l); /* all is done, unless the caller's function left a part out */
 }
 
 void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
@@ -211,6 +233,7 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
   }
   if (pool->borrows)
     laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), run_parts, &l);
+  else if (pool->parallel.run) run_on_callers_threads(pool, &l);
   else run_parts(&l);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;

@@ -22,6 +22,7 @@ typedef struct laci_input_shape laci_input_shape;
 typedef struct laci_node laci_node;
 typedef struct laci_packed laci_packed;
 typedef struct laci_packing laci_packing;
+typedef struct laci_parallel laci_parallel;
 typedef struct laci_pool laci_pool;
 typedef struct laci_timings laci_timings;
 
@@ -120,10 +121,12 @@ typedef enum laci_engine_finite {
 } laci_engine_finite;
 
 typedef struct laci_engine_options {
-  const char *engine; /* NULL: LACI_ENGINE_FAST */
-  int threads;        /* <= 0: one for each core that this process may use */
-  bool bf16;          /* activations and weights in bf16 between steps */
-  bool dense_only;    /* weights with zeros are computed by dense kernels. The environment variable
+  const char *engine;            /* NULL: LACI_ENGINE_FAST */
+  int threads;                   /* <= 0: one for each core that this process may use */
+  const laci_parallel *parallel; /* the caller's threads, for all kernels but oneDNN's; must live as
+                                    long as the engine. NULL: the engine's own threads */
+  bool bf16;                     /* activations and weights in bf16 between steps */
+  bool dense_only; /* weights with zeros are computed by dense kernels. The environment variable
                          LAC_SPARSE=0 sets this for all engines of the process */
   laci_engine_finite finite;
   bool early_outputs; /* the caller promises that no output buffer is also an input buffer, so that

@@ -305,6 +305,81 @@ static void a_forked_process_goes_on_alone(void **state) {
   lac_model_destroy(model);
 }
 
+/* ---- The caller's threads ---- */
+
+typedef struct parts {
+  pthread_mutex_t lock;
+  int n_calls, most;
+} parts;
+
+typedef struct part_of {
+  lac_part *part;
+  void *arg;
+  int index;
+} part_of;
+
+static void *run_part(void *context) {
+  const part_of *p = context;
+  p->part(p->arg, p->index);
+  return NULL;
+}
+
+/* A thread for each part: those who have a pool do better. */
+static void on_new_threads(void *context, lac_part *part, void *arg, int n) {
+  parts *p = context;
+  pthread_t threads[WORKERS];
+  part_of all[WORKERS];
+  pthread_mutex_lock(&p->lock);
+  p->n_calls++;
+  if (n > p->most) p->most = n;
+  pthread_mutex_unlock(&p->lock);
+  for (int at = 0; at < n; at++) {
+    all[at] = (part_of){part, arg, at};
+    if (pthread_create(&threads[at], NULL, run_part, &all[at])) abort();
+  }
+  for (int at = 0; at < n; at++) pthread_join(threads[at], NULL);
+}
+
+/* A caller that has one thread. */
+static void one_after_the_other(void *context, lac_part *part, void *arg, int n) {
+  parts *p = context;
+  p->n_calls++;
+  for (int at = n - 1; at >= 0; at--) part(arg, at);
+}
+
+/** Runs digits on 4 threads, with and without the caller's function: are the bits equal? */
+static void expect_equal_bits(const char *engine, lac_parallel *parallel, parts *p) {
+  lac_model *model = load();
+  lac_session_options o = lac_session_options_default();
+  lac_array out[2] = {{0}, {0}};
+  const lac_array in = batch_of_images(MOST_BATCH);
+  o.threads = 4;
+  o.engine = engine;
+  for (int with = 0; with < 2; with++) {
+    o.parallel = with ? parallel : NULL;
+    o.parallel_context = p;
+    lac_session *session = create(model, &o);
+    lac_error err = {0};
+    if (lac_session_run(session, &in, 1, &out[with], 1, &err)) fail_msg("%s", err.text);
+    lac_session_destroy(session);
+  }
+  assert_memory_equal(out[0].data, out[1].data, MOST_BATCH * CLASSES * sizeof(float));
+  lac_session_release(out, 2);
+  lac_model_destroy(model);
+}
+
+static void the_callers_threads_compute_the_same_bits(void **state) {
+  (void)state;
+  parts p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  expect_equal_bits("plain", on_new_threads, &p);
+  assert_true(p.n_calls > 0 && p.most > 1 && p.most <= 4);
+  p.n_calls = 0;
+  expect_equal_bits("plain", one_after_the_other, &p);
+  assert_true(p.n_calls > 0);
+  expect_equal_bits(NULL, on_new_threads, &p);
+  expect_equal_bits("cpu", one_after_the_other, &p);
+}
+
 /* ---- Plans ---- */
 
 static void the_least_recently_used_plan_goes(void **state) {
@@ -787,6 +862,7 @@ int main(void) {
       cmocka_unit_test(several_threads_a_run_give_right_answers),
       cmocka_unit_test(another_thread_may_inspect_the_model),
       cmocka_unit_test(a_forked_process_goes_on_alone),
+      cmocka_unit_test(the_callers_threads_compute_the_same_bits),
       cmocka_unit_test(the_least_recently_used_plan_goes),
       cmocka_unit_test(threads_that_need_one_new_plan_make_it_once),
       cmocka_unit_test(max_memory_bounds_all_plans_together),

@@ -66,6 +66,30 @@ static void computes_every_index_once(void **state) {
   assert_int_equal(laci_pool_threads(NULL), 1);
 }
 
+/* A caller with one thread; every second part is left out where *context says so. */
+static void run_backwards(void *context, void (*part)(void *arg, int index), void *arg, int n) {
+  const bool *leaves_out = context;
+  for (int at = n - 1; at >= 0; at--) {
+    if (!*leaves_out || at % 2) part(arg, at);
+  }
+}
+
+static void computes_every_index_once_on_the_callers_threads(void **state) {
+  (void)state;
+  bool leaves_out = false;
+  const laci_parallel parallel = {.run = run_backwards, .context = &leaves_out};
+  for (int threads = 1; threads <= 5; threads++) {
+    laci_pool *pool = NULL;
+    assert_int_equal(laci_pool_create_on(&parallel, threads, &pool, NULL), LAC_OK);
+    assert_int_equal(laci_pool_threads(pool), threads);
+    leaves_out = threads == 3;
+    expect_each_once(pool, MOST, 7);
+    expect_each_once(pool, 2, 1);
+    expect_each_once(pool, 0, 1);
+    laci_pool_destroy(pool);
+  }
+}
+
 static void nested_loops_run_where_they_stand(void **state) {
   (void)state;
   laci_pool *pool = NULL;
@@ -120,6 +144,7 @@ static void levels_can_be_lowered_but_not_raised(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(computes_every_index_once),
+      cmocka_unit_test(computes_every_index_once_on_the_callers_threads),
       cmocka_unit_test(nested_loops_run_where_they_stand),
       cmocka_unit_test(finds_out_how_many_cores_there_are),
       cmocka_unit_test(a_pool_without_memory_is_an_error),

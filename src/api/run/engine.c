@@ -97,13 +97,14 @@ lac_status laci_check_engine_options(const lac_engine_options *options, lac_erro
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
   laci_budget budget = laci_budget_with_limit(options ? options->max_memory : 0);
-  lac_status st = laci_model_create_engine(model, options, &budget, engine, err);
+  lac_status st = laci_model_create_engine(model, options, NULL, &budget, engine, err);
   if (!st) laci_log_engine_parts(*engine);
   return st;
 }
 
 lac_status laci_model_create_engine(const lac_model *model, const lac_engine_options *options,
-                                    laci_budget *budget, lac_engine **engine, lac_error *err) {
+                                    const laci_parallel *parallel, laci_budget *budget,
+                                    lac_engine **engine, lac_error *err) {
   laci_input_shape *shapes = NULL;
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
@@ -125,6 +126,7 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
     made->n_nodes = model->graph->n_nodes;
     laci_engine_options o = {.engine = name,
                              .threads = options->threads,
+                             .parallel = parallel,
                              .bf16 = made->dtype == LAC_DTYPE_BF16,
                              .dense_only = options->dense_only,
                              .shapes = shapes,

@@ -177,7 +177,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   laci_budget budget = laci_budget_with_limit(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
-  st = laci_model_create_engine(model, &o, &budget, &e->engine, err);
+  st = laci_model_create_engine(model, &o, NULL, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
   if (!e->quiet) laci_log_engine_parts(e->engine);

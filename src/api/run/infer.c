@@ -329,7 +329,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.timings = run->options->timings;
   options.shapes = shapes;
   options.n_shapes = n;
-  lac_status st = laci_model_create_engine(model, &options, budget, engine, err);
+  lac_status st = laci_model_create_engine(model, &options, NULL, budget, engine, err);
   laci_free(shapes);
   if (st) return st;
   laci_log_plan(*engine);

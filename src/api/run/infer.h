@@ -14,11 +14,13 @@ typedef struct lac_model lac_model;
 typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
 typedef struct laci_engine_exact laci_engine_exact;
+typedef struct laci_parallel laci_parallel;
 
 /** Does lac_engine_create within a budget that may be partly used. Adds the engine's memory to the
- * budget; ignores options->max_memory. */
+ * budget; ignores options->max_memory. parallel: see laci_engine_options; NULL: none. */
 LAC_MUST_CHECK lac_status laci_model_create_engine(const lac_model *model,
                                                    const lac_engine_options *options,
+                                                   const laci_parallel *parallel,
                                                    laci_budget *budget, lac_engine **engine,
                                                    lac_error *err);
 

@@ -10,7 +10,6 @@
 #include "api/run/tuning.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "cpu/pool.h"
 #include "engine/engine.h"
 #include "onnx/onnx.h"
 
@@ -122,6 +121,7 @@ static lac_status set_options(lac_session *s, const lac_session_options *o, lac_
   if (!st) st = laci_engine_check_name(s->engine, err);
   if (st) return st;
   s->options.threads = laci_pool_threads_wanted(o->threads);
+  s->parallel = (laci_parallel){.run = o->parallel, .context = o->parallel_context};
   s->options.dtype = laci_dtype_supported_or_warn(s->engine, o->dtype);
   return LAC_OK;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "api/model/model_in.h"
+#include "cpu/pool.h"
 #include "graph/graph.h"
 #include "lacuna/session.h"
 
@@ -54,6 +55,7 @@ struct lac_session {
   laci_value *values; /* [n_values] as they were when the session was created: another thread may
                          infer the model's shapes later */
   lac_engine_options options;  /* of every engine, but for shapes */
+  laci_parallel parallel;      /* the caller's threads; run NULL: none */
   char *engine, *timings;      /* the texts of `options` */
   lac_array *inputs, *outputs; /* as declared */
   int n_inputs, n_outputs;

@@ -68,9 +68,10 @@ static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64
   }
   options.shapes = given;
   options.n_shapes = s->n_inputs;
+  const laci_parallel *parallel = s->parallel.run ? &s->parallel : NULL;
   const bool timed = options.tuning != LAC_TUNING_OFF;
   if (timed) pthread_mutex_lock(&s->plans.tuning);
-  if (!st) st = laci_model_create_engine(&s->model, &options, &budget, &e->engine, err);
+  if (!st) st = laci_model_create_engine(&s->model, &options, parallel, &budget, &e->engine, err);
   if (timed) pthread_mutex_unlock(&s->plans.tuning);
   laci_free(given);
   if (!st) {

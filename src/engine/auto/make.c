@@ -349,7 +349,7 @@ static lac_status cut_network(builder *m, lac_error *err) {
   if (!st) st = make_parts_with_fallback(m, err);
   if (!st) mark_exact_values(a);
   if (!st) st = plan_exact_parts(m, err);
-  if (!st) st = laci_pool_create(m->options->threads, &a->pool, err);
+  if (!st) st = laci_pool_create_on(m->options->parallel, m->options->threads, &a->pool, err);
   return st ? st : laci_auto_write_text(a, err);
 }
 

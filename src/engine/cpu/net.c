@@ -167,7 +167,9 @@ static lac_status check_code_generation(lac_error *err) {
 }
 
 static lac_status make_plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
-  lac_status st = net->pool ? LAC_OK : laci_pool_create(options->threads, &net->own_pool, err);
+  lac_status st = LAC_OK;
+  if (!net->pool)
+    st = laci_pool_create_on(options->parallel, options->threads, &net->own_pool, err);
   if (st) return st;
   if (!net->pool) net->pool = net->own_pool;
   st = laci_native_load_costs(net, err);

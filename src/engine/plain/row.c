@@ -199,7 +199,7 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   if (!st) st = laci_budget_check(budget, "the run's inputs and outputs", err);
   if (!st) st = plan_observer(p, options->observer, err);
   if (!st) st = plan_memory(p, budget, err);
-  if (!st) st = laci_pool_create(options->threads, &p->pool, err);
+  if (!st) st = laci_pool_create_on(options->parallel, options->threads, &p->pool, err);
   return st ? st : make_text(p, err);
 }
 

@@ -277,7 +277,7 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
     st = laci_timings_open(NULL, "", &timings, err);
     m.options.timings = timings;
   }
-  if (!st) st = laci_pool_create(options->threads, &made->pool, err);
+  if (!st) st = laci_pool_create_on(options->parallel, options->threads, &made->pool, err);
   m.place.pool = made->pool;
   const laci_budget before = options->budget ? *options->budget : (laci_budget){0};
   if (!st) st = make_stages_within_budget(made, &m, err);
