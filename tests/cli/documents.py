@@ -63,8 +63,10 @@ def on_digits(line):
     if verb in ("train", "finetune"):
         words = set_length(words)
         timed = any(word.partition("=")[0] in LENGTH for word in words)
-        words += ["--threads", "1"] + ([] if timed else ["--epochs", "1"])
+        words += [] if timed else ["--epochs", "1"]
         words += ["--arch", "digits"] if verb == "train" else []
+    if verb in ("train", "finetune", "prune", "bench"):
+        words += ["--threads", "1"]
     if verb == "bench" and "--time" not in words:
         words += ["--time", "1"]
     return words
