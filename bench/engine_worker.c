@@ -13,6 +13,7 @@
 
 #include "lacuna/engine.h"
 #include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "orders.h"
 
 enum { PATH_BYTES = 4096, MOST_RUNS = 1 << 16 };
@@ -81,8 +82,8 @@ static lac_status run_once(worker *w, lac_error *err) {
 /** Loads, plans and answers once, and says how long each took. */
 static lac_status start(worker *w, char **argv, lac_error *err) {
   lac_engine_options options = lac_engine_options_default();
-  options.dtype = strcmp(argv[3], "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
-  options.threads = atoi(argv[4]);
+  options.run.dtype = strcmp(argv[3], "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  options.run.threads = atoi(argv[4]);
   double base = status_mb("VmRSS:"), begin = seconds_now();
   lac_status st = lac_model_load(argv[1], &w->model, err);
   double loaded = seconds_now();
@@ -100,7 +101,9 @@ static lac_status start(worker *w, char **argv, lac_error *err) {
   double first = seconds_now();
   st = run_once(w, err);
   if (st) return st;
-  lac_engine_memory memory = lac_engine_planned(w->engine);
+  lac_engine_memory memory = LAC_SIZED(lac_engine_memory);
+  st = lac_engine_planned(w->engine, &memory, err);
+  if (st) return st;
   (void)printf(
       "{\"version\": \"%s\", \"precision\": \"%s\", \"base_mb\": %.1f, \"load_s\": %.4f, "
       "\"plan_s\": %.4f, \"first_s\": %.4f, \"arena_mb\": %.1f, \"weights_mb\": %.1f}\n",

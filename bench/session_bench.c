@@ -11,6 +11,8 @@
 
 #include "api/model/model_in.h"
 #include "base/clock.h"
+#include "lacuna/engine.h"
+#include "lacuna/model.h"
 #include "lacuna/session.h"
 #include "support/graph_build.h"
 
@@ -109,7 +111,7 @@ static double time_engine(const lac_model *model, int rounds) {
   lac_engine_options o = lac_engine_options_default();
   const lac_engine_shape shape = {"x", 2, {1, WIDTH}};
   static caller c;
-  o.threads = 1;
+  o.run.threads = 1;
   o.shapes = &shape;
   o.n_shapes = 1;
   c.rounds = rounds;
@@ -126,7 +128,7 @@ static int measure(const lac_model *model, int threads, int rounds) {
   lac_session_options o = lac_session_options_default();
   lac_session *session = NULL;
   lac_error err = {0};
-  o.threads = 1;
+  o.run.threads = 1;
   o.n_plans = o.n_copies = threads;
   if (lac_session_create(model, &o, &session, &err)) {
     fprintf(stderr, "session_bench: %s\n", err.text);

@@ -17,7 +17,7 @@
 #include "log.h"
 #include "table.h"
 #include "terminal.h"
-#include "tuning.h"
+#include "run_options.h"
 #include "verbs.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, PERCENT = 100 };
@@ -52,16 +52,10 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   }
   options->shapes = made;
   options->n_shapes = shapes->n;
-  options->engine = args->engine;
-  options->threads = args->threads;
-  options->max_memory = args->max_memory;
-  options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  options->run = run_options_of(args);
   options->runs = (int)args->runs;
   options->seconds = args->time;
   options->seed = args->seed;
-  options->dense_only = !args->sparse_kernels;
-  options->tuning = tuning_from_arguments(args);
-  options->timings = tuning_file();
   return st;
 }
 

@@ -47,7 +47,7 @@ static void print_part(const char *name, const lac_imagenet_part *part) {
 
 exit_code verb_data(const arguments *args, lac_error *err) {
   lac_imagenet_options options;
-  lac_imagenet_result result;
+  lac_imagenet_result result = LAC_SIZED(lac_imagenet_result);
   lac_status st = read_options(args, &options, err);
   if (!st) st = lac_imagenet_convert(args->second, args->output, &options, &result, err);
   if (st) return exit_code_of_status(st);

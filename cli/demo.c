@@ -24,6 +24,7 @@
 #include "digits.h"
 #include "lacuna/calibration.h"
 #include "lacuna/eval.h"
+#include "lacuna/mask.h"
 #include "lacuna/prune.h"
 #include "lacuna/train.h"
 #include "layers.h"
@@ -84,7 +85,7 @@ static lac_status write_images(const demo *d, lac_error *err) {
 /* Returns the options that training and fine-tuning have in common. */
 static lac_train_options training_options(const demo *d, const char *folder) {
   lac_train_options o = lac_train_options_default();
-  o.threads = TRAINING_THREADS;
+  o.run.threads = TRAINING_THREADS;
   o.seed = d->args->seed;
   o.recipe = "cifar";
   o.batch = BATCH;
@@ -115,7 +116,8 @@ static lac_status save_model(const demo *d, lac_model *model, const char *name, 
 static lac_status evaluate(const demo *d, const lac_model *model, lac_eval_result *result,
                            lac_error *err) {
   lac_eval_options o = lac_eval_options_default();
-  o.threads = TRAINING_THREADS;
+  *result = (lac_eval_result)LAC_SIZED(lac_eval_result);
+  o.run.threads = TRAINING_THREADS;
   o.batch = BATCH;
   return lac_eval(model, d->out.work, &o, result, err);
 }
@@ -123,8 +125,9 @@ static lac_status evaluate(const demo *d, const lac_model *model, lac_eval_resul
 static lac_status train_network(demo *d, lac_error *err) {
   char folder[PATH_MAX];
   lac_model *model = NULL;
-  lac_train_result result;
-  lac_network_options network = {.name = "digits", .seed = d->args->seed};
+  lac_train_result result = LAC_SIZED(lac_train_result);
+  lac_network_options network = {
+      .size = sizeof(lac_network_options), .name = "digits", .seed = d->args->seed};
   lac_status st = output_folder_path(&d->out, "training", folder, err);
   lac_train_options o = training_options(d, folder);
   o.epochs = TRAINING_EPOCHS;
@@ -158,7 +161,7 @@ static void on_event(const lac_train_event *event, void *context) {
 static lac_status fine_tune(const demo *d, attempt *a, const char *name, lac_error *err) {
   char folder[PATH_MAX];
   lac_mask *mask = NULL;
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_status st = output_folder_path(&d->out, name, folder, err);
   lac_train_options o = training_options(d, folder);
   o.epochs = TUNING_EPOCHS;
@@ -263,7 +266,8 @@ static lac_status draw_recovery(const demo *d, lac_error *err) {
   const lac_recovery_run runs[] = {
       {"2:4, calibrated and permuted", d->calibrated.scores, d->calibrated.n_scores},
       {"2:4 by magnitude", d->magnitude.scores, d->magnitude.n_scores}};
-  lac_recovery recovery = {.title = "digits: dense \u2192 pruned 2:4 \u2192 fine-tuned",
+  lac_recovery recovery = {.size = sizeof(lac_recovery),
+                           .title = "digits: dense \u2192 pruned 2:4 \u2192 fine-tuned",
                            .data = data,
                            .dense_top1 = d->dense.top1,
                            .steps_per_epoch = (double)d->calibrated.steps / TUNING_EPOCHS,
@@ -301,7 +305,7 @@ static lac_status run_steps(demo *d, lac_error *err) {
 static lac_status print_check(const demo *d, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
-  lac_eval_result found = {.images = 0};
+  lac_eval_result found = {.size = sizeof(lac_eval_result), .images = 0};
   lac_status st = load_model(d, SPARSE, &model, err);
   if (!st) st = lac_check(model, NULL, &d->pruning, &report, err);
   if (!st) st = layers_print_sparsity(report, stdout, err);

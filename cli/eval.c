@@ -11,7 +11,7 @@
 #include "outputs.h"
 #include "log.h"
 #include "terminal.h"
-#include "tuning.h"
+#include "run_options.h"
 #include "verbs.h"
 
 enum { MOST_PIXELS = 16384 };
@@ -26,10 +26,7 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   if (!st) st = input_check_number("limit", args->limit, 0, INT64_MAX, err);
   if (!st && args->mean) st = input_parse_colour("mean", args->mean, options->mean, err);
   if (!st && args->std) st = input_parse_colour("std", args->std, options->std, err);
-  options->engine = args->engine;
-  options->threads = args->threads;
-  options->max_memory = args->max_memory;
-  options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  options->run = run_options_of(args);
   options->batch = (int)batch_size;
   options->limit = (int64_t)args->limit;
   options->resize = (int)args->resize;
@@ -37,9 +34,6 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   options->classes = args->classes;
   options->predictions = args->predictions;
   options->force = args->force;
-  options->dense_only = !args->sparse_kernels;
-  options->tuning = tuning_from_arguments(args);
-  options->timings = tuning_file();
   return st;
 }
 
@@ -74,7 +68,7 @@ static lac_status report(outputs *plan, const lac_model *model, const lac_eval_r
 
 exit_code verb_eval(const arguments *args, lac_error *err) {
   lac_eval_options options;
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_model *model = NULL;
   outputs plan = {0};
   lac_status st = read_options(args, &options, err);

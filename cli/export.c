@@ -46,9 +46,10 @@ static lac_status compare_tensors(const char *path, const char *arch, const lac_
                                   const lac_model *found, lac_error *err) {
   int n = lac_model_tensor_count(fresh), n_found = lac_model_tensor_count(found);
   char text[2][TABLE_SHAPE_BYTES];
-  lac_tensor wanted, tensor;
+  lac_tensor wanted = LAC_SIZED(lac_tensor), tensor = LAC_SIZED(lac_tensor);
   for (int k = 0; k < n; k++) {
-    lac_model_tensor(fresh, k, &wanted);
+    lac_status st = lac_model_tensor(fresh, k, &wanted, err);
+    if (st) return st;
     if (lac_model_find_tensor(found, wanted.name, &tensor, NULL)) {
       return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s for these data: it has no %s", path,
                        arch, wanted.name);

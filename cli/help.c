@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "terminal.h"
 #include "verbs.h"
 

@@ -39,7 +39,8 @@
 
 /* The texts of all hints; a % in a text is replaced by the name of the file. */
 static const char *const words[] = {
-#define LAC_HINT(name, helps) (WORDS_##name), /* parentheses: some texts consist of two literals */
+#define LAC_HINT(name, number, helps) \
+  (WORDS_##name), /* parentheses: some texts consist of two literals */
 #include "lacuna/hint.def"
 #undef LAC_HINT
 };

@@ -12,7 +12,7 @@
 #include "outputs.h"
 #include "log.h"
 #include "table.h"
-#include "tuning.h"
+#include "run_options.h"
 #include "verbs.h"
 
 /* The parsed values of the command line. */
@@ -54,17 +54,11 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
     st = input_parse_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
   }
   r->options = lac_infer_options_default();
-  r->options.engine = args->engine;
-  r->options.threads = args->threads;
-  r->options.max_memory = args->max_memory;
-  r->options.dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  r->options.run = run_options_of(args);
   r->options.shapes = r->shapes;
   r->options.n_shapes = shapes->n;
   r->options.force = args->force;
   r->options.f32 = args->f32;
-  r->options.dense_only = !args->sparse_kernels;
-  r->options.tuning = tuning_from_arguments(args);
-  r->options.timings = tuning_file();
   return st;
 }
 

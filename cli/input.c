@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "group.h"
+#include "lacuna/engine.h"
 #include "lacuna/process_group.h"
 
 enum { MOST_RANK = 8 };
@@ -63,7 +64,7 @@ static lac_status fold_model(const arguments *args, lac_model *model, lac_error 
 
 static lac_status read_model(const arguments *args, const char *path, lac_model **model,
                              lac_error *err) {
-  const lac_load_options options = {.lenient = args->lenient};
+  const lac_load_options options = {.size = sizeof(lac_load_options), .lenient = args->lenient};
   *model = NULL;
   if (strcmp(path, "-") != 0) return lac_model_load_with(path, &options, model, err);
   uint8_t *bytes = NULL;

@@ -6,8 +6,9 @@
 
 #include "args.h"
 #include "base/memory.h"
-#include "lacuna/engine.h"
 #include "lacuna/prune.h"
+
+typedef struct lac_engine_shape lac_engine_shape;
 
 /** Loads the model at path with the command line's options; "-" is standard input. *model is NULL
  * on failure. */

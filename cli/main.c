@@ -21,6 +21,7 @@
 #include "hint.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "outputs.h"
 #include "spin_count.h"
 #include "like.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "help.h"
-#include "lacuna/prune.h"
+#include "lacuna/version.h"
 
 /* Prints text as roff: - becomes a minus sign that can be copied, a backslash is escaped, a blank
  * line starts a paragraph, and no line begins with a control character. */

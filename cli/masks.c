@@ -66,7 +66,7 @@ static int print_name(const char *name, int columns, FILE *out) {
 
 lac_status mask_print(const lac_model *model, const lac_report *report, const lac_layer *layer,
                       int n_groups, FILE *out, lac_error *err) {
-  lac_tensor tensor;
+  lac_tensor tensor = LAC_SIZED(lac_tensor);
   if (layer->computed) return LAC_OK;
   lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
   size_t size = st ? 0 : lac_dtype_size(tensor.dtype);

@@ -55,7 +55,7 @@ static void write_speed(double images_per_second, char text[32]) {
 
 static void report_begin(const run *r, const lac_train_event *event) {
   int64_t left = event->steps - event->step;
-  if (r->options.library.training.eval_only) return;
+  if (r->options.training.eval_only) return;
   if (left <= 0) {
     log_line("no step is left to take");
   } else {
@@ -63,11 +63,10 @@ static void report_begin(const run *r, const lac_train_event *event) {
     int n = group_size(r->args);
     if (n > 1) (void)snprintf(processes, sizeof processes, ", %d processes", n);
     log_line("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s%s",
-             r->data.images, left, left == 1 ? "" : "s", r->options.library.training.recipe,
-             processes);
-    if (r->options.library.training.stop_threshold >= 0)
+             r->data.images, left, left == 1 ? "" : "s", r->options.training.recipe, processes);
+    if (r->options.training.stop_threshold >= 0)
       log_line("ends at top-1 of %g %%, or after the last step",
-               r->options.library.training.stop_threshold);
+               r->options.training.stop_threshold);
   }
 }
 
@@ -84,7 +83,7 @@ static void on_event(const lac_train_event *event, void *context) {
     log_line("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
              ": loss %.4f, rate %.4g, %s, %s left",
              event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
-  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.library.training.eval_only) {
+  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.training.eval_only) {
     log_line("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step, event->top1,
              event->top5, event->loss,
              event->step == 0
@@ -96,10 +95,10 @@ static void on_event(const lac_train_event *event, void *context) {
 
 /* Logs a summary of the run, also after an interrupt. */
 static void report_summary(const run *r) {
-  const lac_train_result *result = &r->result.training;
+  const lac_train_result *result = r->result.training;
   int64_t n = result->steps - result->first_step;
   char time[32], speed[32], best[96] = "";
-  if (r->options.library.training.eval_only) return;
+  if (r->options.training.eval_only) return;
   write_time(result->seconds, time);
   write_speed(result->average_images_per_second, speed);
   if (result->best_top1 >= 0) {
@@ -130,7 +129,7 @@ static lac_status check_images(const run *r, lac_error *err) {
 
 /* Replaces fresh weights by pretrained ones (--pretrained). */
 static lac_status load_pretrained(run *r, lac_error *err) {
-  lac_pretrained found;
+  lac_pretrained found = LAC_SIZED(lac_pretrained);
   const char *path = r->args->pretrained;
   lac_status st = lac_pretrained_read(r->model, path, &found, err);
   if (st) return st;
@@ -152,7 +151,8 @@ static lac_status make_network(run *r, lac_error *err) {
   lac_model *fresh = NULL;
   lac_status st = check_images(r, err);
   if (st) return st;
-  lac_network_options o = {.name = arch,
+  lac_network_options o = {.size = sizeof(lac_network_options),
+                           .name = arch,
                            .classes = r->data.classes,
                            .image_size = r->data.height,
                            .conv_shortcut = strcmp(r->args->shortcut, "conv") == 0,
@@ -198,9 +198,9 @@ static lac_status add_option_hints(const run *r, lac_status st, lac_error *err) 
 /* Prunes the network if it should be sparse, and trains it. */
 static lac_status finetune(run *r, lac_error *err) {
   /* an evaluation before the first step says nothing about freshly initialized weights */
-  r->options.library.training.eval_first = r->source[0] != 0;
+  r->options.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
-  if (!st || r->result.training.interrupted) report_summary(r);
+  if (!st || (r->result.training && r->result.training->interrupted)) report_summary(r);
   return add_option_hints(r, st, err);
 }
 
@@ -228,7 +228,7 @@ static lac_status check_parent(const char *folder, lac_error *err) {
 }
 
 static lac_status check_not_overwritten(const run *r, const char *path, lac_error *err) {
-  const lac_train_options *o = &r->options.library.training;
+  const lac_train_options *o = &r->options.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
   if (!laci_run_may_write_file(o->model_dir, path)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
@@ -260,7 +260,7 @@ static lac_status guard_data_files(const run *r, lac_error *err) {
 /* Checks --model-dir before the pruning, which may take long; the library checks most of this, too,
  * but only later. */
 static lac_status check_model_dir(const run *r, lac_error *err) {
-  const lac_train_options *o = &r->options.library.training;
+  const lac_train_options *o = &r->options.training;
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
   if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
@@ -296,18 +296,19 @@ static lac_status check_outputs(const run *r, const outputs *plan, lac_error *er
 static lac_status make_json(const run *r, char **text, lac_error *err) {
   const arguments *args = r->args;
   const lac_finetune_result *result = &r->result;
-  const lac_train_about about = {.verb = args->verb == VERB_train ? "train" : "finetune",
+  const lac_train_about about = {.size = sizeof(lac_train_about),
+                                 .verb = args->verb == VERB_train ? "train" : "finetune",
                                  .model = r->source[0] ? r->source : NULL,
                                  .arch = r->options.arch[0] ? r->options.arch : NULL,
                                  .data = args->data,
-                                 .options = &r->options.library.training,
+                                 .options = &r->options.training,
                                  .layers = result->pruning ? result->pruning : result->found};
-  return args->json ? lac_train_json(&about, &result->training, text, err) : LAC_OK;
+  return args->json ? lac_train_json(&about, result->training, text, err) : LAC_OK;
 }
 
 static void print_result(const run *r) {
-  const lac_train_result *result = &r->result.training;
-  if (!r->options.library.training.eval_only) {
+  const lac_train_result *result = r->result.training;
+  if (!r->options.training.eval_only) {
     printf("%" PRId64 " step%s", result->steps, result->steps == 1 ? "" : "s");
     if (!isnan(result->loss)) printf(", loss %.4f", result->loss);
     printf("%s\n", result->reached ? ": the threshold was reached" : "");
@@ -316,7 +317,7 @@ static void print_result(const run *r) {
     printf("top-1 %.2f%%, top-5 %.2f%%, loss %.4f\n", result->top1, result->top5,
            result->eval_loss);
   }
-  if (r->options.library.training.keep_best && result->best_top1 >= 0) {
+  if (r->options.training.keep_best && result->best_top1 >= 0) {
     printf("best: top-1 %.2f%% after %" PRId64 " step%s\n", result->best_top1, result->best_step,
            laci_plural(result->best_step));
   }
@@ -336,14 +337,14 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   char *json = NULL;
   lac_status st = make_json(r, &json, err);
   plan->json = json;
-  plan->trace = r->result.training.trace;
+  plan->trace = r->result.training->trace;
   const lac_report *report = r->result.pruning;
   if (!st && plan->files[OUTPUT_PLOT].path && !report) {
-    st = lac_inspect(r->model, &r->options.library.pruning, &r->drawn, err);
+    st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
     report = r->drawn;
   }
   if (!st && export_reads_model(args) && !args->eval_only) {
-    st = export_check(r->model, r->result.mask, &r->options.library.pruning, &r->check, err);
+    st = export_check(r->model, r->result.mask, &r->options.pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
   if (!st) st = outputs_write(plan, r->model, report, err);
@@ -356,18 +357,19 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
 }
 
 static exit_code train(const arguments *args, lac_error *err) {
-  run r = {.args = args};
+  run r = {
+      .args = args, .data = LAC_SIZED(lac_train_data), .result = LAC_SIZED(lac_finetune_result)};
   outputs plan = {0};
   lac_status st = train_options_read(args, &r.options, err);
   if (!st && args->print)
     return exit_code_of_status(train_options_print(&r.options, args->data, stdout, err));
-  r.options.library.training.listener = on_event;
-  r.options.library.training.context = &r;
+  r.options.training.listener = on_event;
+  r.options.training.context = &r;
   if (!st) st = find_source_model(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
   if (!st && group_is_first(args)) st = check_outputs(&r, &plan, err);
-  if (!st) st = lac_train_data_find(args->data, &r.options.library.training, &r.data, err);
+  if (!st) st = lac_train_data_find(args->data, &r.options.training, &r.data, err);
   if (!st) st = make_model(&r, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = guard_data_files(&r, err);

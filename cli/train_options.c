@@ -12,6 +12,7 @@
 #include "export.h"
 #include "input.h"
 #include "lacuna/train.h"
+#include "run_options.h"
 #include "table.h"
 #include "train_options.h"
 
@@ -123,7 +124,7 @@ static lac_status check_combinations(const arguments *args, lac_error *err) {
 
 /* Parses a list of epochs such as "30,60,80". */
 static lac_status copy_boundaries(const char *text, train_options *to, lac_error *err) {
-  lac_train_options *o = &to->library.training;
+  lac_train_options *o = &to->training;
   o->boundaries = to->boundaries;
   for (const char *at = text; at; o->n_boundaries++) {
     char *end;
@@ -195,7 +196,7 @@ static void choose_recipe(const arguments *args, const char *arch, lac_train_opt
     o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
     return;
   }
-  const lac_train_options usual = lac_finetune_options_default().training;
+  const lac_train_options usual = lac_finetune_training_default();
   o->recipe = usual.recipe;
   if (!args->given.epochs) o->epochs = usual.epochs;
   if (!args->given.lr && !args->given.optimizer) o->rate = usual.rate;
@@ -234,13 +235,17 @@ static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], 
 
 /* ---- Reading all options ---- */
 
-static lac_status copy_pruning_options(const arguments *args, lac_finetune_options *o,
+static lac_status copy_pruning_options(const arguments *args, train_options *options,
                                        lac_error *err) {
+  lac_finetune_options *o = &options->library;
+  *o = lac_finetune_options_default();
+  o->training = &options->training;
+  o->pruning = &options->pruning;
   o->sparse = is_sparse(args);
   o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
   o->replay = !args->plot; /* the drawing shows the search's results, so the search is done again */
   o->must_mask = export_reads_model(args);
-  return input_read_options(args, &o->pruning, err);
+  return input_read_options(args, &options->pruning, err);
 }
 
 static lac_status copy_image_options(const arguments *args, lac_train_options *o, lac_error *err) {
@@ -254,27 +259,25 @@ static lac_status copy_image_options(const arguments *args, lac_train_options *o
 }
 
 static void copy_engine_options(const arguments *args, lac_train_options *o) {
-  o->threads = args->threads;
-  o->max_memory = args->max_memory;
+  o->run = run_options_of(args);
+  o->run.engine = NULL; /* a training has no option for it */
   o->group = args->group;
-  o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o->remat = args->remat;
   o->wire = strcmp(args->wire, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o->trace = args->trace != NULL;
   if (args->given.bucket) o->bucket_bytes = (int64_t)args->bucket;
   if (args->given.paranoid) o->paranoid_steps = (int64_t)args->paranoid;
-  o->dense_only = !args->sparse_kernels;
   o->seed = args->seed;
 }
 
 lac_status train_options_read(const arguments *args, train_options *options, lac_error *err) {
-  lac_train_options *o = &options->library.training;
+  lac_train_options *o = &options->training;
   *o = lac_train_options_default();
   lac_status st = args->print && !args->arch ? LAC_OK : find_arch(args, options->arch, err);
   if (!st && !args->print) st = check_combinations(args, err);
   if (!st) st = check_numbers(args, err);
   if (!st) st = check_reals(args, err);
-  if (!st) st = copy_pruning_options(args, &options->library, err);
+  if (!st) st = copy_pruning_options(args, options, err);
   if (!st) st = copy_image_options(args, o, err);
   if (!st && args->boundaries) st = copy_boundaries(args->boundaries, options, err);
   if (st) return st;
@@ -289,7 +292,7 @@ lac_status train_options_read(const arguments *args, train_options *options, lac
  * the network's plan and the data's format and cannot be predicted without running a few steps. */
 static lac_status print_training_size(const lac_train_options *o, const char *data, FILE *out,
                                       lac_error *err) {
-  lac_train_size size;
+  lac_train_size size = LAC_SIZED(lac_train_size);
   text_table table = {0};
   lac_status st = lac_train_size_find(data, o, &size, err);
   if (st) return st;
@@ -318,7 +321,7 @@ static lac_status print_training_size(const lac_train_options *o, const char *da
 
 lac_status train_options_print(const train_options *options, const char *data, FILE *out,
                                lac_error *err) {
-  const lac_train_options *o = &options->library.training;
+  const lac_train_options *o = &options->training;
   lac_train_setting rows[LAC_TRAIN_MOST_SETTINGS];
   int n;
   lac_status st = lac_train_settings(o, rows, &n, err);

@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "lacuna/finetune.h"
+#include "lacuna/prune.h"
 
 enum { TRAIN_ARCH_BYTES = 64, TRAIN_MOST_BOUNDARIES = 8 };
 
@@ -12,7 +13,9 @@ enum { TRAIN_ARCH_BYTES = 64, TRAIN_MOST_BOUNDARIES = 8 };
 typedef struct train_options {
   char arch[TRAIN_ARCH_BYTES]; /* the network to build; empty for finetune */
   double boundaries[TRAIN_MOST_BOUNDARIES];
-  lac_finetune_options library; /* has views of args and of this struct */
+  lac_finetune_options library; /* points to the options below */
+  lac_train_options training;   /* has views of args and of this struct */
+  lac_options pruning;
 } train_options;
 
 /** Fills options, which must not be moved afterwards. Fails LAC_BAD_ARGUMENT for bad values and

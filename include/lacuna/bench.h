@@ -14,22 +14,25 @@
 #define LACUNA_BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
 #include "lacuna/engine.h"
-#include "lacuna/model.h"
-#include "lacuna/report.h" /* lac_text_free */
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+typedef struct lac_model lac_model; /* lacuna/model.h */
+
 /** How a network is run, and what is measured of it. */
 typedef struct lac_bench_options {
-  int threads;     /* 0 (default): the cores this process may use */
-  lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
+  size_t size;         /* sizeof of this struct, set by lac_bench_options_init */
+  lac_run_options run; /* how the network is run, see run.h; with dense_only there is no second
+ plan, and max_memory limits both plans together */
   int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's, or 1 if the file
                 leaves it open */
   const lac_engine_shape *shapes; /* shapes of inputs whose other sizes the file leaves open */
@@ -41,12 +44,6 @@ typedef struct lac_bench_options {
   int n, m;            /* the pattern for holds_pattern of the result's layers; default 2:4 */
   double load_seconds; /* how long the caller took to load the model; copied to the result; default
                           0 */
-  uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
-                          machine's, or of its control group's */
-  const char *engine;  /* see lac_engine_options; NULL (default): "auto" */
-  bool dense_only;     /* use no sparse kernels and make no second plan; default false */
-  lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
-  const char *timings; /* the same; default NULL */
 } lac_bench_options;
 
 /** Seconds of the fastest run, and the median of all runs. */
@@ -134,8 +131,10 @@ typedef struct lac_bench_result {
   const lac_bench_layer *dense_layers; /* in the order in which they run */
 } lac_bench_result;
 
-/** Every field's default, which its line names. */
-LAC_API lac_bench_options lac_bench_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_bench_options). */
+LAC_API void lac_bench_options_init(lac_bench_options *options, size_t size);
+LAC_DEFAULT(lac_bench_options)
 
 /** Plans the model (twice if sparse kernels are used) and times the plans. The model is unchanged
  * afterwards. If its batch size is fixed and options->batch differs, the sizes of inputs and the

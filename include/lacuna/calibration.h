@@ -13,6 +13,7 @@
 #define LACUNA_CALIBRATION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
@@ -23,6 +24,7 @@ extern "C" {
 
 /** Start from lac_calibration_default() and set data. */
 typedef struct lac_calibration {
+  size_t size;      /* sizeof of this struct, set by lac_calibration_init */
   const char *data; /* inputs of the network: a folder of images as lac_train reads it (the training
                        part is used), a .npy file, a .npz file, or a folder of files NAME.npy: one
                        array for each input, samples along the first axis. An array called `labels`
@@ -58,8 +60,10 @@ typedef struct lac_calibration {
                            bytes for the same number of threads. 0: see `refine` (0) */
 } lac_calibration;
 
-/** Every field's default, which its line names; `data` is NULL. */
-LAC_API lac_calibration lac_calibration_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_calibration). */
+LAC_API void lac_calibration_init(lac_calibration *options, size_t size);
+LAC_DEFAULT(lac_calibration)
 
 /** Point n of the curve: the loss with the n layers of least effect pruned and the others dense.
  * The pruned layers have the weights that were fitted with all layers pruned. */

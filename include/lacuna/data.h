@@ -8,6 +8,7 @@
 #define LACUNA_DATA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
@@ -18,6 +19,7 @@ extern "C" {
 
 /** Options of lac_imagenet_convert. */
 typedef struct lac_imagenet_options {
+  size_t size;    /* sizeof of this struct, set by lac_imagenet_options_init */
   int threads;    /* 0 (default): the cores this process may use */
   int shards;     /* number of files for the training images, 1 .. 99999, default 1024 */
   int val_shards; /* number of files for the validation images, 1 .. 99999, default 128 */
@@ -35,11 +37,14 @@ typedef struct lac_imagenet_part {
 
 /** The result of lac_imagenet_convert. */
 typedef struct lac_imagenet_result {
+  size_t size;                         /* sizeof of this struct, set by LAC_SIZED */
   lac_imagenet_part train, validation; /* one for each part */
 } lac_imagenet_result;
 
-/** Every field's default, which its line names. */
-LAC_API lac_imagenet_options lac_imagenet_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_imagenet_options). */
+LAC_API void lac_imagenet_options_init(lac_imagenet_options *options, size_t size);
+LAC_DEFAULT(lac_imagenet_options)
 
 /** Writes the images found in the folder `raw` as shards train-00000-of-01024 ...,
  * validation-00000-of-00128 ... to `folder`, which is created. raw contains

@@ -35,12 +35,14 @@
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
-#include "lacuna/model.h"
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct lac_model lac_model; /* lacuna/model.h */
 
 /** A network that is planned on an engine and can be run; opaque. */
 typedef struct lac_engine lac_engine;
@@ -52,35 +54,15 @@ typedef struct lac_engine_shape {
   int64_t shape[8];
 } lac_engine_shape;
 
-/** How an engine chooses between dense and sparse kernels for a layer that both can compute. */
-typedef enum lac_tuning {
-  LAC_TUNING_OFF,   /* by a fixed rule: the plan is the same every time */
-  LAC_TUNING_QUICK, /* by the layers' times on this machine, measured in a few runs */
-  LAC_TUNING_FULL,  /* by the layers' least times on this machine in many runs */
-} lac_tuning;
-
 /** How a network is planned. */
 typedef struct lac_engine_options {
-  int threads;     /* 0 (default): the cores this process may use */
-  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside;
-                      inputs and outputs stay f32. On a processor without bf16 instructions f32 is
-                      used, with a warning; see lac_engine_about */
+  size_t size;         /* sizeof of this struct, set by lac_engine_options_init */
+  lac_run_options run; /* its `engine`: "auto" (NULL, the default) uses the fast engine, and the
+                          operators' slow definitions for nodes that only these can run, see
+                          lac_engine_about */
   const lac_engine_shape *shapes; /* shapes of inputs whose sizes the file leaves open; a symbolic
                                      size that several inputs share needs to be given only once */
   int n_shapes;                   /* default 0 */
-  uint64_t max_memory; /* limit in bytes of the planned memory; 0 (default): 80 % of the machine's
-                          memory, or of its control group's limit */
-  const char *engine;  /* "auto" (NULL, the default) uses the fast engine, and the operators' slow
-                          definitions for nodes that only these can run (shapes that depend on data,
-                          bodies of If, Loop and Scan), see lac_engine_about; "cpu" is the fast
-                          engine alone and refuses such networks; "plain" uses the slow definitions
-                          for all nodes, in double. A plug-in may add other engines */
-  bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
-                          environment variable LAC_SPARSE=0 sets this for every engine */
-  lac_tuning tuning;   /* default LAC_TUNING_OFF */
-  const char *timings; /* file in which tuning stores the times measured on this machine: layers
-                          found there are not measured again. If it cannot be written, there is only
-                          a warning. NULL (default): no file */
 } lac_engine_options;
 
 /** An input or output in the format of the caller's buffer: row-major and packed, of LAC_DTYPE_F32
@@ -97,6 +79,7 @@ typedef struct lac_engine_port {
 
 /** The memory of a plan. */
 typedef struct lac_engine_memory {
+  size_t size;         /* sizeof of this struct, set by LAC_SIZED */
   size_t arena_bytes;  /* one block for all values between steps */
   size_t weight_bytes; /* weights in the layouts of the kernels */
 } lac_engine_memory;
@@ -104,6 +87,7 @@ typedef struct lac_engine_memory {
 /** Facts about an engine and its network. The texts are views, valid until the engine is destroyed.
  */
 typedef struct lac_engine_facts {
+  size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   const char *name;         /* of the engine */
   lac_dtype dtype;          /* type of the computation */
   int n_nodes;              /* of the network */
@@ -113,8 +97,10 @@ typedef struct lac_engine_facts {
                                such node */
 } lac_engine_facts;
 
-/** Every field's default, which its line names. */
-LAC_API lac_engine_options lac_engine_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_engine_options). */
+LAC_API void lac_engine_options_init(lac_engine_options *options, size_t size);
+LAC_DEFAULT(lac_engine_options)
 
 /** Plans the model. The engine borrows the model, which must not be changed or destroyed before the
  * engine is destroyed. Weights are read from the model's file in parts, which takes at most
@@ -153,14 +139,16 @@ LAC_API LAC_MUST_CHECK lac_status lac_engine_result(lac_engine *engine, int outp
                                                     lac_engine_port *port, const void **values,
                                                     lac_error *err);
 
-/** Returns facts about the engine; the texts are valid until the engine is destroyed. */
-LAC_API lac_engine_facts lac_engine_about(const lac_engine *engine);
+/** Fills *facts; the texts are valid until the engine is destroyed. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_about(const lac_engine *engine,
+                                                   lac_engine_facts *facts, lac_error *err);
 
 /** Returns the plan as text, one line per step: the operation, the kernel, the result's shape, the
  * node. Valid until the engine is destroyed. */
 LAC_API const char *lac_engine_plan_text(const lac_engine *engine);
-/** Returns the bytes of memory of the plan. */
-LAC_API lac_engine_memory lac_engine_planned(const lac_engine *engine);
+/** Fills *memory with the bytes of memory of the plan. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_planned(const lac_engine *engine,
+                                                     lac_engine_memory *memory, lac_error *err);
 
 #ifdef __cplusplus
 }

@@ -11,26 +11,27 @@
 #define LACUNA_EVAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
-#include "lacuna/engine.h"
-#include "lacuna/model.h"
-#include "lacuna/report.h" /* lac_text_free */
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+typedef struct lac_model lac_model; /* lacuna/model.h */
+
 /** How a network is evaluated, and on what. */
 typedef struct lac_eval_options {
-  int threads;     /* 0 (default): the cores this process may use */
-  lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
-  int batch;       /* images per run, 1 .. 65536, default 64; ignored if the network's batch size is
+  size_t size;         /* sizeof of this struct, set by lac_eval_options_init */
+  lac_run_options run; /* how the network is run, see run.h */
+  int batch;     /* images per run, 1 .. 65536, default 64; ignored if the network's batch size is
                       fixed */
-  int64_t limit;   /* only the first so many images; 0 (default): all */
-  int resize;      /* shorter side after resizing, pixels; 0 (default): 256; CIFAR: no resizing */
+  int64_t limit; /* only the first so many images; 0 (default): all */
+  int resize;    /* shorter side after resizing, pixels; 0 (default): 256; CIFAR: no resizing */
   int crop;      /* side of the square cut out of the middle, pixels; 0 (default): 224; CIFAR: 32 */
   float mean[3]; /* of red, green, blue, in grey levels 0..255; default ImageNet's */
   float std[3];  /* > 0; default ImageNet's: an input is (grey - mean) / std */
@@ -40,16 +41,11 @@ typedef struct lac_eval_options {
   const char *predictions; /* .npy file to which the first output, [images, classes] in the order of
                               the data, is written; NULL (default): none */
   bool force;              /* replace an existing file `predictions` */
-  uint64_t max_memory;     /* limit in bytes of the planned memory; 0 (default): 80 % of the
-                              machine's memory, or of its control group's limit */
-  const char *engine;      /* see lac_engine_options; NULL (default): "auto" */
-  bool dense_only;         /* see lac_engine_options; default false */
-  lac_tuning tuning;       /* see lac_engine_options; default LAC_TUNING_OFF */
-  const char *timings;     /* see lac_engine_options; default NULL */
 } lac_eval_options;
 
 /** The result of lac_eval. */
 typedef struct lac_eval_result {
+  size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   int64_t images;           /* how many were evaluated */
   double top1, top5;        /* percent; among equal logits the lower class ranks first */
   double loss;              /* mean softmax cross entropy */
@@ -60,8 +56,10 @@ typedef struct lac_eval_result {
   char exact_reason[256];   /* see lac_engine_facts; "": there is no such node */
 } lac_eval_result;
 
-/** Every field's default, which its line names. */
-LAC_API lac_eval_options lac_eval_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_eval_options). */
+LAC_API void lac_eval_options_init(lac_eval_options *options, size_t size);
+LAC_DEFAULT(lac_eval_options)
 
 /** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes],
  * on the images of the folder `data`, or of its subfolder "val", "validation" or "test" if there is

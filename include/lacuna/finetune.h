@@ -4,18 +4,16 @@
  * weights held at zero.
  *
  *     lac_finetune_options o = lac_finetune_options_default();
- *     o.training.model_dir = "run", o.training.recover = true;   goes on with its order and masks
+ *     o.training->model_dir = "run", o.training->recover = true;   goes on with its order and masks
  *     lac_finetune(model, "data", &o, &result, &err);            the model's weights change
  *     lac_finetune_result_clear(&result); */
 #ifndef LACUNA_FINETUNE_H
 #define LACUNA_FINETUNE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "lacuna/mask.h"
 #include "lacuna/model.h"
-#include "lacuna/prune.h"
-#include "lacuna/report.h"
 #include "lacuna/status.h"
 #include "lacuna/train.h"
 
@@ -23,35 +21,55 @@
 extern "C" {
 #endif
 
+typedef struct lac_mask lac_mask;       /* lacuna/mask.h */
+typedef struct lac_options lac_options; /* lacuna/prune.h */
+typedef struct lac_report lac_report;   /* lacuna/report.h */
+
 /** Start from lac_finetune_options_default() and set fields. */
 typedef struct lac_finetune_options {
-  lac_train_options
-      training;        /* as for lac_train, but with other defaults: recipe cifar, 3 epochs, rate
-                          0.02, eval_first true, which has an effect only if a weight is masked.
-                          training.group is used for pruning, too */
-  lac_options pruning; /* as for lac_prune; keep_pruned is always on */
+  size_t size;                       /* sizeof of this struct, set by lac_finetune_options_init */
+  const lac_train_options *training; /* as for lac_train; its group is used for pruning, too. NULL:
+                                        lac_finetune_training_init (NULL) */
+  const lac_options *pruning;        /* as for lac_prune; keep_pruned is always on. NULL:
+                                        lac_options_init (NULL) */
   bool sparse;     /* masked weights are held at zero; false: train without masks, and ignore all
                       fields below (true) */
   bool prune_rest; /* first prune the layers that are not pruned yet; false: they stay dense, and
                       only masks of layers that were pruned before are used (true) */
-  bool replay;     /* a run that continues an earlier one (training.recover) reads the channel
-                      orders from training.model_dir; false: it searches them again, so that the
+  bool replay;     /* a run that continues an earlier one (training->recover) reads the channel
+                      orders from training->model_dir; false: it searches them again, so that the
                       report has the search's results (true) */
   bool must_mask;  /* fail LAC_BAD_VALUE if no weight gets a mask; false: train such a network
                       without masks (false) */
 } lac_finetune_options;
 
-/** Every field's default, which its line names. */
-LAC_API lac_finetune_options lac_finetune_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_finetune_options). */
+LAC_API void lac_finetune_options_init(lac_finetune_options *options, size_t size);
+LAC_DEFAULT(lac_finetune_options)
+
+/** lac_train_options_init with the defaults of fine-tuning: recipe cifar, 3 epochs, rate 0.02, and
+ * eval_first true, which has an effect only if a weight is masked. */
+LAC_API void lac_finetune_training_init(lac_train_options *options, size_t size);
+#ifndef LAC_DECLARATIONS_ONLY
+/** The options that lac_finetune_training_init fills. */
+static inline lac_train_options lac_finetune_training_default(void) {
+  lac_train_options options;
+  lac_finetune_training_init(&options, sizeof options);
+  return options;
+}
+#endif
 
 /** What lac_finetune found and did; also after a failure, up to that point. A zero-initialised
  * result is empty. */
 typedef struct lac_finetune_result {
-  lac_train_result training; /* of the steps; empty where nothing was trained */
-  lac_report *found;         /* report of lac_check on the model before it was changed; NULL:
+  size_t size;                /* sizeof of this struct, set by LAC_SIZED */
+  lac_train_result *training; /* what lac_train did; freed by lac_finetune_result_clear. NULL:
+                                       not enough memory */
+  lac_report *found;          /* report of lac_check on the model before it was changed; NULL:
                           options.sparse was false */
-  lac_report *pruning;       /* report of lac_prune; NULL: nothing was pruned */
-  lac_mask *mask;            /* masks of the weights held at zero; NULL: options.sparse was false */
+  lac_report *pruning;        /* report of lac_prune; NULL: nothing was pruned */
+  lac_mask *mask; /* masks of the weights held at zero; NULL: options.sparse was false */
   int n_pruned, n_rest, n_zero; /* numbers of eligible layers before the call: already pruned; not
                                    pruned; with a weight that is zero everywhere, which counts as
                                    neither */
@@ -63,9 +81,9 @@ LAC_API void lac_finetune_result_clear(lac_finetune_result *result);
 
 /** Prunes and trains the model, as `lacuna finetune` does. data: a folder of images, as lac_train
  * takes it. Options and data are checked before the long work starts. The channel orders that the
- * search finds are stored in training.model_dir (order.json); a run that continues the training
+ * search finds are stored in training->model_dir (order.json); a run that continues the training
  * there applies them without a search or a verification. With training.eval_only the model is not
- * pruned, unless training.recover is set: a checkpoint needs the masks that it was trained with.
+ * pruned, unless training->recover is set: a checkpoint needs the masks that it was trained with.
  * The result is the same bits for the same options, even if the run was interrupted and recovered;
  * see lac_train.
  *

@@ -10,16 +10,19 @@
 #define LACUNA_INFER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
 #include "lacuna/engine.h"
-#include "lacuna/model.h"
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct lac_model lac_model; /* lacuna/model.h */
 
 /** An input of the network and the file that holds its array. The array's shape determines the
  * sizes that the network leaves open. The array may have any element type, if the type of the
@@ -31,23 +34,14 @@ typedef struct lac_infer_input {
 
 /** How a network is run on arrays from files. */
 typedef struct lac_infer_options {
-  bool plain;      /* use the plain engine, which is slow and computes in double; default false:
-                      "auto" */
-  int threads;     /* 0 (default): the cores this process may use */
-  lac_dtype dtype; /* of the fast engine, see lac_engine_options; default LAC_DTYPE_F32 */
+  size_t size;                    /* sizeof of this struct, set by lac_infer_options_init */
+  lac_run_options run;            /* how the network is run, see run.h */
   const lac_engine_shape *shapes; /* shapes for inputs, used instead of the arrays' shapes; the
                                      number of elements must be the same; -1: the size in the file
                                      */
   int n_shapes;                   /* default 0 */
   bool force;                     /* replace files that exist; inputs are never replaced */
   bool f32; /* write outputs of all float types as f32; default false: in the network's types */
-  uint64_t max_memory; /* limit in bytes of the planned memory; 0 (default): 80 % of the machine's
-                          memory, or of its control group's limit */
-  const char *engine;  /* see lac_engine_options; "plain" is the same as `plain`. NULL (default):
-                          "auto", or "plain" if `plain` is true */
-  bool dense_only;     /* see lac_engine_options; default false */
-  lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
-  const char *timings; /* see lac_engine_options; default NULL */
 } lac_infer_options;
 
 /** An output that was written to a file. */
@@ -73,8 +67,10 @@ typedef struct lac_infer_result {
   int n_sparse;                    /* number of steps of the plan that used sparse kernels */
 } lac_infer_result;
 
-/** Every field's default, which its line names. */
-LAC_API lac_infer_options lac_infer_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_infer_options). */
+LAC_API void lac_infer_options_init(lac_infer_options *options, size_t size);
+LAC_DEFAULT(lac_infer_options)
 
 /** Runs the model once and writes each output to folder, which is created if missing. A file has
  * the output's name, in which every byte except letters, digits, "-", "_" and "." is replaced by

@@ -18,11 +18,11 @@ extern "C" {
 
 /** Severity of a message. A sink gets the messages up to the level that was set. */
 typedef enum lac_log_level {
-  LAC_LOG_ERROR,
-  LAC_LOG_WARNING,
-  LAC_LOG_INFO,  /* what was permuted and pruned */
-  LAC_LOG_DEBUG, /* how the search proceeded */
-  LAC_LOG_TRACE, /* details of every node and class of axes */
+  LAC_LOG_ERROR = 0,
+  LAC_LOG_WARNING = 1,
+  LAC_LOG_INFO = 2,  /* what was permuted and pruned */
+  LAC_LOG_DEBUG = 3, /* how the search proceeded */
+  LAC_LOG_TRACE = 4, /* details of every node and class of axes */
 } lac_log_level;
 
 /** A caller's function that gets each log line, without newline. Any thread may call it, one call

@@ -23,6 +23,7 @@ typedef struct lac_mask lac_mask;
 
 /** A weight of the caller: row-major, little-endian. */
 typedef struct lac_mask_weight {
+  size_t size;      /* sizeof of this struct, set by LAC_SIZED */
   const char *name; /* copied */
   lac_dtype dtype;  /* f16, bf16, f32, f64 */
   int rank;         /* 1 .. 8 */

@@ -30,6 +30,7 @@ typedef struct lac_model lac_model;
 /** A stored tensor (initializer): a view that is valid until the model is destroyed or changed.
  * rank is -1 for tensors of more than 8 dimensions. */
 typedef struct lac_tensor {
+  size_t size; /* sizeof of this struct, set by LAC_SIZED */
   const char *name;
   lac_dtype dtype;
   int rank;
@@ -49,6 +50,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **m
 
 /** How to read a model. Start from lac_load_options_default() and set fields. */
 typedef struct lac_load_options {
+  size_t size;  /* sizeof of this struct, set by lac_load_options_init */
   bool lenient; /* true: a node whose attributes or weight break ONNX's typing is treated as an
                    unknown operator: the channels that reach it are frozen, and it cannot be run.
                    false: loading fails LAC_BAD_FILE (false) */
@@ -56,8 +58,10 @@ typedef struct lac_load_options {
                            there must be none (NULL) */
 } lac_load_options;
 
-/** Every field's default, which its line names. */
-LAC_API lac_load_options lac_load_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_load_options). */
+LAC_API void lac_load_options_init(lac_load_options *options, size_t size);
+LAC_DEFAULT(lac_load_options)
 
 /** lac_model_load with options; NULL: the default ones. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_with(const char *path,
@@ -77,9 +81,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_
 
 /** Which weights lac_model_fold stores. */
 typedef enum lac_fold {
-  LAC_FOLD_ALONE, /* only weights whose parts nothing else reads: the parts are removed from the
+  LAC_FOLD_ALONE = 0, /* only weights whose parts nothing else reads: the parts are removed from the
                      model */
-  LAC_FOLD_ALL,   /* also weights whose parts other nodes read: such parts stay in the model */
+  LAC_FOLD_ALL = 1,   /* also weights whose parts other nodes read: such parts stay in the model */
 } lac_fold;
 
 /** Replaces computed weights by stored tensors. Some layers (Conv, Gemm, MatMul, ConvTranspose ...)
@@ -132,9 +136,10 @@ LAC_API void lac_model_destroy(lac_model *model);
 
 /** How many stored tensors the network has. */
 LAC_API int lac_model_tensor_count(const lac_model *model);
-/** Fills *tensor with stored tensor number `index`. If index is out of range, model is NULL, or the
- * file cannot be read any more: rank is -1 and bytes is NULL. */
-LAC_API void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor);
+/** Fills *tensor with stored tensor number `index`. Fails LAC_NOT_FOUND (no such number), LAC_IO
+ * (the file cannot be read any more). */
+LAC_API LAC_MUST_CHECK lac_status lac_model_tensor(const lac_model *model, int index,
+                                                   lac_tensor *tensor, lac_error *err);
 /** Fills *tensor with the stored tensor of this name. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, const char *name,
                                                         lac_tensor *tensor, lac_error *err);

@@ -98,6 +98,7 @@ LAC_API uint64_t lac_pack_packed_bytes(const lac_pack *pack);
  * of `run` columns (one per convolution group), and blocks of m do not extend over two runs. The
  * fields are views into the pack; arrays are aligned to 64 bytes. */
 typedef struct lac_packed_tensor {
+  size_t size; /* sizeof of this struct, set by LAC_SIZED */
   const char *name;
   lac_dtype dtype;
   int n, m;
@@ -117,8 +118,9 @@ typedef struct lac_packed_tensor {
 
 /** How many tensors are packed. */
 LAC_API int lac_pack_tensor_count(const lac_pack *pack);
-/** Fills *tensor with packed tensor number `index`; with zeros if index is out of range. */
-LAC_API void lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor);
+/** Fills *tensor with packed tensor number `index`. Fails LAC_NOT_FOUND (no such number). */
+LAC_API LAC_MUST_CHECK lac_status lac_pack_tensor(const lac_pack *pack, int index,
+                                                  lac_packed_tensor *tensor, lac_error *err);
 
 #ifdef __cplusplus
 }

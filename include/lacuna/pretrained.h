@@ -8,6 +8,7 @@
 #define LACUNA_PRETRAINED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lacuna/model.h"
 #include "lacuna/status.h"
@@ -20,6 +21,7 @@ enum { LAC_PRETRAINED_NAME_BYTES = 128 };
 
 /** What was read from the file. */
 typedef struct lac_pretrained {
+  size_t size;           /* sizeof of this struct, set by LAC_SIZED */
   int n_taken;           /* number of stored tensors that were replaced by the file's */
   bool fresh_classifier; /* the file has another number of classes, so that the classifier keeps its
                             fresh weights */

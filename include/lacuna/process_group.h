@@ -36,12 +36,15 @@ typedef struct lac_process_group lac_process_group;
 
 /** Start from lac_process_group_options_default() and set fields. */
 typedef struct lac_process_group_options {
+  size_t size;            /* sizeof of this struct, set by lac_process_group_options_init */
   double timeout_seconds; /* how long to wait for another process's answer; > 0, at most 1e9 (300)
                              */
 } lac_process_group_options;
 
-/** Every field's default, which its line names. */
-LAC_API lac_process_group_options lac_process_group_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_process_group_options). */
+LAC_API void lac_process_group_options_init(lac_process_group_options *options, size_t size);
+LAC_DEFAULT(lac_process_group_options)
 
 /** Joins the group in which this process was started, according to the environment; *group is NULL
  * if the process was started alone. Call it once per process. If it fails after other processes

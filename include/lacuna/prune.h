@@ -7,6 +7,8 @@
 #ifndef LACUNA_PRUNE_H
 #define LACUNA_PRUNE_H
 
+#include <stddef.h>
+
 #include "lacuna/model.h"
 #include "lacuna/report.h"
 
@@ -19,10 +21,15 @@ typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 typedef struct lac_quantization lac_quantization;   /* lacuna/quantization.h */
 
 /** How long orders are searched for. */
-typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
+typedef enum lac_effort {
+  LAC_EFFORT_FAST = 0,
+  LAC_EFFORT_NORMAL = 1,
+  LAC_EFFORT_BEST = 2
+} lac_effort;
 
 /** Start from lac_options_default() and set fields. */
 typedef struct lac_options {
+  size_t size; /* sizeof of this struct, set by lac_options_init */
   int n, m; /* pattern: at most n of every m weights along the input channels are kept; 1 <= n < m
                <= 64 (2, 4) */
   int v;    /* V of the pattern V:N:M (VENOM's scheme), with 1 <= V <= 4096, 1 <= n <= 4, n < m, m
@@ -88,8 +95,10 @@ typedef struct lac_options {
                                            (NULL) */
 } lac_options;
 
-/** Every field's default, which its line names. */
-LAC_API lac_options lac_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_options). */
+LAC_API void lac_options_init(lac_options *options, size_t size);
+LAC_DEFAULT(lac_options)
 
 /** Permutes (if options->permute), prunes and verifies the model, whose stored tensors change. On
  * failure the tensors are unchanged. Fails LAC_BAD_VALUE (NaN or Inf in a weight),
@@ -144,9 +153,6 @@ LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_rep
 /** Returns the names of all targets, *n of them; static strings. docs/reference/targets.md
  * describes the targets. */
 LAC_API const char *const *lac_target_names(int *n);
-
-/** Returns the library's version, such as "0.1.0". */
-LAC_API const char *lac_version(void);
 
 #ifdef __cplusplus
 }

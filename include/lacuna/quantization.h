@@ -11,6 +11,7 @@
 #define LACUNA_QUANTIZATION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
@@ -21,6 +22,7 @@ extern "C" {
 
 /** Start from lac_quantization_default(). */
 typedef struct lac_quantization {
+  size_t size;       /* sizeof of this struct, set by lac_quantization_init */
   const char *range; /* how the range of an activation is chosen: "percentile" (all but one in 10000
                         elements are inside), "mse" (least squared error) or "minmax" (all elements
                         are inside) ("mse") */
@@ -28,8 +30,10 @@ typedef struct lac_quantization {
                         with any zero point (false) */
 } lac_quantization;
 
-/** Every field's default, which its line names. */
-LAC_API lac_quantization lac_quantization_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_quantization). */
+LAC_API void lac_quantization_init(lac_quantization *options, size_t size);
+LAC_DEFAULT(lac_quantization)
 
 /** A layer with a matrix product, quantized or not. Errors are sums of squared differences to the
  * float values, divided by the sum of the float values squared. */

@@ -109,18 +109,18 @@ typedef struct lac_group {
 
 /** How a target (lac_options.targets) handles a layer. */
 typedef enum lac_target_answer {
-  LAC_TARGET_DENSE,      /* the layer is dense */
-  LAC_TARGET_TAKEN,      /* the layer is pruned, and the target runs it as sparse */
-  LAC_TARGET_REFUSED,    /* the layer is pruned, and the target does not run it as sparse */
-  LAC_TARGET_NOT_STATED, /* the layer is pruned, and no source says how the target runs it */
+  LAC_TARGET_DENSE = 0,      /* the layer is dense */
+  LAC_TARGET_TAKEN = 1,      /* the layer is pruned, and the target runs it as sparse */
+  LAC_TARGET_REFUSED = 2,    /* the layer is pruned, and the target does not run it as sparse */
+  LAC_TARGET_NOT_STATED = 3, /* the layer is pruned, and no source says how the target runs it */
 } lac_target_answer;
 
 /** Whether sparse is faster than dense on the target for a layer of this size, as far as published
  * or measured. */
 typedef enum lac_target_pays {
-  LAC_TARGET_PAYS_NOT_STATED,
-  LAC_TARGET_PAYS,
-  LAC_TARGET_PAYS_NOT, /* sparse is not faster; the target may run the layer as dense */
+  LAC_TARGET_PAYS_NOT_STATED = 0,
+  LAC_TARGET_PAYS = 1,
+  LAC_TARGET_PAYS_NOT = 2, /* sparse is not faster; the target may run the layer as dense */
 } lac_target_pays;
 
 /** How one target handles one layer. */

@@ -34,14 +34,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lacuna/array.h"
 #include "lacuna/dtype.h"
-#include "lacuna/engine.h"
-#include "lacuna/model.h"
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct lac_model lac_model; /* lacuna/model.h */
 
 /** A network that any number of threads can run; opaque. */
 typedef struct lac_session lac_session;
@@ -58,18 +60,9 @@ typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
 /** How a session plans and what it keeps. Start from lac_session_options_default() and set fields.
  */
 typedef struct lac_session_options {
-  size_t size;     /* sizeof of this struct in the caller's program; set by the defaults */
-  int threads;     /* of one run; 0 (default): the cores this process may use */
-  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside.
-                      On a processor without bf16 instructions f32 is used, with a warning */
-  uint64_t max_memory; /* limit in bytes of the planned memory of all engines together; 0 (default):
-                          80 % of the machine's memory, or of its control group's limit */
-  const char *engine;  /* "auto" (NULL, the default), "cpu", "plain": see lac_engine_options */
-  bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
-                          environment variable LAC_SPARSE=0 sets this for every engine */
-  lac_tuning tuning;   /* default LAC_TUNING_OFF */
-  const char *timings; /* file in which tuning stores the times measured on this machine, see
-                          lac_engine_options; NULL (default): no file */
+  size_t size;         /* sizeof of this struct, set by lac_session_options_init */
+  lac_run_options run; /* how each run is done: threads of one run, and max_memory of all engines
+                          together, see run.h */
   int n_plans;         /* most plans kept, a plan for each set of input shapes; the least recently
                           used one that nobody runs is dropped. 0 (default): 16 */
   int n_copies;        /* most engines of one plan, which run at the same time; each has its own
@@ -82,25 +75,9 @@ typedef struct lac_session_options {
   void *parallel_context; /* passed to parallel; default NULL */
 } lac_session_options;
 
-/** An array: row-major and packed, in the caller's or the library's memory. Zero-initialize it. */
-typedef struct lac_array {
-  const char *name; /* of the network's input or output; NULL: the one with the index that the array
-                       has in its list. Filled in for outputs: valid until the session is destroyed
-                       */
-  lac_dtype dtype;  /* the type that the network declares, or LAC_DTYPE_F32 for any float type and
-                       LAC_DTYPE_I64 for integers and booleans. Outputs: LAC_DTYPE_NONE (0) is the
-                       declared type, and is filled in */
-  int rank;         /* 0 .. 8; filled in for outputs. -1 in lac_session_inputs: unknown */
-  int64_t shape[8]; /* sizes of the axes; filled in for outputs. -1 in lac_session_inputs: open */
-  void *data;       /* the elements; an input's are only read. Output NULL: the library allocates */
-  size_t size_bytes; /* input: bytes of all elements; output: bytes available at data. Filled in
-                        where the library allocated */
-  bool owned;        /* an output's data belongs to the library: lac_session_release frees it */
-} lac_array;
-
 /** Facts about a session, at one moment. */
 typedef struct lac_session_facts {
-  size_t size;         /* in: sizeof of this struct in the caller's program */
+  size_t size;         /* sizeof of this struct, set by LAC_SIZED */
   const char *engine;  /* name of the engine, see lac_session_options; a view */
   lac_dtype dtype;     /* type of the computation */
   int threads;         /* of one run */
@@ -113,20 +90,14 @@ typedef struct lac_session_facts {
   uint64_t max_memory; /* its limit */
 } lac_session_facts;
 
-/** Fills the first `size` bytes of *options with the defaults, which each field's line names.
- * size: sizeof(lac_session_options) in the caller's program. NULL is fine. */
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_session_options). */
 LAC_API void lac_session_options_init(lac_session_options *options, size_t size);
-
-/** Returns every field's default. */
-static inline lac_session_options lac_session_options_default(void) {
-  lac_session_options options;
-  lac_session_options_init(&options, sizeof options);
-  return options;
-}
+LAC_DEFAULT(lac_session_options)
 
 /** Creates a session. Nothing is planned yet: the first run with new shapes plans them. options:
  * copied; NULL: the defaults. *session is NULL on failure. Fails LAC_BAD_ARGUMENT (a field out of
- * range; options->size smaller than the first release's struct), LAC_UNSUPPORTED (options->size
+ * range), LAC_UNSUPPORTED (options->size
  * larger than this library's struct, and a field that it does not know is set), LAC_NOT_FOUND (no
  * engine of that name), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_create(const lac_model *model,
@@ -167,8 +138,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const la
  */
 LAC_API void lac_session_release(lac_array *outputs, int n);
 
-/** Fills the first facts->size bytes of *facts. Any thread. Fails LAC_BAD_ARGUMENT (facts->size is
- * smaller than the first release's struct). */
+/** Fills *facts. Any thread. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_about(lac_session *session, lac_session_facts *facts,
                                                     lac_error *err);
 

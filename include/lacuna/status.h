@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Status and error of a call.
+ * Status and error of a call, and how structs of the API grow.
  *
  * Every function that can fail returns a lac_status; its last parameter is a `lac_error *` that may
  * be NULL. The error's text says which object is wrong, what was found and what was expected. A
  * NULL pointer argument fails LAC_BAD_ARGUMENT, and the text names the argument, unless the
- * parameter's comment allows NULL. Functions that cannot fail treat NULL as an empty object. */
+ * parameter's comment allows NULL. Functions that cannot fail treat NULL as an empty object.
+ *
+ * Structs that grow. A struct that a caller fills or receives begins with `size_t size`. A newer
+ * library gives a field that an older caller's struct lacks its default; an older library refuses a
+ * newer caller's field that it does not know, unless it is zero (LAC_UNSUPPORTED). A size of 0
+ * fails LAC_BAD_ARGUMENT: begin with TYPE_default() or LAC_SIZED(TYPE). Structs without `size` keep
+ * their size. */
 #ifndef LACUNA_STATUS_H
 #define LACUNA_STATUS_H
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+/* LAC_DECLARATIONS_ONLY: declarations without attributes, for generators of bindings. */
+#if defined(__GNUC__) && !defined(LAC_DECLARATIONS_ONLY)
 #define LAC_API __attribute__((visibility("default")))
 #define LAC_MUST_CHECK __attribute__((warn_unused_result))
 #define LAC_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
@@ -22,9 +31,33 @@ extern "C" {
 #define LAC_PRINTF(format_at, args_at)
 #endif
 
+/** The first value of a struct that begins with its size, all other fields zero:
+ * `lac_tensor tensor = LAC_SIZED(lac_tensor);`. */
+#ifdef __cplusplus
+#define LAC_SIZED(type) \
+  { sizeof(type) }
+#else
+#define LAC_SIZED(type) \
+  { .size = sizeof(type) }
+#endif
+
+/** Defines TYPE_default(), which returns a struct of options with every field's default. It is
+ * compiled into the caller, whose struct may be of another size than the library's. Programs that
+ * read declarations only, such as generators of bindings, define LAC_DECLARATIONS_ONLY. */
+#ifdef LAC_DECLARATIONS_ONLY
+#define LAC_DEFAULT(type)
+#else
+#define LAC_DEFAULT(type)                   \
+  static inline type type##_default(void) { \
+    type options;                           \
+    type##_init(&options, sizeof options);  \
+    return options;                         \
+  }
+#endif
+
 /** The result of a call; LAC_OK is 0. */
 typedef enum lac_status {
-#define LAC_STATUS(name, text) LAC_##name,
+#define LAC_STATUS(name, number, text) LAC_##name = number,
 #include "lacuna/status.def"
 #undef LAC_STATUS
   LAC_STATUS_COUNT
@@ -33,7 +66,7 @@ typedef enum lac_status {
 /** What the caller could change after a failure: a field of the options, or call another function.
  */
 typedef enum lac_hint {
-#define LAC_HINT(name, helps) LAC_HINT_##name,
+#define LAC_HINT(name, number, helps) LAC_HINT_##name = number,
 #include "lacuna/hint.def"
 #undef LAC_HINT
   LAC_HINT_COUNT

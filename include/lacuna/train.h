@@ -17,14 +17,16 @@
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
-#include "lacuna/mask.h"
 #include "lacuna/model.h"
-#include "lacuna/report.h"
+#include "lacuna/run.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct lac_mask lac_mask;     /* lacuna/mask.h */
+typedef struct lac_report lac_report; /* lacuna/report.h */
 
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 
@@ -32,6 +34,7 @@ typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 
 /** Which network is built. */
 typedef struct lac_network_options {
+  size_t size;        /* sizeof of this struct, set by lac_network_options_init */
   const char *name;   /* "resnet50", "cifar-resnet20", "digits" ...: lac_network_names */
   int classes;        /* 0: 1000, or 10 for CIFAR's and digits */
   int image_size;     /* pixels a side, 8..4096; 0: 224, 32 for CIFAR's, 8 for digits */
@@ -39,6 +42,11 @@ typedef struct lac_network_options {
                          padding with channels of zeros (false) */
   uint64_t seed;      /* of the initial weights */
 } lac_network_options;
+
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_network_options). */
+LAC_API void lac_network_options_init(lac_network_options *options, size_t size);
+LAC_DEFAULT(lac_network_options)
 
 /** Returns the names of all networks that lac_network_create knows, *n of them; static strings. */
 LAC_API const char *const *lac_network_names(int *n);
@@ -54,10 +62,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_network_create(const lac_network_options *
  * a field. */
 typedef struct lac_train_event {
   enum {
-    LAC_TRAIN_BEGIN, /* `step` is where this run starts: 0, or the checkpoint's step */
-    LAC_TRAIN_STEP,
-    LAC_TRAIN_EVALUATED,
-    LAC_TRAIN_SAVED,          /* a checkpoint */
+    LAC_TRAIN_BEGIN = 0, /* `step` is where this run starts: 0, or the checkpoint's step */
+    LAC_TRAIN_STEP = 1,
+    LAC_TRAIN_EVALUATED = 2,
+    LAC_TRAIN_SAVED = 3,      /* a checkpoint */
   } kind;                     /* what happened */
   bool is_display;            /* STEP: this step is a multiple of display_steps */
   int64_t step, steps, epoch; /* steps done; steps of the whole training; complete epochs done */
@@ -77,13 +85,10 @@ typedef void lac_train_listener(const lac_train_event *event, void *context);
 /** Start from lac_train_options_default(). A number below 0, or a NULL, means the recipe's value.
  */
 typedef struct lac_train_options {
-  int threads;        /* 0 (default): the cores this process may use */
-  lac_dtype dtype;    /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: images, activations and their
-                         gradients in bf16; weights, statistics and loss stay f32. On a processor
-                         without bf16 instructions f32 is used, with a warning; see
-                         lac_train_result.dtype */
-  bool dense_only;    /* use no sparse kernels for masked layers: zeros are multiplied, too (false).
-                         The environment variable LAC_SPARSE=0 sets this for the whole process */
+  size_t size; /* sizeof of this struct, set by lac_train_options_init */
+  lac_run_options
+      run;            /* how steps and evaluations run, see run.h; weights, statistics and loss stay
+                          f32 in bf16; engine NULL: "cpu"; nothing is tuned: `tuning` must be off */
   bool remat;         /* rematerialization, which takes less memory and more time and gives the same
                          bits: most values that gradients need are dropped after the forward pass
                          and computed again (false) */
@@ -147,15 +152,11 @@ typedef struct lac_train_options {
   const char
       *format; /* cifar10, cifar100, folder, tfrecords, digits; format of the data; NULL: detected
                  from the folder (NULL) */
-  int resize, crop;      /* pixels, see lac_eval_options (0) */
-  float mean[3], std[3]; /* see lac_eval_options (ImageNet's) */
-  const char *classes;   /* see lac_eval_options (NULL) */
-  uint64_t max_memory;   /* limit in bytes of the planned memory; 0: 80 % of the machine's memory,
-                            or of its control group's limit (0) */
+  int resize, crop;             /* pixels, see lac_eval_options (0) */
+  float mean[3], std[3];        /* see lac_eval_options (ImageNet's) */
+  const char *classes;          /* see lac_eval_options (NULL) */
   lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
   void *context;                /* passed to listener (NULL) */
-  const char *engine; /* engine for training and evaluation, see lac_engine_options; NULL: "cpu"
-                         (NULL) */
   /* The fields below are for several processes, each of which trains on different batches; with one
    * process only `trace` has an effect. */
   bool trace;               /* record a trace of the last steps in the result (false) */
@@ -171,8 +172,10 @@ typedef struct lac_train_options {
                                checkpoints (0) */
 } lac_train_options;
 
-/** Every field's default, which its line names. */
-LAC_API lac_train_options lac_train_options_default(void);
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_train_options). */
+LAC_API void lac_train_options_init(lac_train_options *options, size_t size);
+LAC_DEFAULT(lac_train_options)
 
 /** One setting of a recipe, after the options were applied. */
 typedef struct lac_train_setting {
@@ -193,6 +196,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_settings(const lac_train_options *op
 
 /** What a folder of data contains. */
 typedef struct lac_train_data {
+  size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *format; /* as lac_train_options names it */
   int64_t images;     /* for training */
   int classes, channels, height, width;
@@ -208,6 +212,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
 
 /** The size of a training, which depends on the options and the data. */
 typedef struct lac_train_size {
+  size_t size;    /* sizeof of this struct, set by LAC_SIZED */
   int64_t images; /* for training */
   int classes;
   int64_t step_images; /* images per step: batch * accumulate * processes */
@@ -225,6 +230,7 @@ enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 
 /** The result of a training. */
 typedef struct lac_train_result {
+  size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *recipe; /* static string */
   lac_dtype dtype;    /* of the computation */
   int threads, batch, accumulate, processes;
@@ -262,6 +268,7 @@ typedef struct lac_train_result {
 
 /** What lac_train_json writes in addition to the result of lac_train. */
 typedef struct lac_train_about {
+  size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   const char *verb;         /* "train", "finetune" */
   const char *model, *arch; /* file of the network that was trained; name of the fresh network that
                                was built; NULL: none */
@@ -321,6 +328,7 @@ typedef struct lac_recovery_run {
 
 /** Several runs of one network, for one drawing. */
 typedef struct lac_recovery {
+  size_t size;              /* sizeof of this struct, set by LAC_SIZED */
   const char *title, *data; /* name of the network; name of its data, or NULL */
   double dense_top1;        /* top-1 before pruning, percent, drawn as a dashed line; 0: not known
                                */

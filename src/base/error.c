@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lacuna/prune.h"
-
 const char *lac_status_text(lac_status status) {
   static const char *const texts[] = {
-#define LAC_STATUS(name, text) text,
+#define LAC_STATUS(name, number, text) [number] = text,
 #include "lacuna/status.def"
 #undef LAC_STATUS
   };
@@ -99,6 +97,3 @@ lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing) 
   lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
   return laci_fail(err, st, "%s: %s: %s", path, doing, strerror(cause));
 }
-
-/* Files that the program writes contain this version. */
-const char *lac_version(void) { return LAC_VERSION; }

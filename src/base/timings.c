@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/writer.h"
+#include "lacuna/version.h"
 
 enum { FORMAT = 1, MOST_BYTES = 16 << 20, DIGITS = 6 };
 
@@ -34,7 +35,7 @@ static bool has_text(const json_t *root, const char *key, const char *text) {
 static bool is_of_version_and_machine(const json_t *root, const char *machine) {
   const json_t *seconds = json_object_get(root, "seconds");
   return json_integer_value(json_object_get(root, "timings")) == FORMAT &&
-         has_text(root, "version", LAC_VERSION) && has_text(root, "machine", machine) &&
+         has_text(root, "version", lac_version()) && has_text(root, "machine", machine) &&
          json_is_object(seconds);
 }
 
@@ -119,7 +120,7 @@ lac_status laci_timings_save(laci_timings *t, lac_error *err) {
   if (!t->path || !t->changed) return LAC_OK;
   json_t *root = json_object();
   laci_json_add(&w, root, "timings", json_integer(FORMAT));
-  laci_json_add(&w, root, "version", laci_json_text(&w, LAC_VERSION));
+  laci_json_add(&w, root, "version", laci_json_text(&w, lac_version()));
   laci_json_add(&w, root, "machine", laci_json_text(&w, t->machine));
   laci_json_add(&w, root, "seconds", json_incref(t->seconds));
   lac_status st =

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/writer.h"
 #include "graph/graph.h"
+#include "lacuna/version.h"
 #include "onnx/metadata_in.h"
 #include "onnx/onnx_in.h"
 
@@ -254,7 +255,7 @@ static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphPro
   model->has_ir_version = true;
   model->ir_version = m->graph->ir_version > 0 ? m->graph->ir_version : 8;
   model->producer_name = cast_text("lacuna");
-  model->producer_version = cast_text(LAC_VERSION);
+  model->producer_version = cast_text(lac_version());
   model->graph = body;
   if (!st && m->graph->class_names)
     st = laci_metadata_with_classes(&m->arena, model, m->graph, &model->metadata_props,

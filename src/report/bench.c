@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "lacuna/bench.h"
-#include "lacuna/prune.h" /* lac_version */
+#include "lacuna/version.h"
 #include "report/chart.h"
 #include "report/json.h"
 #include "report/json_in.h"

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "lacuna/dtype.h"
 #include "lacuna/eval.h"
-#include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "report/json.h"
 
 lac_status laci_eval_json(const char *model, const lac_eval_result *result, char **text,

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "lacuna/prune.h"
+#include "lacuna/report.h"
+#include "lacuna/version.h"
 #include "report/json_in.h"
 
 /* Returns the number, or null for 0, which means not known. */

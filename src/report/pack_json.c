@@ -2,7 +2,7 @@
  * Writes the report of packing as JSON. */
 #include "lacuna/dtype.h"
 #include "lacuna/pack.h"
-#include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "report/json.h"
 #include "report/json_in.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lacuna/dtype.h"
-#include "lacuna/prune.h"
+#include "lacuna/version.h"
 #include "lacuna/report.h"
 #include "lacuna/train.h"
 #include "report/json.h"

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lacuna/engine.h"
+#include "lacuna/model.h"
 #include "tools/npy.h"
 
 enum { PATH_BYTES = 4096, MAX_SHAPES = 16, MAX_TIMES = 4096 };
@@ -138,9 +139,9 @@ static bool parse(task *t, int argc, char **argv) {
   int n = 0;
   for (int at = 1; at < argc; at++) {
     bool more = at + 1 < argc;
-    if (strcmp(argv[at], "--bf16") == 0) t->options.dtype = LAC_DTYPE_BF16;
+    if (strcmp(argv[at], "--bf16") == 0) t->options.run.dtype = LAC_DTYPE_BF16;
     else if (strcmp(argv[at], "--plan") == 0) t->plan = true;
-    else if (strcmp(argv[at], "--threads") == 0 && more) t->options.threads = atoi(argv[++at]);
+    else if (strcmp(argv[at], "--threads") == 0 && more) t->options.run.threads = atoi(argv[++at]);
     else if (strcmp(argv[at], "--time") == 0 && more) t->seconds = atof(argv[++at]);
     else if (strcmp(argv[at], "--shape") == 0 && more && parse_shape(t, argv[at + 1])) at++;
     else if (argv[at][0] != '-' && n < 3) places[n++] = argv[at];

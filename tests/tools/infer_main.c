@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lacuna/infer.h"
+#include "lacuna/model.h"
 
 enum { LINE_BYTES = 1 << 16, MAX_INPUTS = 64 };
 
@@ -34,8 +35,8 @@ static lac_status run(char *line, const char *engine, lac_error *err) {
   }
   lac_model *model = NULL;
   lac_infer_options options = lac_infer_options_default();
-  options.engine = engine;
-  options.threads = 1;
+  options.run.engine = engine;
+  options.run.threads = 1;
   lac_status st = lac_model_load(path, &model, err);
   if (!st) st = lac_infer(model, inputs, n_inputs, folder, &options, NULL, err);
   lac_model_destroy(model);

@@ -8,16 +8,23 @@ import re
 
 STRUCT = re.compile(r"^typedef struct (lac_\w*options|lac_calibration|lac_quantization) \{\n(.*?)^\} \1;", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-NESTED = re.compile(r"^lac_(train_)?options\s")
+RUN = "lac_run_options"  # is part of other structs, in which its fields are walked
 
 
-def fields(body):
-    """Names of one struct's fields; structs inside are of a kind that is walked for itself."""
+def names(body):
+    """(type, name) of one struct's fields."""
     for declaration in COMMENT.sub("", body).split(";"):
         text = " ".join(declaration.split())
-        if text and not NESTED.match(text):
-            for part in text.split(","):
-                yield re.sub(r"\[.*", "", part.split()[-1]).lstrip("*")
+        for part in text.split(",") if text else ():
+            yield text.split()[0], re.sub(r"\[.*", "", part.split()[-1]).lstrip("*")
+
+
+def fields(body, run):
+    for kind, name in names(body):
+        if kind != RUN:
+            yield name
+        else:
+            yield from (f"{name}.{inner}" for _, inner in names(run) if inner != "reserved")
 
 
 def main():
@@ -25,8 +32,9 @@ def main():
     parser.add_argument("include", type=pathlib.Path)
     parser.add_argument("-o", required=True, type=pathlib.Path)
     args = parser.parse_args()
-    lines = [f"OPTION_FIELD({name}, {field})\n" for path in sorted(args.include.glob("lacuna/*.h"))
-             for name, body in STRUCT.findall(path.read_text()) for field in fields(body)]
+    structs = [found for path in sorted(args.include.glob("lacuna/*.h")) for found in STRUCT.findall(path.read_text())]
+    run = next(body for name, body in structs if name == RUN)
+    lines = [f"OPTION_FIELD({name}, {field})\n" for name, body in structs if name != RUN for field in fields(body, run)]
     args.o.write_text("".join(lines))
 
 

@@ -120,7 +120,7 @@ static void try_engine(lac_model *model) {
   lac_engine *engine = NULL;
   const lac_engine_port *in, *out;
   lac_error err = {0};
-  o.threads = 1;
+  o.run.threads = 1;
   if (!holds("engine", lac_engine_create(model, &o, &engine, &err), &err)) return;
   int n_in = lac_engine_inputs(engine, &in), n_out = lac_engine_outputs(engine, &out);
   const void **inputs = calloc((size_t)n_in + 1, sizeof *inputs);
@@ -136,9 +136,9 @@ static void try_engine(lac_model *model) {
 
 static void try_training(lac_model *model) {
   lac_train_options o = lac_train_options_default();
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
-  o.threads = 1;
+  o.run.threads = 1;
   o.batch = 8;
   o.steps = 2;
   o.evaluate = false;

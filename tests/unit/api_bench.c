@@ -31,7 +31,7 @@ static lac_model *load(void) {
 
 static lac_bench_options few_runs(void) {
   lac_bench_options options = lac_bench_options_default();
-  options.threads = 1;
+  options.run.threads = 1;
   options.runs = 4;
   return options;
 }
@@ -161,17 +161,17 @@ static void refuses_what_makes_no_sense(void **state) {
     lac_bench_options options;
     lac_status status;
   } cases[] = {
-      {{.dtype = LAC_DTYPE_F16, .runs = 1}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 0}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 10001}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .batch = -1}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .batch = 65537}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .seconds = -1}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .n_shapes = 1}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .n = 4, .m = 4}, LAC_BAD_ARGUMENT},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .shapes = &unknown, .n_shapes = 1, .n = 2, .m = 4},
+      {{.run.dtype = LAC_DTYPE_F16, .runs = 1}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 0}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 10001}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .batch = -1}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .batch = 65537}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .seconds = -1}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .n_shapes = 1}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .n = 4, .m = 4}, LAC_BAD_ARGUMENT},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .shapes = &unknown, .n_shapes = 1, .n = 2, .m = 4},
        LAC_NOT_FOUND},
-      {{.dtype = LAC_DTYPE_F32, .runs = 1, .shapes = &wrong, .n_shapes = 1, .n = 2, .m = 4},
+      {{.run.dtype = LAC_DTYPE_F32, .runs = 1, .shapes = &wrong, .n_shapes = 1, .n = 2, .m = 4},
        LAC_BAD_SHAPE},
   };
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {

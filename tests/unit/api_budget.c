@@ -160,7 +160,7 @@ static void is_refused_before_the_run(void **state) {
     lac_bench_result *timed;
     lac_run_result *result;
     lac_run_tensor input = {.name = "x", .rank = 4, .shape = {1, CHANNELS, 1, 1}, .values = x};
-    how.max_memory = bench.max_memory = 1000 * mib;
+    how.run.max_memory = bench.run.max_memory = 1000 * mib;
     expect_refused(&cases[at], "engine", lac_engine_create(model, &how, &engine, &err), &err);
     expect_refused(&cases[at], "bench", lac_bench(model, &bench, &timed, &err), &err);
     if (at >= FIRST_BEYOND) {
@@ -219,8 +219,8 @@ static uint64_t bench_needs(lac_model *model, bool run) {
   lac_bench_options options = lac_bench_options_default();
   lac_bench_result *result;
   lac_error err = {0};
-  options.threads = options.runs = 1;
-  options.max_memory = run ? 0 : 97 * mib;
+  options.run.threads = options.runs = 1;
+  options.run.max_memory = run ? 0 : 97 * mib;
   lac_status st = lac_bench(model, &options, &result, &err);
   if (!run) return bytes_needed(&err);
   lac_bench_result_destroy(result);

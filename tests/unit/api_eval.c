@@ -20,6 +20,7 @@
 #include "data/npy.h"
 #include "lacuna/eval.h"
 #include "lacuna/infer.h"
+#include "lacuna/report.h"
 #include "lacuna/train.h"
 #include "unit/data_folder.h"
 
@@ -148,7 +149,7 @@ static lac_model *load_flatten(int64_t batch) {
 
 static lac_eval_options quick(void) {
   lac_eval_options options = lac_eval_options_default();
-  options.threads = 1;
+  options.run.threads = 1;
   options.batch = 4;
   return options;
 }
@@ -167,7 +168,7 @@ static float pixel(int image, int column, const lac_eval_options *options) {
 /* The predictions against the pixels; top1 and top5 against counts made here. */
 static void expect_evaluated(const folder *f, const lac_model *model,
                              const lac_eval_options *options, int n) {
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   laci_npy array;
   int top1 = 0, top5 = 0;
@@ -204,7 +205,7 @@ static void predictions_are_in_the_datas_order_for_any_batch(void **state) {
   for (size_t k = 0; k < sizeof batches / sizeof *batches; k++) {
     lac_eval_options options = quick();
     options.batch = batches[k];
-    options.threads = k % 2 ? 3 : 1;
+    options.run.threads = k % 2 ? 3 : 1;
     options.predictions = path;
     options.force = true;
     expect_evaluated(&f, open, &options, N);
@@ -222,7 +223,7 @@ static void predictions_are_in_the_datas_order_for_any_batch(void **state) {
 /** Each part's scores are its own images' alone; together they are the result, to the bit. */
 static void expect_parts(const lac_model *model, const char *data, const lac_eval_options *options,
                          int n_parts) {
-  lac_eval_result whole, merged;
+  lac_eval_result whole = LAC_SIZED(lac_eval_result), merged = LAC_SIZED(lac_eval_result);
   laci_eval_scores all = {0};
   lac_error err = {0};
   int64_t end = 0;
@@ -269,7 +270,7 @@ static void parts_together_are_the_whole(void **state) {
       lac_eval_options options = quick();
       options.batch = batches[k];
       options.limit = limits[l];
-      options.threads = 1 + k % 2;
+      options.run.threads = 1 + k % 2;
       for (int n = 0; n < 5; n++) expect_parts(model, f.path, &options, parts[n]);
     }
   }
@@ -283,11 +284,14 @@ static void parts_of_a_real_network_are_the_whole(void **state) {
   folder f = make_cifar();
   lac_error err = {0};
   lac_model *model;
-  const lac_network_options network = {
-      .name = "cifar-resnet20", .image_size = 32, .classes = CLASSES, .seed = 5};
+  const lac_network_options network = {.size = sizeof(lac_network_options),
+                                       .name = "cifar-resnet20",
+                                       .image_size = 32,
+                                       .classes = CLASSES,
+                                       .seed = 5};
   if (lac_network_create(&network, &model, &err)) fail_msg("%s", err.text);
   lac_eval_options options = quick();
-  options.threads = 2;
+  options.run.threads = 2;
   for (int n = 1; n <= 5; n++) expect_parts(model, f.path, &options, n);
   lac_model_destroy(model);
   remove_folder(&f);
@@ -372,7 +376,7 @@ static void a_list_of_classes_numbers_the_folders_of_images(void **state) {
   lac_model *model = load((design){"Flatten", 0, 3, 8, {"y", NULL}});
   for (int reversed = 0; reversed < 2; reversed++) {
     lac_eval_options options = quick();
-    lac_eval_result result;
+    lac_eval_result result = LAC_SIZED(lac_eval_result);
     laci_npy array;
     char lines[2048];
     size_t used = (size_t)snprintf(lines, sizeof lines, "%s", reversed ? "b\na\n" : "a\nb\n");
@@ -399,7 +403,7 @@ static void a_list_of_classes_numbers_the_folders_of_images(void **state) {
 
 static void expect_refused(const char *data, lac_model *model, const lac_eval_options *options,
                            lac_status status, const char *words) {
-  lac_eval_result result = {.images = 1};
+  lac_eval_result result = {.size = sizeof(lac_eval_result), .images = 1};
   lac_error err = {0};
   assert_int_equal(lac_eval(model, data, options, &result, &err), status);
   if (!strstr(err.text, words)) fail_msg("wanted '%s' in: %s", words, err.text);
@@ -465,7 +469,7 @@ static void folders_that_no_list_maps_are_refused(void **state) {
     folder f = make_folder(), lists = make_folder();
     char name[64], list[FOLDER_PATH];
     lac_eval_options options = quick();
-    lac_eval_result result;
+    lac_eval_result result = LAC_SIZED(lac_eval_result);
     lac_error err = {0};
     options.resize = options.crop = 1;
     for (int c = 0; c < 2; c++) {
@@ -491,7 +495,7 @@ static void the_part_for_evaluation_is_found(void **state) {
   folder f = make_folder();
   char path[FOLDER_PATH];
   lac_eval_options options = quick();
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}});
   options.resize = options.crop = 1;
@@ -536,7 +540,7 @@ static void a_folder_next_to_counts_where_it_has_as_many_classes(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     folder f = make_folder();
     char path[FOLDER_PATH], name[64];
-    lac_eval_result result;
+    lac_eval_result result = LAC_SIZED(lac_eval_result);
     lac_error err = {0};
     path_in(path, &f, "train");
     assert_int_equal(mkdir(path, 0777), 0);
@@ -583,7 +587,7 @@ static void a_failure_leaves_no_predictions(void **state) {
   path_in(path, &f, "p.npy");
   lac_model *model = load_flatten(0);
   lac_eval_options options = quick();
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   options.predictions = path;
   for (long at = 1; at < 2000; at += 1 + at / 16) {
     laci_memory_fail_at(at);
@@ -601,7 +605,8 @@ static void a_failure_leaves_no_predictions(void **state) {
 static void the_result_becomes_json(void **state) {
   (void)state;
   lac_model *model = load_flatten(0);
-  lac_eval_result result = {.images = 10000, .top1 = 93.39, .top5 = 99.8, .loss = 0.25};
+  lac_eval_result result = {
+      .size = sizeof(lac_eval_result), .images = 10000, .top1 = 93.39, .top5 = 99.8, .loss = 0.25};
   char *text = NULL;
   assert_int_equal(lac_eval_json(model, &result, &text, NULL), LAC_OK);
   assert_non_null(strstr(text, "\"verb\": \"eval\""));
@@ -636,7 +641,9 @@ static void both_engines_write_the_same_within_rounding(void **state) {
   assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
   laci_npy got[2];
   for (int plain = 0; plain < 2; plain++) {
-    lac_infer_options options = {.plain = plain, .threads = 1, .dtype = LAC_DTYPE_F32};
+    lac_infer_options options = lac_infer_options_default();
+    options.run.threads = 1;
+    if (plain) options.run.engine = "plain";
     lac_infer_input input = {"image", in};
     lac_infer_result *result;
     if (lac_infer(model, &input, 1, folders[plain], &options, &result, &err)) {
@@ -727,8 +734,10 @@ static void memory_that_fails_leaves_no_output(void **state) {
   add_array(&f, "x.npy", LAC_DTYPE_F32, (laci_shape){4, {1, 3, 1, 1}}, x);
   lac_model *model = load((design){"Relu", 0, 3, 1, {"y", NULL}});
   for (int plain = 0; plain < 2; plain++) {
-    lac_infer_options options = {
-        .plain = plain, .threads = 1, .dtype = LAC_DTYPE_F32, .force = true};
+    lac_infer_options options = lac_infer_options_default();
+    options.run.threads = 1;
+    options.force = true;
+    if (plain) options.run.engine = "plain";
     for (at = 1; at < 2000; at++) {
       laci_memory_fail_at(at);
       lac_status st = infer(model, &f, &options, NULL);

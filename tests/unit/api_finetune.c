@@ -12,6 +12,9 @@
 
 #include "base/memory.h"
 #include "lacuna/log.h"
+#include "lacuna/mask.h"
+#include "lacuna/prune.h"
+#include "lacuna/report.h"
 #include "support/programs.h"
 #include "unit/data_folder.h"
 
@@ -24,12 +27,20 @@ static lac_model *load(const char *path) {
   return model;
 }
 
+/* Options of a short run on one thread; they point to `training` and `pruning`. */
+static lac_train_options training;
+static lac_options pruning;
+
 static lac_finetune_options quick(const char *model_dir) {
   lac_finetune_options o = lac_finetune_options_default();
-  o.training.threads = o.pruning.threads = 1;
-  o.training.steps = 4;
-  o.training.checkpoint_steps = 2;
-  o.training.model_dir = model_dir;
+  training = lac_finetune_training_default();
+  pruning = lac_options_default();
+  training.run.threads = pruning.threads = 1;
+  training.steps = 4;
+  training.checkpoint_steps = 2;
+  training.model_dir = model_dir;
+  o.training = &training;
+  o.pruning = &pruning;
   return o;
 }
 
@@ -72,7 +83,7 @@ static void it_writes_what_the_command_writes(void **state) {
   (void)state;
   folder f = make_folder();
   char ours[FOLDER_PATH], out[FOLDER_PATH], line[3 * FOLDER_PATH];
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   path_in(ours, &f, "ours");
   path_in(out, &f, "ours.onnx");
   lac_finetune_options o = quick(ours);
@@ -80,7 +91,7 @@ static void it_writes_what_the_command_writes(void **state) {
   assert_true(result.pruning && result.mask && !result.replayed);
   assert_int_equal(result.n_pruned, 0);
   assert_true(result.n_rest > 0 && lac_mask_count(result.mask) == result.pruning->summary.pruned);
-  assert_int_equal(result.training.steps, 4);
+  assert_int_equal(result.training->steps, 4);
   lac_finetune_result_clear(&result);
   (void)snprintf(line, sizeof line,
                  DIGITS "/digits.onnx --data " DIGITS
@@ -95,9 +106,9 @@ static void it_writes_what_the_command_writes(void **state) {
   cut_the_end(&f, "ours");
   cut_the_end(&f, "theirs");
   path_in(out, &f, "again.onnx");
-  o.training.recover = true;
+  training.recover = true;
   tune(&o, out, &result);
-  assert_true(result.replayed && result.training.first_step == 2);
+  assert_true(result.replayed && result.training->first_step == 2);
   lac_finetune_result_clear(&result);
   (void)snprintf(line, sizeof line,
                  DIGITS "/digits.onnx --data " DIGITS
@@ -115,7 +126,7 @@ static void masks_that_are_there_are_held(void **state) {
   (void)state;
   folder f = make_folder();
   char out[FOLDER_PATH];
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   lac_error err = {0};
   lac_finetune_options o = quick(NULL);
   path_in(out, &f, "a.onnx");
@@ -133,7 +144,7 @@ static void masks_that_are_there_are_held(void **state) {
 
 static void expect(const lac_finetune_options *o, lac_status wanted, const char *text) {
   lac_model *model = load(DIGITS "/digits.onnx");
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   lac_error err = {0};
   lac_status st = lac_finetune(model, DIGITS, o, &result, &err);
   if (st != wanted || !strstr(err.text, text)) fail_msg("%d %s, wanted %s", st, err.text, text);
@@ -149,17 +160,17 @@ static void what_cannot_be_sparse_is_refused(void **state) {
   expect(&o, LAC_BAD_VALUE, "no layer holds 2:4, so there are no masks to keep");
   o = quick(NULL);
   o.must_mask = true;
-  o.pruning.exclude = ".";
+  pruning.exclude = ".";
   expect(&o, LAC_BAD_ARGUMENT, "exclude leaves none of 8 layers that could take 2:4");
   o = quick(NULL);
   o.must_mask = true;
-  o.pruning.n = 1;
-  o.pruning.m = 48; /* divides no layer's input channels */
+  pruning.n = 1;
+  pruning.m = 48; /* divides no layer's input channels */
   expect(&o, LAC_BAD_VALUE, "no layer takes 1:48, so nothing would be sparse");
   o = quick(NULL);
-  o.training.recipe = "x";
+  training.recipe = "x";
   expect(&o, LAC_BAD_ARGUMENT, "recipe x: wanted");
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   lac_error err = {0};
   assert_int_equal(lac_finetune(NULL, DIGITS, &o, &result, &err), LAC_BAD_ARGUMENT);
   assert_string_equal(err.text, "lac_finetune: model is NULL");
@@ -181,13 +192,13 @@ static void count_first(const lac_train_event *event, void *context) {
 static void a_wrecked_network_is_a_warning(void **state) {
   (void)state;
   const double rates[] = {0.02, 10};
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   for (int i = 0; i < 2; i++) {
     lac_finetune_options o = quick(NULL);
     lac_model *model = load(DIGITS "/digits.onnx");
-    o.training.rate = rates[i];
-    o.training.steps = 8;
-    o.training.evaluate = true;
+    training.rate = rates[i];
+    training.steps = 8;
+    training.evaluate = true;
     n_warned = 0;
     lac_log_set(LAC_LOG_WARNING, count_warnings, NULL);
     assert_int_equal(lac_finetune(model, DIGITS, &o, &result, NULL), LAC_OK);
@@ -202,13 +213,13 @@ static void a_wrecked_network_is_a_warning(void **state) {
 static void masks_that_are_there_are_evaluated_first(void **state) {
   (void)state;
   lac_model *model = load(DIGITS "/digits.onnx");
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   n_first = 0;
   for (int run = 0; run < 2; run++) {
     lac_finetune_options o = quick(NULL);
-    o.training.steps = 1;
-    o.training.evaluate = o.training.eval_first = true;
-    o.training.listener = count_first;
+    training.steps = 1;
+    training.evaluate = training.eval_first = true;
+    training.listener = count_first;
     assert_int_equal(lac_finetune(model, DIGITS, &o, &result, NULL), LAC_OK);
     assert_true((result.pruning == NULL) == (run == 1));
     assert_int_equal(n_first, run + 1);
@@ -220,7 +231,7 @@ static void masks_that_are_there_are_evaluated_first(void **state) {
 static void nothing_sparse_is_a_training(void **state) {
   (void)state;
   lac_finetune_options o = quick(NULL);
-  lac_finetune_result result;
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   folder f = make_folder();
   char out[FOLDER_PATH];
   path_in(out, &f, "a.onnx");
@@ -229,9 +240,9 @@ static void nothing_sparse_is_a_training(void **state) {
   assert_true(!result.found && !result.pruning && !result.mask);
   lac_finetune_result_clear(&result);
   lac_model *model = load(DIGITS "/digits.onnx");
-  lac_train_result trained;
-  o.training.eval_first = false;
-  assert_int_equal(lac_train(model, DIGITS, NULL, &o.training, &trained, NULL), LAC_OK);
+  lac_train_result trained = LAC_SIZED(lac_train_result);
+  training.eval_first = false;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &training, &trained, NULL), LAC_OK);
   path_in(out, &f, "b.onnx");
   assert_int_equal(lac_model_save(model, out, true, NULL), LAC_OK);
   lac_model_destroy(model);
@@ -243,12 +254,12 @@ static void nothing_sparse_is_a_training(void **state) {
 static void every_failed_allocation_is_told(void **state) {
   (void)state;
   lac_finetune_options o = quick(NULL);
-  o.training.steps = 1;
-  o.training.evaluate = o.pruning.permute = false;
+  training.steps = 1;
+  training.evaluate = pruning.permute = false;
   long n = 1;
   for (lac_status st = LAC_NO_MEMORY; st; n += 1 + n / 4) {
     lac_model *model = load(DIGITS "/digits.onnx");
-    lac_finetune_result result;
+    lac_finetune_result result = LAC_SIZED(lac_finetune_result);
     lac_error err = {0};
     laci_memory_fail_at(n);
     st = lac_finetune(model, DIGITS, &o, &result, &err);

@@ -117,7 +117,7 @@ static lac_model *load_two(lac_error *err) {
 }
 
 static bool has(const lac_model *model, const char *name) {
-  lac_tensor tensor;
+  lac_tensor tensor = LAC_SIZED(lac_tensor);
   return !lac_model_find_tensor(model, name, &tensor, NULL);
 }
 
@@ -126,7 +126,7 @@ static void a_sum_is_stored_under_its_name_and_rounded_once(void **state) {
   static const lac_dtype types[] = {LAC_DTYPE_F32, LAC_DTYPE_F64, LAC_DTYPE_F16, LAC_DTYPE_BF16};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     lac_error err = {0};
-    lac_tensor sum;
+    lac_tensor sum = LAC_SIZED(lac_tensor);
     int folded = 0;
     lac_model *model = load((int)types[t], &err);
     if (!model) fail_msg("%s", err.text);

@@ -55,12 +55,15 @@ static void engines_say_what_is_missing(void **state) {
   assert_null(ports);
   assert_int_equal(lac_engine_outputs(NULL, NULL), 0);
   assert_null(lac_engine_plan_text(NULL));
-  assert_int_equal(lac_engine_planned(NULL).arena_bytes, 0);
+  lac_engine_memory memory = LAC_SIZED(lac_engine_memory);
+  lac_engine_facts facts = LAC_SIZED(lac_engine_facts);
+  expect_named(lac_engine_planned(NULL, &memory, &err), "lac_engine_planned: engine is NULL");
+  expect_named(lac_engine_about(NULL, &facts, &err), "lac_engine_about: engine is NULL");
 }
 
 static void eval_says_what_is_missing(void **state) {
   (void)state;
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   char *text = (char *)model;
   expect_named(lac_eval(NULL, ".", NULL, &result, &err), "lac_eval: model is NULL");
   expect_named(lac_eval(model, NULL, NULL, &result, &err), "lac_eval: data is NULL");
@@ -122,16 +125,17 @@ static void packs_say_what_is_missing(void **state) {
   assert_null(pack);
   expect_named(lac_pack_open("o", NULL, &err), "lac_pack_open: pack is NULL");
   assert_int_equal(lac_pack_tensor_count(NULL), 0);
-  lac_pack_tensor(NULL, 0, NULL);
+  lac_packed_tensor tensor = LAC_SIZED(lac_packed_tensor);
+  expect_named(lac_pack_tensor(NULL, 0, &tensor, &err), "lac_pack_tensor: pack is NULL");
 }
 
 static void training_says_what_is_missing(void **state) {
   (void)state;
   lac_train_options options = lac_train_options_default();
-  lac_network_options network = {.name = NULL};
-  lac_train_result result;
-  lac_train_data found;
-  lac_train_about about = {.options = NULL};
+  lac_network_options network = {.size = sizeof(lac_network_options), .name = NULL};
+  lac_train_result result = LAC_SIZED(lac_train_result);
+  lac_train_data found = LAC_SIZED(lac_train_data);
+  lac_train_about about = {.size = sizeof(lac_train_about), .options = NULL};
   lac_model *made = model;
   char *text;
   expect_named(lac_network_create(NULL, &made, &err), "lac_network_create: options is NULL");
@@ -146,14 +150,14 @@ static void training_says_what_is_missing(void **state) {
                "lac_train_data_find: found is NULL");
   expect_named(lac_train_data_find(NULL, &options, &found, &err),
                "lac_train_data_find: data is NULL");
-  lac_train_size size;
+  lac_train_size size = LAC_SIZED(lac_train_size);
   expect_named(lac_train_size_find(NULL, &options, &size, &err),
                "lac_train_size_find: data is NULL");
   expect_named(lac_train_size_find(".", &options, NULL, &err),
                "lac_train_size_find: found is NULL");
   expect_named(lac_train_json(&about, &result, &text, &err), "lac_train_json: options is NULL");
   lac_finetune_options tuning = lac_finetune_options_default();
-  lac_finetune_result tuned;
+  lac_finetune_result tuned = LAC_SIZED(lac_finetune_result);
   expect_named(lac_finetune(model, NULL, &tuning, &tuned, &err), "lac_finetune: data is NULL");
   expect_named(lac_finetune(model, ".", NULL, &tuned, &err), "lac_finetune: options is NULL");
   expect_named(lac_finetune(model, ".", &tuning, NULL, &err), "lac_finetune: result is NULL");

@@ -73,7 +73,7 @@ static const lac_layer *find(const lac_report *report, const char *weight) {
 
 /* The rows of a weight [outputs, ...] that are not all equal in two models; rows may have moved. */
 static int rows_lost(const lac_model *before, const lac_model *after, const char *name) {
-  lac_tensor a, b;
+  lac_tensor a = LAC_SIZED(lac_tensor), b = LAC_SIZED(lac_tensor);
   int n_lost = 0;
   assert_int_equal(lac_model_find_tensor(before, name, &a, NULL), LAC_OK);
   assert_int_equal(lac_model_find_tensor(after, name, &b, NULL), LAC_OK);
@@ -91,7 +91,7 @@ static int rows_lost(const lac_model *before, const lac_model *after, const char
 
 static void expect_mask_of_zeros(const lac_model *model, const lac_report *report,
                                  const char *name) {
-  lac_tensor t;
+  lac_tensor t = LAC_SIZED(lac_tensor);
   assert_int_equal(lac_model_find_tensor(model, name, &t, NULL), LAC_OK);
   size_t n = t.size_bytes / sizeof(float);
   uint8_t *mask = malloc(n);
@@ -172,9 +172,9 @@ static void a_permutation_that_kept_masks_is_replayed(void **state) {
   lac_report_destroy(replayed);
   lac_report_destroy(prune(other, &o));
   for (int i = 0; i < lac_model_tensor_count(model); i++) {
-    lac_tensor a, b;
-    lac_model_tensor(model, i, &a);
-    lac_model_tensor(other, i, &b);
+    lac_tensor a = LAC_SIZED(lac_tensor), b = LAC_SIZED(lac_tensor);
+    assert_int_equal(lac_model_tensor(model, i, &a, NULL), LAC_OK);
+    assert_int_equal(lac_model_tensor(other, i, &b, NULL), LAC_OK);
     if (a.size_bytes) assert_memory_equal(a.bytes, b.bytes, a.size_bytes);
   }
   assert_int_equal(close(handle) | unlink(path), 0);
@@ -224,9 +224,9 @@ static void a_failing_allocation_leaves_the_model_as_it_was(void **state) {
     lac_status st = lac_prune(model, &o, &report, NULL);
     laci_memory_fail_at(0);
     for (int i = 0; st && i < lac_model_tensor_count(model); i++) {
-      lac_tensor a, b;
-      lac_model_tensor(before, i, &a);
-      lac_model_tensor(model, i, &b);
+      lac_tensor a = LAC_SIZED(lac_tensor), b = LAC_SIZED(lac_tensor);
+      assert_int_equal(lac_model_tensor(before, i, &a, NULL), LAC_OK);
+      assert_int_equal(lac_model_tensor(model, i, &b, NULL), LAC_OK);
       if (a.size_bytes) assert_memory_equal(a.bytes, b.bytes, a.size_bytes);
     }
     lac_report_destroy(report);

@@ -19,7 +19,8 @@ static const float values[8] = {1, -4, 3, 2, 0, 5, 5, 5};
 
 static lac_mask *one_mask(void) {
   lac_mask *mask = NULL;
-  lac_mask_weight weight = {.name = "w",
+  lac_mask_weight weight = {.size = sizeof(lac_mask_weight),
+                            .name = "w",
                             .dtype = LAC_DTYPE_F32,
                             .rank = 2,
                             .shape = {2, 4},
@@ -49,7 +50,8 @@ static void the_other_axis_can_hold_the_groups(void **state) {
   (void)state;
   static const uint8_t want[8] = {1, 0, 0, 0, 0, 1, 1, 1};
   lac_mask *mask = one_mask();
-  lac_mask_weight weight = {.name = "v",
+  lac_mask_weight weight = {.size = sizeof(lac_mask_weight),
+                            .name = "v",
                             .dtype = LAC_DTYPE_F32,
                             .rank = 2,
                             .shape = {2, 4},
@@ -91,8 +93,12 @@ static void zeros_can_be_frozen(void **state) {
   static const float x[6] = {0, -0.0F, 1e-45F, 2, 0, -1};
   static const uint8_t want[6] = {0, 0, 1, 1, 0, 1};
   lac_mask *mask = one_mask();
-  lac_mask_weight weight = {
-      .name = "x", .dtype = LAC_DTYPE_F32, .rank = 1, .shape = {6}, .values = x};
+  lac_mask_weight weight = {.size = sizeof(lac_mask_weight),
+                            .name = "x",
+                            .dtype = LAC_DTYPE_F32,
+                            .rank = 1,
+                            .shape = {6},
+                            .values = x};
   const uint8_t *bytes;
   size_t n;
   assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
@@ -133,8 +139,12 @@ static void misuse_is_refused(void **state) {
   (void)state;
   static const float bad[2] = {1, (float)INFINITY};
   lac_mask *mask = one_mask();
-  const lac_mask_weight good = {
-      .name = "a", .dtype = LAC_DTYPE_F32, .rank = 1, .shape = {2}, .values = values};
+  const lac_mask_weight good = {.size = sizeof(lac_mask_weight),
+                                .name = "a",
+                                .dtype = LAC_DTYPE_F32,
+                                .rank = 1,
+                                .shape = {2},
+                                .values = values};
   lac_mask_weight w = good;
   assert_int_equal(lac_mask_add(mask, &w, 4, 4, NULL), LAC_BAD_ARGUMENT);
   assert_int_equal(lac_mask_add(mask, &w, 0, 4, NULL), LAC_BAD_ARGUMENT);

@@ -111,7 +111,7 @@ static lac_status try_lac_session_options(const lac_session_options *o, lac_erro
 }
 
 static lac_status try_lac_eval_options(const lac_eval_options *o, lac_error *err) {
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_eval_options quick = *o;
   if (quick.limit == 0) quick.limit = 4;
   return lac_eval(dense, DIGITS, &quick, &result, err);
@@ -129,10 +129,12 @@ static lac_status try_lac_infer_options(const lac_infer_options *o, lac_error *e
 
 static lac_status try_lac_finetune_options(const lac_finetune_options *o, lac_error *err) {
   lac_model *model = NULL;
-  lac_finetune_result result = {0};
+  lac_finetune_result result = LAC_SIZED(lac_finetune_result);
   lac_finetune_options quick = *o;
-  quick.training.steps = 1;
-  quick.training.evaluate = false;
+  lac_train_options training = lac_finetune_training_default();
+  training.steps = 1;
+  training.evaluate = false;
+  quick.training = &training;
   lac_status st = lac_model_load(DIGITS "/digits.onnx", &model, err);
   if (!st) st = lac_finetune(model, DIGITS, &quick, &result, err);
   lac_finetune_result_clear(&result);
@@ -142,8 +144,8 @@ static lac_status try_lac_finetune_options(const lac_finetune_options *o, lac_er
 
 static lac_status try_lac_train_options(const lac_train_options *o, lac_error *err) {
   lac_train_setting settings[LAC_TRAIN_MOST_SETTINGS];
-  lac_train_data found;
-  lac_train_size size;
+  lac_train_data found = LAC_SIZED(lac_train_data);
+  lac_train_size size = LAC_SIZED(lac_train_size);
   int n;
   lac_status st = lac_train_settings(o, settings, &n, err);
   if (!st) st = lac_train_data_find(DIGITS, o, &found, err);
@@ -158,7 +160,7 @@ static lac_status try_lac_network_options(const lac_network_options *o, lac_erro
 }
 
 static lac_status try_lac_imagenet_options(const lac_imagenet_options *o, lac_error *err) {
-  lac_imagenet_result result;
+  lac_imagenet_result result = LAC_SIZED(lac_imagenet_result);
   char to[FOLDER_PATH];
   path_in(to, &outputs, "shards");
   return lac_imagenet_convert(outputs.path, to, o, &result, err);
@@ -177,8 +179,10 @@ static lac_status try_lac_load_options(const lac_load_options *o, lac_error *err
   return st;
 }
 
-static lac_network_options lac_network_options_default(void) {
-  return (lac_network_options){.name = "digits"};
+static lac_network_options digits_network(void) {
+  lac_network_options o = lac_network_options_default();
+  o.name = "digits";
+  return o;
 }
 
 /* ---- The fields ---- */
@@ -230,6 +234,7 @@ static void judge(const char *name, kind k, size_t at, lac_status st, const lac_
 static void no_field_does_more_than_an_answer_or_a_status(void **state) {
   (void)state;
 #define lac_calibration_default few_samples
+#define lac_network_options_default digits_network
 #define OPTION_FIELD(record, field)                                 \
   for (size_t at = 0;; at++) {                                      \
     record o = record##_default();                                  \

@@ -79,9 +79,9 @@ static void expect_same_files(const char *a, const char *b) {
 static void expect_same_tensors(const lac_model *a, const lac_model *b) {
   assert_int_equal(lac_model_tensor_count(a), lac_model_tensor_count(b));
   for (int i = 0; i < lac_model_tensor_count(a); i++) {
-    lac_tensor x, y;
-    lac_model_tensor(a, i, &x);
-    lac_model_tensor(b, i, &y);
+    lac_tensor x = LAC_SIZED(lac_tensor), y = LAC_SIZED(lac_tensor);
+    assert_int_equal(lac_model_tensor(a, i, &x, NULL), LAC_OK);
+    assert_int_equal(lac_model_tensor(b, i, &y, NULL), LAC_OK);
     assert_string_equal(x.name, y.name);
     assert_int_equal(x.size_bytes, y.size_bytes);
     if (x.size_bytes) assert_memory_equal(x.bytes, y.bytes, x.size_bytes);
@@ -159,7 +159,7 @@ static void bytes_that_saving_would_change_come_back(void **state) {
 static void zeros_keep_their_signs(void **state) {
   (void)state;
   lac_model *model = pruned(2, 4), *again;
-  lac_tensor weight;
+  lac_tensor weight = LAC_SIZED(lac_tensor);
   lac_error err = {0};
   assert_int_equal(lac_model_find_tensor(model, "layer3.0.conv2.weight", &weight, &err), LAC_OK);
   uint32_t *elements = (uint32_t *)(uintptr_t)weight.bytes;
@@ -200,17 +200,16 @@ static void packed_rows_are_the_weights(void **state) {
   assert_int_equal(lac_pack_tensor_count(pack), 8);
   assert_true(lac_pack_packed_bytes(pack) < lac_pack_dense_bytes(pack));
   for (int i = 0; i < 8; i++) {
-    lac_packed_tensor t;
-    lac_tensor dense;
-    lac_pack_tensor(pack, i, &t);
+    lac_packed_tensor t = LAC_SIZED(lac_packed_tensor);
+    lac_tensor dense = LAC_SIZED(lac_tensor);
+    assert_int_equal(lac_pack_tensor(pack, i, &t, NULL), LAC_OK);
     assert_int_equal(t.index_bits, 2);
     assert_null(t.signs);
     assert_int_equal(lac_model_find_tensor(model, t.name, &dense, &err), LAC_OK);
     expect_rows(&t, dense.bytes);
   }
-  lac_packed_tensor none;
-  lac_pack_tensor(pack, 8, &none);
-  assert_null(none.name);
+  lac_packed_tensor none = LAC_SIZED(lac_packed_tensor);
+  assert_int_equal(lac_pack_tensor(pack, 8, &none, NULL), LAC_NOT_FOUND);
   lac_pack_close(pack);
   lac_model_destroy(model);
 }
@@ -242,7 +241,7 @@ static char *infer(const lac_model *model, float *answer, int n) {
   lac_engine *engine;
   lac_error err = {0};
   const lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, -1, -1, -1}};
-  o.threads = 2;
+  o.run.threads = 2;
   o.shapes = &shape;
   o.n_shapes = 1;
   if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s", err.text);

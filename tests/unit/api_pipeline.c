@@ -40,9 +40,9 @@ static lac_report *prune(lac_model *model, const lac_options *options) {
 static void assert_same_tensors(const lac_model *a, const lac_model *b) {
   assert_int_equal(lac_model_tensor_count(a), lac_model_tensor_count(b));
   for (int i = 0; i < lac_model_tensor_count(a); i++) {
-    lac_tensor x, y;
-    lac_model_tensor(a, i, &x);
-    lac_model_tensor(b, i, &y);
+    lac_tensor x = LAC_SIZED(lac_tensor), y = LAC_SIZED(lac_tensor);
+    assert_int_equal(lac_model_tensor(a, i, &x, NULL), LAC_OK);
+    assert_int_equal(lac_model_tensor(b, i, &y, NULL), LAC_OK);
     assert_string_equal(x.name, y.name);
     assert_int_equal(x.size_bytes, y.size_bytes);
     if (x.size_bytes) assert_memory_equal(x.bytes, y.bytes, x.size_bytes);
@@ -108,7 +108,7 @@ static void masks_and_orders_explain_the_new_weights(void **state) {
     const lac_layer *layer = &report->layers[l];
     if (!layer->pruned || layer->rank != 4) continue;
     n_pruned++;
-    lac_tensor before, after;
+    lac_tensor before = LAC_SIZED(lac_tensor), after = LAC_SIZED(lac_tensor);
     assert_int_equal(lac_model_find_tensor(original, layer->weight, &before, &err), LAC_OK);
     assert_int_equal(lac_model_find_tensor(model, layer->weight, &after, &err), LAC_OK);
     int64_t k = layer->shape[0], c = layer->shape[1], taps = layer->shape[2] * layer->shape[3];

@@ -22,7 +22,8 @@
 enum { HEADER = 1 << 16 };
 
 static lac_model *network(const char *name, int classes, uint64_t seed) {
-  lac_network_options o = {.name = name, .classes = classes, .seed = seed};
+  lac_network_options o = {
+      .size = sizeof(lac_network_options), .name = name, .classes = classes, .seed = seed};
   lac_model *model = NULL;
   lac_error err = {0};
   if (lac_network_create(&o, &model, &err)) fail_msg("%s", err.text);
@@ -56,8 +57,8 @@ static void write_network(const lac_model *model, const char *path, const layout
   assert_true(header && data);
   n += (size_t)snprintf(header, HEADER, "{\"__metadata__\":{\"format\":\"pt\"}");
   for (int k = 0; k < lac_model_tensor_count(model); k++) {
-    lac_tensor t;
-    lac_model_tensor(model, k, &t);
+    lac_tensor t = LAC_SIZED(lac_tensor);
+    assert_int_equal(lac_model_tensor(model, k, &t, NULL), LAC_OK);
     if (t.dtype != LAC_DTYPE_F32 || (how->without && strcmp(how->without, t.name) == 0)) continue;
     size_t count = t.size_bytes / sizeof(float);
     bool renamed = strncmp(t.name, "fc.", 3) == 0;
@@ -83,11 +84,11 @@ static void write_network(const lac_model *model, const char *path, const layout
 static int n_other(const lac_model *wanted, const lac_model *found, lac_dtype dtype) {
   int n = 0;
   for (int k = 0; k < lac_model_tensor_count(wanted); k++) {
-    lac_tensor a, b;
+    lac_tensor a = LAC_SIZED(lac_tensor), b = LAC_SIZED(lac_tensor);
     uint8_t rounded[8];
     double value;
-    lac_model_tensor(wanted, k, &a);
-    lac_model_tensor(found, k, &b);
+    assert_int_equal(lac_model_tensor(wanted, k, &a, NULL), LAC_OK);
+    assert_int_equal(lac_model_tensor(found, k, &b, NULL), LAC_OK);
     assert_int_equal(a.size_bytes, b.size_bytes);
     if (a.dtype != LAC_DTYPE_F32) continue;
     for (size_t at = 0; at < a.size_bytes; at += 4) {
@@ -116,7 +117,7 @@ static void all_weights_come_over_in_every_type_and_naming(void **state) {
     for (size_t k = 0; k < sizeof hows / sizeof *hows; k++) {
       folder f = make_folder();
       char path[FOLDER_PATH];
-      lac_pretrained found;
+      lac_pretrained found = LAC_SIZED(lac_pretrained);
       lac_error err = {0};
       lac_model *to = network(names[which], 0, 2);
       path_in(path, &f, "net.safetensors");
@@ -136,7 +137,7 @@ static void an_onnx_file_gives_its_weights_too(void **state) {
   (void)state;
   folder f = make_folder();
   char path[FOLDER_PATH];
-  lac_pretrained found;
+  lac_pretrained found = LAC_SIZED(lac_pretrained);
   lac_error err = {0};
   lac_model *from = network("digits", 0, 1), *to = network("digits", 0, 2);
   path_in(path, &f, "net.onnx");
@@ -160,8 +161,8 @@ static void other_classes_leave_the_classifier_fresh_and_what_is_more_is_counted
       ",\"aux.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}"};
   folder f = make_folder();
   char path[FOLDER_PATH];
-  lac_pretrained found;
-  lac_tensor fresh, kept;
+  lac_pretrained found = LAC_SIZED(lac_pretrained);
+  lac_tensor fresh = LAC_SIZED(lac_tensor), kept = LAC_SIZED(lac_tensor);
   lac_error err = {0};
   lac_model *from = network("digits", 10, 1), *to = network("digits", 7, 2),
             *before = network("digits", 7, 2);
@@ -183,7 +184,7 @@ static void other_classes_leave_the_classifier_fresh_and_what_is_more_is_counted
 /* ---- What is refused ---- */
 
 static void refuse(const char *path, lac_status wanted, const char *text) {
-  lac_pretrained found;
+  lac_pretrained found = LAC_SIZED(lac_pretrained);
   lac_error err = {0};
   lac_model *to = network("digits", 0, 2);
   lac_status st = lac_pretrained_read(to, path, &found, &err);
@@ -258,7 +259,7 @@ static void a_wrong_length_takes_no_memory(void **state) {
     size_t taken = laci_memory_total_allocated();
     lac_model *to = network("digits", 0, 2);
     size_t of_network = laci_memory_total_allocated() - taken;
-    lac_pretrained found;
+    lac_pretrained found = LAC_SIZED(lac_pretrained);
     assert_int_equal(lac_pretrained_read(to, path, &found, NULL), LAC_BAD_FILE);
     assert_true(laci_memory_total_allocated() - taken < of_network + (1 << 20));
     lac_model_destroy(to);
@@ -289,7 +290,7 @@ static void every_cut_is_refused(void **state) {
   (void)fclose(file);
   for (size_t k = 0; k < 24; k++) {
     size_t left = k < 12 ? k : n - 1 - (n / 12) * (k - 12);
-    lac_pretrained found;
+    lac_pretrained found = LAC_SIZED(lac_pretrained);
     lac_model *to = network("digits", 0, 2);
     file = fopen(cut, "wb");
     assert_non_null(file);
@@ -348,8 +349,8 @@ static void not_a_number_is_a_number_of_the_file(void **state) {
   static const layout how = {LAC_DTYPE_F32, "F32", "", "fc", NULL, NULL};
   folder f = make_folder();
   char path[FOLDER_PATH];
-  lac_pretrained found;
-  lac_tensor t;
+  lac_pretrained found = LAC_SIZED(lac_pretrained);
+  lac_tensor t = LAC_SIZED(lac_tensor);
   lac_model *from = network("digits", 0, 1), *to = network("digits", 0, 2);
   path_in(path, &f, "net.safetensors");
   write_network(from, path, &how);
@@ -361,7 +362,7 @@ static void not_a_number_is_a_number_of_the_file(void **state) {
   assert_int_equal(lac_pretrained_read(to, path, &found, NULL), LAC_OK);
   int n_nan = 0;
   for (int k = 0; k < lac_model_tensor_count(to); k++) {
-    lac_model_tensor(to, k, &t);
+    assert_int_equal(lac_model_tensor(to, k, &t, NULL), LAC_OK);
     for (size_t at = 0; t.dtype == LAC_DTYPE_F32 && at < t.size_bytes; at += 4) {
       float x;
       memcpy(&x, (const char *)t.bytes + at, 4);

@@ -132,7 +132,7 @@ static void pruned_weights_are_zero(void **state) {
   for (int l = 0; l < q->n_layers; l++) {
     const lac_quantized_layer *layer = &q->layers[l];
     char name[256];
-    lac_tensor tensor;
+    lac_tensor tensor = LAC_SIZED(lac_tensor);
     assert_null(layer->reason);
     assert_true(layer->bias && layer->weight_error < 1e-3);
     (void)snprintf(name, sizeof name, "%s_quantized", layer->weight);

@@ -17,7 +17,8 @@
 static const lac_recovery_score scores[] = {{0, 60}, {45, 91.5}, {90, 93}},
                                 back[] = {{9, 1}, {9, 2}};
 static const lac_recovery_run run = {"permuted first", scores, 3};
-static const lac_recovery usual = {.title = "net.onnx, 2:4",
+static const lac_recovery usual = {.size = sizeof(lac_recovery),
+                                   .title = "net.onnx, 2:4",
                                    .data = "digits",
                                    .dense_top1 = 94,
                                    .steps_per_epoch = 45,

@@ -16,6 +16,7 @@
 
 #include "api/model/model_in.h"
 #include "base/memory.h"
+#include "lacuna/engine.h"
 #include "lacuna/prune.h"
 #include "lacuna/session.h"
 #include "support/graph_build.h"
@@ -47,7 +48,7 @@ static lac_model *read_model(const char *text) {
 
 static lac_session_options one_thread(void) {
   lac_session_options o = lac_session_options_default();
-  o.threads = 1;
+  o.run.threads = 1;
   o.n_copies = 1;
   return o;
 }
@@ -118,7 +119,7 @@ static int compute_wanted(void **state) {
     lac_engine *engine = NULL;
     lac_engine_options o = lac_engine_options_default();
     const lac_engine_shape shape = {"image", 4, {batch, 1, 8, 8}};
-    o.threads = 1;
+    o.run.threads = 1;
     o.shapes = &shape;
     o.n_shapes = 1;
     if (lac_engine_create(model, &o, &engine, NULL)) return 1;
@@ -222,13 +223,13 @@ static void several_threads_a_run_give_right_answers(void **state) {
   (void)state;
   lac_model *model = load();
   lac_session_options o = lac_session_options_default();
-  o.threads = 2;
+  o.run.threads = 2;
   o.n_copies = 2;
-  o.engine = "plain"; /* the same bits for any number of threads */
+  o.run.engine = "plain"; /* the same bits for any number of threads */
   lac_session *session = create(model, &o);
   lac_array in = batch_of_images(2), out[2] = {0};
   assert_int_equal(lac_session_run(session, &in, 1, &out[0], 1, NULL), LAC_OK);
-  o.engine = NULL;
+  o.run.engine = NULL;
   lac_session *fast = create(model, &o);
   assert_int_equal(lac_session_run(fast, &in, 1, &out[1], 1, NULL), LAC_OK);
   for (int at = 0; at < 2 * CLASSES; at++) {
@@ -353,8 +354,8 @@ static void expect_equal_bits(const char *engine, lac_parallel *parallel, parts 
   lac_session_options o = lac_session_options_default();
   lac_array out[2] = {{0}, {0}};
   const lac_array in = batch_of_images(MOST_BATCH);
-  o.threads = 4;
-  o.engine = engine;
+  o.run.threads = 4;
+  o.run.engine = engine;
   for (int with = 0; with < 2; with++) {
     o.parallel = with ? parallel : NULL;
     o.parallel_context = p;
@@ -435,14 +436,14 @@ static void max_memory_bounds_all_plans_together(void **state) {
   lac_session_options o = one_thread();
   lac_error err = {0};
   o.n_copies = 4;
-  o.max_memory = first - 1;
+  o.run.max_memory = first - 1;
   lac_session *session = create(model, &o);
   assert_false(run_digits(session, 1, true, &err));
   assert_int_equal(err.status, LAC_MEMORY_LIMIT);
   assert_int_equal(err.hint, LAC_HINT_MAX_MEMORY);
   assert_int_equal(about(session).n_plans, 0);
   lac_session_destroy(session);
-  o.max_memory = largest; /* one at a time, whatever comes */
+  o.run.max_memory = largest; /* one at a time, whatever comes */
   session = create(model, &o);
   expect_digits(session, 1);
   expect_digits(session, MOST_BATCH);
@@ -450,13 +451,13 @@ static void max_memory_bounds_all_plans_together(void **state) {
   assert_true(about(session).bytes <= largest);
   assert_true(about(session).n_dropped > 0);
   lac_session_destroy(session);
-  o.max_memory = first * 5 / 2; /* two plans, and no copies */
+  o.run.max_memory = first * 5 / 2; /* two plans, and no copies */
   session = create(model, &o);
   expect_digits(session, 1);
   expect_digits(session, 1);
   assert_int_equal(about(session).n_planned, 1);
   run_workers(session, 200, 1);
-  assert_true(about(session).bytes <= o.max_memory);
+  assert_true(about(session).bytes <= o.run.max_memory);
   lac_session_destroy(session);
   lac_model_destroy(model);
 }
@@ -466,7 +467,7 @@ static void a_failed_plan_is_not_kept(void **state) {
   lac_model *model = read_model("input x 2x3\ninput y 2x3\nz = Add(x, y)\noutput z");
   model->graph->values[model->graph->inputs[1]].type.shape = laci_shape_unknown();
   lac_session_options o = one_thread();
-  o.engine = "cpu"; /* "auto" runs the node by its slow definition, and fails there */
+  o.run.engine = "cpu"; /* "auto" runs the node by its slow definition, and fails there */
   lac_session *session = create(model, &o);
   float x[6] = {1, 2, 3, 4, 5, 6}, y[4] = {1, 2, 3, 4};
   lac_array in[2] = {
@@ -752,14 +753,14 @@ static void options_are_checked_at_creation(void **state) {
   lac_session_options o = lac_session_options_default();
   assert_int_equal(o.size, sizeof o);
   o.size = 0;
-  refused("lac_session_options: size is 0, wanted", lac_session_create(model, &o, &session, &err));
+  refused("lac_session_options.size is 0, wanted", lac_session_create(model, &o, &session, &err));
   o.size = sizeof o - 1;
-  refused("lac_session_options: size is", lac_session_create(model, &o, &session, &err));
+  refused("lac_session_options.size is", lac_session_create(model, &o, &session, &err));
   o.size = SIZE_MAX;
-  refused("lac_session_options: size is", lac_session_create(model, &o, &session, &err));
+  refused("lac_session_options.size is", lac_session_create(model, &o, &session, &err));
   lac_session_options_init(&newer.options, sizeof newer);
   assert_int_equal(newer.options.size, sizeof newer);
-  newer.options.threads = 1;
+  newer.options.run.threads = 1;
   assert_int_equal(lac_session_create(model, &newer.options, &session, NULL), LAC_OK);
   lac_session_destroy(session);
   newer.more[3] = 1;
@@ -772,21 +773,21 @@ static void options_are_checked_at_creation(void **state) {
   o.n_copies = -3;
   refused("lac_session_options: n_copies is -3", lac_session_create(model, &o, &session, &err));
   o = lac_session_options_default();
-  o.threads = -1;
+  o.run.threads = -1;
   refused("threads -1", lac_session_create(model, &o, &session, &err));
   o = lac_session_options_default();
-  o.tuning = (lac_tuning)7;
+  o.run.tuning = (lac_tuning)7;
   refused("tuning 7", lac_session_create(model, &o, &session, &err));
   o = lac_session_options_default();
-  o.dtype = LAC_DTYPE_F16;
-  refused("an engine of type f16", lac_session_create(model, &o, &session, &err));
+  o.run.dtype = LAC_DTYPE_F16;
+  refused("a run in f16", lac_session_create(model, &o, &session, &err));
   o = lac_session_options_default();
-  o.engine = "quick";
+  o.run.engine = "quick";
   assert_int_equal(lac_session_create(model, &o, &session, NULL), LAC_NOT_FOUND);
   lac_session_facts facts = {.size = 8};
   o = one_thread();
   session = create(model, &o);
-  refused("lac_session_facts: size is 8", lac_session_about(session, &facts, &err));
+  refused("lac_session_facts.size is 8", lac_session_about(session, &facts, &err));
   lac_session_destroy(session);
   lac_model_destroy(model);
 }

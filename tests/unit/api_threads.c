@@ -125,8 +125,8 @@ static void prune_and_log(job *j, lac_model *model) {
 
 static void train_and_log(job *j, lac_model *model) {
   lac_train_options options = lac_train_options_default();
-  lac_train_result result = {0};
-  options.threads = 2;
+  lac_train_result result = LAC_SIZED(lac_train_result);
+  options.run.threads = 2;
   options.recipe = "cifar";
   options.batch = 24;
   options.steps = 12;
@@ -140,7 +140,7 @@ static void train_and_log(job *j, lac_model *model) {
 static void *run_job(void *user) {
   job *j = user;
   lac_model *model = NULL;
-  lac_tensor tensor;
+  lac_tensor tensor = LAC_SIZED(lac_tensor);
   (void)lac_context_enter(j->context);
   j->status = lac_model_load(DIGITS "/digits.onnx", &model, &j->err);
   if (j->status) return NULL;

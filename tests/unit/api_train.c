@@ -20,12 +20,15 @@
 #include "lacuna/log.h"
 #include "lacuna/pack.h"
 #include "lacuna/report.h"
+#include "lacuna/mask.h"
+#include "lacuna/prune.h"
 #include "unit/data_folder.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
 
 static lac_model *fresh(const char *name, int classes) {
-  lac_network_options o = {.name = name, .classes = classes, .seed = 2};
+  lac_network_options o = {
+      .size = sizeof(lac_network_options), .name = name, .classes = classes, .seed = 2};
   lac_model *model = NULL;
   lac_error err = {0};
   if (lac_network_create(&o, &model, &err)) fail_msg("%s", err.text);
@@ -34,7 +37,7 @@ static lac_model *fresh(const char *name, int classes) {
 
 static lac_train_options quick(int64_t steps) {
   lac_train_options o = lac_train_options_default();
-  o.threads = 1;
+  o.run.threads = 1;
   o.recipe = "cifar";
   o.batch = 24;
   o.steps = steps;
@@ -73,7 +76,7 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "the best evaluated weights without evaluations",
       "recovering: no model dir says where checkpoints are",
       "it holds digits, but the format wanted is cifar10",
-      "training in f16: wanted f32 or bf16",
+      "a run in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",
       "1437 images for training are less than a batch of 1439, and a step takes whole batches: "
       "wanted a batch of 1437 or less",
@@ -110,7 +113,7 @@ static void options_beyond_their_limits_are_refused(void **state) {
   o[15].evaluate = false;
   o[16].recover = true;
   o[17].format = "cifar10";
-  o[18].dtype = LAC_DTYPE_F16;
+  o[18].run.dtype = LAC_DTYPE_F16;
   o[19].epochs = 0;
   o[19].steps = 0;
   o[20].batch = 1439;
@@ -118,7 +121,7 @@ static void options_beyond_their_limits_are_refused(void **state) {
   o[22].ema = 1;
   o[23].ema = NAN;
   for (int k = 0; k < N; k++) {
-    lac_train_result result;
+    lac_train_result result = LAC_SIZED(lac_train_result);
     lac_error err = {0};
     assert_int_equal(lac_train(model, DIGITS, NULL, &o[k], &result, &err), LAC_BAD_ARGUMENT);
     if (!strstr(err.text, texts[k])) fail_msg("%s, wanted %s", err.text, texts[k]);
@@ -131,7 +134,7 @@ static void expect_refusal(lac_model *model, const char *data, const lac_mask *m
   folder f = make_folder();
   char path[FOLDER_PATH];
   lac_train_options o = quick(2);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   path_in(path, &f, "run");
   o.batch = 4;
@@ -173,8 +176,12 @@ static void a_mask_of_no_weight_is_refused(void **state) {
   static const float values[4] = {1, 2, 3, 4};
   lac_model *model = fresh("digits", 0);
   lac_mask *mask = NULL;
-  lac_mask_weight weight = {
-      .name = "nobody", .dtype = LAC_DTYPE_F32, .rank = 1, .shape = {4}, .values = values};
+  lac_mask_weight weight = {.size = sizeof(lac_mask_weight),
+                            .name = "nobody",
+                            .dtype = LAC_DTYPE_F32,
+                            .rank = 1,
+                            .shape = {4},
+                            .values = values};
   assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
   assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
   expect_refusal(model, DIGITS, mask, LAC_NOT_FOUND, "nobody: it has a mask");
@@ -198,7 +205,7 @@ static void what_is_in_a_folder_is_told(void **state) {
   (void)state;
   folder cifar = make_folder();
   lac_train_options o = lac_train_options_default();
-  lac_train_data found;
+  lac_train_data found = LAC_SIZED(lac_train_data);
   add_cifar(&cifar, "train.bin", 2, 20, 0, 100);
   add_cifar(&cifar, "test.bin", 2, 10, 0, 100);
   assert_int_equal(lac_train_data_find(cifar.path, &o, &found, NULL), LAC_OK);
@@ -218,7 +225,7 @@ static void the_parts_of_a_folder_have_the_same_classes(void **state) {
   char path[FOLDER_PATH];
   lac_model *model = fresh("cifar-resnet20", 2);
   lac_train_options o = quick(1);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   o.batch = 2;
   o.resize = o.crop = 32;
@@ -266,7 +273,7 @@ static void expect_saved(const folder *f, lac_model **model, const char *data, c
   static int n_saved; /* an input is never replaced */
   char name[32], path[FOLDER_PATH];
   lac_eval_options o = lac_eval_options_default();
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   (void)snprintf(name, sizeof name, "saved%d.onnx", n_saved++);
   path_in(path, f, name);
@@ -274,7 +281,7 @@ static void expect_saved(const folder *f, lac_model **model, const char *data, c
   lac_model_destroy(*model);
   if (lac_model_load(path, model, &err)) fail_msg("%s", err.text);
   expect_names(f, *model, names);
-  o.threads = 1;
+  o.run.threads = 1;
   o.resize = o.crop = 32;
   if (lac_eval(*model, data, &o, &result, &err)) fail_msg("%s", err.text);
 }
@@ -296,7 +303,7 @@ static void names_of_classes_are_those_of_the_last_training(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     folder f = make_folder();
     char name[64];
-    lac_train_result result;
+    lac_train_result result = LAC_SIZED(lac_train_result);
     lac_error err = {0};
     for (int c = 0; c < 2; c++) {
       (void)snprintf(name, sizeof name, "%s/1.jpg", cases[k].classes[c]);
@@ -320,7 +327,7 @@ static void numbers_of_data_replace_names_of_folders(void **state) {
   folder f = make_folder(), cifar = make_folder(), saved = make_folder();
   lac_model *model = fresh("cifar-resnet20", 10);
   lac_train_options o = quick(1);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   for (int c = 0; c < 10; c++) {
     char name[16];
@@ -353,8 +360,8 @@ static void one_part_of_a_folder_will_do_where_the_other_is_not_looked_at(void *
   folder f = make_folder();
   lac_model *model = fresh("cifar-resnet20", 2);
   lac_train_options o = quick(1);
-  lac_train_data found;
-  lac_train_result result;
+  lac_train_data found = LAC_SIZED(lac_train_data);
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   o.batch = 2;
   o.resize = o.crop = 32;
@@ -419,10 +426,10 @@ static void colours_of_grey_images_are_refused(void **state) {
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(1);
   lac_eval_options how = lac_eval_options_default();
-  lac_train_result result;
-  lac_eval_result scored;
+  lac_train_result result = LAC_SIZED(lac_train_result);
+  lac_eval_result scored = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
-  how.threads = 1;
+  how.run.threads = 1;
   o.mean[1] = 10;
   how.std[2] = 10;
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_BAD_ARGUMENT);
@@ -438,8 +445,8 @@ static void a_warning_about_the_data_is_given_once(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("cifar-resnet20", 2);
   lac_train_options o = quick(3);
-  lac_train_data found;
-  lac_train_result result;
+  lac_train_data found = LAC_SIZED(lac_train_data);
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   int n = 0;
   o.batch = 2;
@@ -464,14 +471,14 @@ static void the_weights_that_are_evaluated_are_those_of_the_result(void **state)
   (void)state;
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(40);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_eval_options how = lac_eval_options_default();
-  lac_eval_result again;
+  lac_eval_result again = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
   assert_true(result.evaluated && result.steps == 40 && result.first_step == 0);
   assert_true(result.top1 > 20 && result.best_top1 == result.top1 && result.best_step == 40);
-  how.threads = 1;
+  how.run.threads = 1;
   how.batch = 24;
   assert_int_equal(lac_eval(model, DIGITS, &how, &again, NULL), LAC_OK);
   assert_true(again.top1 == result.top1 && again.loss == result.eval_loss);
@@ -483,7 +490,7 @@ static void the_folder_holds_the_log_the_curves_and_the_events(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(6);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   laci_file_bytes log;
   char path[FOLDER_PATH];
@@ -519,7 +526,7 @@ static void a_folder_that_another_run_writes_to_is_left_alone(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(2);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   int lock;
   o.model_dir = f.path;
@@ -549,7 +556,7 @@ static void only_evaluating_changes_nothing(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0), *other = fresh("digits", 0);
   lac_train_options o = quick(12);
-  lac_train_result trained, result;
+  lac_train_result trained = LAC_SIZED(lac_train_result), result = LAC_SIZED(lac_train_result);
   o.model_dir = f.path;
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &trained, NULL), LAC_OK);
   o.eval_only = true;
@@ -574,7 +581,7 @@ static void pruned_weights_stay_pruned(void **state) {
     lac_report *report = NULL;
     lac_mask *mask = NULL, *after = NULL;
     lac_train_options o = quick(10);
-    lac_train_result result;
+    lac_train_result result = LAC_SIZED(lac_train_result);
     lac_error err = {0};
     pruning.all_sizes = true;
     pruning.effort = LAC_EFFORT_FAST;
@@ -590,7 +597,7 @@ static void pruned_weights_stay_pruned(void **state) {
     for (int m = 0; m < lac_mask_count(mask); m++) {
       const uint8_t *wanted;
       size_t n;
-      lac_tensor tensor;
+      lac_tensor tensor = LAC_SIZED(lac_tensor);
       const char *name = lac_mask_name(mask, m);
       assert_int_equal(lac_mask_bytes(mask, name, &wanted, &n, NULL), LAC_OK);
       assert_int_equal(lac_model_find_tensor(model, name, &tensor, NULL), LAC_OK);
@@ -619,7 +626,7 @@ static void an_interrupt_saves_and_says_so(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(6);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   o.model_dir = f.path;
   o.listener = stop_at_2;
@@ -636,7 +643,7 @@ static void a_threshold_ends_the_training(void **state) {
   (void)state;
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(100);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   o.eval_steps = 1;
   o.stop_threshold = 0;
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
@@ -656,7 +663,7 @@ static void a_run_is_summed_up(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0), *again = fresh("digits", 0);
   lac_train_options o = quick(9);
-  lac_train_result r;
+  lac_train_result r = LAC_SIZED(lac_train_result);
   lac_train_event best = {0};
   lac_error err = {0};
   o.recipe = "resnet-sgd";
@@ -695,7 +702,8 @@ static void expect_line(const char *text, const char *line) {
 static void a_summary_becomes_json(void **state) {
   (void)state;
   lac_train_options o = quick(5);
-  lac_train_result r = {.recipe = "cifar",
+  lac_train_result r = {.size = sizeof(lac_train_result),
+                        .recipe = "cifar",
                         .images = 7,
                         .steps = 5,
                         .planned_steps = 9,
@@ -703,7 +711,11 @@ static void a_summary_becomes_json(void **state) {
                         .best_top1 = -1,
                         .average_images_per_second = NAN,
                         .changed = "one\ntwo\n"};
-  lac_train_about about = {.verb = "train", .arch = "digits", .data = "d\xff", .options = &o};
+  lac_train_about about = {.size = sizeof(lac_train_about),
+                           .verb = "train",
+                           .arch = "digits",
+                           .data = "d\xff",
+                           .options = &o};
   static const char *const endings[] = {"steps", "threshold", "interrupted", "evaluated"};
   char *text = NULL;
   assert_int_equal(lac_train_json(NULL, &r, &text, NULL), LAC_BAD_ARGUMENT);
@@ -741,7 +753,7 @@ static void a_rate_that_is_too_high_is_told_by_its_step(void **state) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0);
   lac_train_options o = quick(60);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   o.model_dir = f.path;
   o.evaluate = false;
@@ -759,13 +771,16 @@ static bool train_with_failing(long n) {
   folder f = make_folder();
   lac_model *model = fresh("digits", 0);
   lac_mask *mask = NULL;
-  lac_tensor tensor;
+  lac_tensor tensor = LAC_SIZED(lac_tensor);
   lac_train_options o = quick(2);
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   assert_int_equal(lac_model_find_tensor(model, "conv1.weight", &tensor, NULL), LAC_OK);
-  lac_mask_weight weight = {
-      .name = tensor.name, .dtype = tensor.dtype, .rank = tensor.rank, .values = tensor.bytes};
+  lac_mask_weight weight = {.size = sizeof(lac_mask_weight),
+                            .name = tensor.name,
+                            .dtype = tensor.dtype,
+                            .rank = tensor.rank,
+                            .values = tensor.bytes};
   memcpy(weight.shape, tensor.shape, sizeof weight.shape);
   assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
   assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
@@ -800,7 +815,7 @@ static void a_fresh_network_is_a_model_like_any_other(void **state) {
   lac_model *model = fresh("digits", 0), *read = NULL;
   lac_options o = lac_options_default();
   lac_report *report = NULL;
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   o.threads = 1;
   if (lac_inspect(model, &o, &report, &err)) fail_msg("%s", err.text);
@@ -811,7 +826,7 @@ static void a_fresh_network_is_a_model_like_any_other(void **state) {
   if (lac_model_load(path, &read, &err)) fail_msg("%s", err.text);
   int n;
   assert_true(lac_network_names(&n) && n > 5);
-  lac_network_options unknown = {.name = "nothing"};
+  lac_network_options unknown = {.size = sizeof(lac_network_options), .name = "nothing"};
   lac_model *none;
   assert_int_equal(lac_network_create(&unknown, &none, NULL), LAC_NOT_FOUND);
   assert_null(none);

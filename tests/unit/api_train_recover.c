@@ -19,6 +19,9 @@
 
 #include "base/rng.h"
 #include "lacuna/log.h"
+#include "lacuna/mask.h"
+#include "lacuna/prune.h"
+#include "lacuna/report.h"
 #include "lacuna/train.h"
 #include "support/light.h"
 #include "unit/data_folder.h"
@@ -96,8 +99,8 @@ static lac_status make_masks(lac_model *model, lac_mask **mask, lac_error *err) 
 
 static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
   lac_train_options o = lac_train_options_default();
-  o.threads = 1; /* quick on busy machines; train_loop.c has two */
-  o.dtype = r->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o.run.threads = 1; /* quick on busy machines; train_loop.c has two */
+  o.run.dtype = r->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o.remat = p->remat;
   o.seed = 9;
   o.recipe = "cifar";
@@ -122,10 +125,10 @@ static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
 }
 
 static int train(const recipe *r, const char *dir, plan *p) {
-  lac_network_options network = {.name = "digits", .seed = 4};
+  lac_network_options network = {.size = sizeof(lac_network_options), .name = "digits", .seed = 4};
   lac_model *model = NULL;
   lac_mask *mask = NULL;
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   char path[FOLDER_PATH];
   lac_train_options o = options_of(r, dir, p);

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "lacuna/engine.h"
+#include "lacuna/model.h"
 #include "lacuna/run.h"
 #include "support/forbid.h"
 
@@ -32,7 +33,7 @@ static lac_engine *create(const lac_model *model, int batch, int threads) {
   lac_error err = {0};
   lac_engine_options options = lac_engine_options_default();
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {batch, 1, 8, 8}};
-  options.threads = threads;
+  options.run.threads = threads;
   options.shapes = &shape;
   options.n_shapes = 1;
   if (lac_engine_create(model, &options, &engine, &err)) fail_msg("%s", err.text);
@@ -67,7 +68,8 @@ static void reports_its_ports_and_its_plan(void **state) {
   assert_int_equal(out[0].shape[0], BATCH);
   assert_non_null(strstr(lac_engine_plan_text(engine), "Conv"));
   assert_non_null(strstr(lac_engine_plan_text(engine), " 0 of them by the plain operator"));
-  lac_engine_memory memory = lac_engine_planned(engine);
+  lac_engine_memory memory = LAC_SIZED(lac_engine_memory);
+  assert_int_equal(lac_engine_planned(engine, &memory, NULL), LAC_OK);
   assert_true(memory.arena_bytes > 0 && memory.weight_bytes > 0);
   lac_engine_destroy(engine);
   lac_model_destroy(model);
@@ -109,8 +111,10 @@ static void *work(void *context) {
   worker *w = context;
   float in[MOST_VALUES], got[MOST_VALUES];
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {BATCH, 1, 8, 8}};
-  lac_engine_options options = {
-      .threads = 1, .dtype = LAC_DTYPE_F32, .shapes = &shape, .n_shapes = 1};
+  lac_engine_options options = lac_engine_options_default();
+  options.run.threads = 1;
+  options.shapes = &shape;
+  options.n_shapes = 1;
   fill(in, MOST_VALUES);
   for (int round = 0; round < 5; round++) {
     lac_engine *engine;
@@ -142,8 +146,9 @@ static void several_engines_run_at_once(void **state) {
     workers[at] = (worker){.model = model, .want = want, .n = values_of(&out[0])};
     assert_int_equal(pthread_create(&threads[at], NULL, work, &workers[at]), 0);
   }
-  lac_tensor tensor; /* brings the file into memory, under the engines' eyes */
-  lac_model_tensor(model, 0, &tensor);
+  lac_tensor tensor =
+      LAC_SIZED(lac_tensor); /* brings the file into memory, under the engines' eyes */
+  assert_int_equal(lac_model_tensor(model, 0, &tensor, NULL), LAC_OK);
   for (int at = 0; at < WORKERS; at++) pthread_join(threads[at], NULL);
   for (int at = 0; at < WORKERS; at++) assert_int_equal(workers[at].n_wrong, 0);
   lac_engine_destroy(engine);
@@ -153,7 +158,11 @@ static void several_engines_run_at_once(void **state) {
 static lac_status try_shape(const lac_model *model, lac_engine_shape shape, lac_dtype dtype,
                             lac_error *err) {
   lac_engine *engine;
-  lac_engine_options options = {.threads = 1, .dtype = dtype, .shapes = &shape, .n_shapes = 1};
+  lac_engine_options options = lac_engine_options_default();
+  options.run.threads = 1;
+  options.run.dtype = dtype;
+  options.shapes = &shape;
+  options.n_shapes = 1;
   lac_status st = lac_engine_create(model, &options, &engine, err);
   if (st) assert_null(engine);
   lac_engine_destroy(engine);
@@ -192,8 +201,10 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   lac_model *model = load();
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
-  lac_engine_options options = {
-      .threads = 1, .dtype = LAC_DTYPE_F32, .shapes = &shape, .n_shapes = 1};
+  lac_engine_options options = lac_engine_options_default();
+  options.run.threads = 1;
+  options.shapes = &shape;
+  options.n_shapes = 1;
   long n = 1;
   for (;; n += 1 + n / 64) {
     lac_engine *engine;
@@ -214,8 +225,10 @@ static void one_failed_allocation_changes_no_result(void **state) {
   (void)state;
   lac_model *model = load();
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
-  lac_engine_options options = {
-      .threads = 1, .dtype = LAC_DTYPE_F32, .shapes = &shape, .n_shapes = 1};
+  lac_engine_options options = lac_engine_options_default();
+  options.run.threads = 1;
+  options.shapes = &shape;
+  options.n_shapes = 1;
   float in[64], want[10], out[10];
   lac_engine *engine;
   lac_error err = {0};
@@ -249,20 +262,21 @@ static int plan_where_forbidden(void) {
   const lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
   static float in[MOST_VALUES], out[MOST_VALUES];
   if (!forbid_execution()) return NOTHING_FORBIDDEN;
-  options.threads = 1;
+  options.run.threads = 1;
   options.shapes = &shape;
   options.n_shapes = 1;
-  options.engine = "cpu";
+  options.run.engine = "cpu";
   const char *want = "generated code: memory cannot be made executable: ";
   bool good = lac_engine_create(model, &options, &engine, &err) == LAC_UNSUPPORTED &&
               strncmp(err.text, want, strlen(want)) == 0 && strstr(err.text, "'plain'");
-  options.engine = "plain";
+  options.run.engine = "plain";
   good = good && lac_engine_create(model, &options, &engine, &err) == LAC_OK &&
          lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err) == LAC_OK;
-  options.engine = NULL;
+  options.run.engine = NULL;
   good = good && lac_engine_create(model, &options, &engine, &err) == LAC_OK &&
          lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err) == LAC_OK;
-  const lac_engine_facts about = lac_engine_about(engine);
+  lac_engine_facts about = LAC_SIZED(lac_engine_facts);
+  good = good && lac_engine_about(engine, &about, &err) == LAC_OK;
   good = good && about.n_exact == about.n_nodes && strstr(about.exact_reason, "executable");
   return good ? 0 : 1;
 }

@@ -27,8 +27,10 @@ static lac_model *model;
 
 static lac_status create(int threads, lac_engine **engine, lac_error *err) {
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
-  lac_engine_options options = {
-      .threads = threads, .dtype = LAC_DTYPE_F32, .shapes = &shape, .n_shapes = 1};
+  lac_engine_options options = lac_engine_options_default();
+  options.run.threads = threads;
+  options.shapes = &shape;
+  options.n_shapes = 1;
   return lac_engine_create(model, &options, engine, err);
 }
 

@@ -98,7 +98,7 @@ static void run_model(const lac_model *model, const char *name, const float *in,
   lac_error err = {0};
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {2, -1, -1, -1}};
   lac_engine_options o = lac_engine_options_default();
-  o.engine = name;
+  o.run.engine = name;
   o.shapes = &shape;
   o.n_shapes = 1;
   if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s: %s", name, err.text);
@@ -140,7 +140,7 @@ static void infer_writes_its_outputs(void **state) {
   path_in(out, &f, "out");
   assert_int_equal(laci_npy_write(in, &type, pixels, true, NULL), LAC_OK);
   lac_infer_options o = lac_infer_options_default();
-  o.engine = "counting";
+  o.run.engine = "counting";
   lac_infer_input input = {"image", in};
   lac_infer_result *result;
   if (lac_infer(model, &input, 1, out, &o, &result, &err)) fail_msg("%s", err.text);
@@ -152,14 +152,11 @@ static void infer_writes_its_outputs(void **state) {
   assert_int_equal(result->batch, 1);
   assert_true(result->n_sparse > 0);
   lac_infer_result_destroy(result);
-  o.dense_only = o.force = true;
+  o.run.dense_only = o.force = true;
   if (lac_infer(model, &input, 1, out, &o, &result, &err)) fail_msg("%s", err.text);
   assert_int_equal(result->n_sparse, 0);
   lac_infer_result_destroy(result);
-  o.plain = true;
-  assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_BAD_ARGUMENT);
-  o.plain = false;
-  o.engine = "gpu";
+  o.run.engine = "gpu";
   assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_NOT_FOUND);
   lac_model_destroy(model);
   remove_folder(&f);
@@ -168,19 +165,19 @@ static void infer_writes_its_outputs(void **state) {
 static void eval_counts_as_the_default_does(void **state) {
   (void)state;
   lac_model *model = digits();
-  lac_eval_result fast, new;
+  lac_eval_result fast = LAC_SIZED(lac_eval_result), new = LAC_SIZED(lac_eval_result);
   lac_error err = {0};
   lac_eval_options o = lac_eval_options_default();
   o.limit = 40;
   o.batch = 20;
   if (lac_eval(model, DIGITS, &o, &fast, &err)) fail_msg("%s", err.text);
-  o.engine = "counting";
+  o.run.engine = "counting";
   if (lac_eval(model, DIGITS, &o, &new, &err)) fail_msg("%s", err.text);
   assert_int_equal(new.images, fast.images);
   assert_true(new.top1 == fast.top1 &&new.top5 == fast.top5);
   assert_true(fabs(new.loss - fast.loss) < 1e-4);
   assert_true(new.n_sparse > 0);
-  o.dense_only = true;
+  o.run.dense_only = true;
   if (lac_eval(model, DIGITS, &o, &new, &err)) fail_msg("%s", err.text);
   assert_int_equal(new.n_sparse, 0);
   expect_used(4);
@@ -193,7 +190,7 @@ static void bench_has_a_row_a_step(void **state) {
   lac_bench_result *result;
   lac_error err = {0};
   lac_bench_options o = lac_bench_options_default();
-  o.engine = "counting";
+  o.run.engine = "counting";
   o.runs = 3;
   if (lac_bench(model, &o, &result, &err)) fail_msg("%s", err.text);
   assert_int_equal(result->runs, 3);
@@ -215,7 +212,7 @@ static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   lac_bench_result *r;
   lac_error err = {0};
   lac_bench_options o = lac_bench_options_default();
-  o.engine = "counting";
+  o.run.engine = "counting";
   o.runs = 4;
   if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
   assert_int_equal(counting.made, 2);
@@ -232,7 +229,7 @@ static void bench_runs_a_dense_plan_next_to_a_sparse_one(void **state) {
   }
   assert_int_equal(r->n_sparse, n_sparse);
   lac_bench_result_destroy(r);
-  o.dense_only = true;
+  o.run.dense_only = true;
   if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
   assert_int_equal(counting.made, 3);
   assert_true(!r->has_sparse && r->n_sparse == 0 && r->dense.min > 0);
@@ -288,13 +285,13 @@ static void a_training_step_has_the_plain_engines_bits(void **state) {
 
 static void training_trains_and_evaluates_with_it(void **state) {
   (void)state;
-  lac_network_options network = {.name = "digits", .seed = 2};
+  lac_network_options network = {.size = sizeof(lac_network_options), .name = "digits", .seed = 2};
   lac_model *model;
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   lac_error err = {0};
   lac_train_options o = lac_train_options_default();
-  o.engine = "counting";
-  o.threads = 1;
+  o.run.engine = "counting";
+  o.run.threads = 1;
   o.recipe = "cifar";
   o.batch = 8;
   o.steps = 2;
@@ -302,7 +299,7 @@ static void training_trains_and_evaluates_with_it(void **state) {
   assert_int_equal(lac_network_create(&network, &model, &err), LAC_OK);
   if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
   expect_used(2 + 2);
-  o.engine = "gpu";
+  o.run.engine = "gpu";
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_NOT_FOUND);
   lac_model_destroy(model);
 }
@@ -327,7 +324,7 @@ static void make(const lac_model *model) {
   lac_error err = {0};
   lac_engine_options o = lac_engine_options_default();
   lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, -1, -1, -1}};
-  o.engine = "counting";
+  o.run.engine = "counting";
   o.shapes = &shape;
   o.n_shapes = 1;
   if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s", err.text);
@@ -336,8 +333,8 @@ static void make(const lac_model *model) {
 
 static lac_train_options two_steps(void) {
   lac_train_options o = lac_train_options_default();
-  o.engine = "counting";
-  o.threads = 1;
+  o.run.engine = "counting";
+  o.run.threads = 1;
   o.recipe = "cifar";
   o.batch = 8;
   o.steps = 2;
@@ -355,7 +352,7 @@ static void a_pack_gives_the_pattern_of_weights_until_they_change(void **state) 
   lac_mask *mask = prune(model);
   lac_options options = lac_options_default();
   lac_train_options o = two_steps();
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   path_in(path, &f, "net.lacpack");
   path_in(pruned, &f, "net.onnx");
   make(model);
@@ -383,7 +380,7 @@ static void training_gives_the_masks(void **state) {
   lac_model *model = digits();
   lac_mask *mask = prune(model);
   lac_train_options o = two_steps();
-  lac_train_result result;
+  lac_train_result result = LAC_SIZED(lac_train_result);
   if (lac_train(model, DIGITS, mask, &o, &result, &err)) fail_msg("%s", err.text);
   assert_int_equal(counting.masks, lac_mask_count(mask));
   if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);

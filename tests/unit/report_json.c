@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "lacuna/prune.h"
 #include "lacuna/report.h"
+#include "lacuna/version.h"
 
 static const char *const consumers[] = {"layer1.0.conv2"};
 static const int32_t permutation[] = {0, 2, 1, 3};

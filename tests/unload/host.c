@@ -33,7 +33,7 @@ static int run_session(const lac_model *model, lac_error *err) {
                        .data = values,
                        .size_bytes = sizeof values};
   lac_array y = {0};
-  options.threads = 2;
+  options.run.threads = 2;
   int st = lac_session_create(model, &options, &session, err);
   if (!st) st = lac_session_run(session, &x, 1, &y, 1, err);
   lac_session_release(&y, 1);
@@ -51,7 +51,7 @@ int host_run(const char *path, void **code) {
   memcpy(code, &runs, sizeof *code);
   const lac_engine_shape shape = {"image", 4, {4, 1, 8, 8}};
   lac_engine_options options = lac_engine_options_default();
-  options.threads = 2;
+  options.run.threads = 2;
   options.shapes = &shape;
   options.n_shapes = 1;
   int st = lac_model_load(path, &model, &err);

@@ -23,13 +23,12 @@
 #include "graph/infer.h"
 #include "lacuna/prune.h"
 #include "onnx/onnx.h"
-#include "sparse/score.h"
 #include "tensor/shape.h"
 
-enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, PROGRESS = 1000 };
+enum { LEAST_RUNS = 3, PROGRESS = 1000 };
+static const double peak_every_s = 0.05, long_run_s = 0.02;
 /* long_run_s: a run of at least this length needs no untimed run before it that wakes threads and
  * fills caches. */
-static const double peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
 
 /* The state of one benchmark; bench_clear frees it. */
 typedef struct bench {
@@ -49,33 +48,6 @@ typedef struct bench {
   laci_bench_result *result;
 } bench;
 
-lac_bench_options lac_bench_options_default(void) {
-  return (lac_bench_options){.dtype = LAC_DTYPE_F32, .runs = 1000, .seconds = 5, .n = 2, .m = 4};
-}
-
-static lac_status check_options(const lac_bench_options *options, lac_error *err) {
-  lac_status st = laci_check_threads(options->threads, err);
-  if (st) return st;
-  if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a bench in %s, wanted f32 or bf16",
-                     lac_dtype_name(options->dtype));
-  }
-  if (options->batch < 0 || options->batch > MOST_BATCH) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d, wanted 1 to %d", options->batch,
-                     MOST_BATCH);
-  }
-  if (options->runs < 1 || options->runs > MOST_RUNS) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs, wanted 1 to %d", options->runs, MOST_RUNS);
-  }
-  if (!(options->seconds >= 0 && options->seconds <= most_seconds)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a time of %g s, wanted 0 to %g", options->seconds,
-                     most_seconds);
-  }
-  st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
-  if (st) return st;
-  return laci_check_shapes(options->shapes, options->n_shapes, err);
-}
-
 /* ---- Planning ---- */
 
 /* Finds which layers hold the pattern, if possible: a failure, such as a weight with NaNs, does not
@@ -87,8 +59,8 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   lac_options options = lac_options_default();
   options.n = b->options->n;
   options.m = b->options->m;
-  options.threads = b->options->threads;
-  options.max_memory = b->options->max_memory;
+  options.threads = b->options->run.threads;
+  options.max_memory = b->options->run.max_memory;
   lac_status st = lac_check(model, NULL, &options, &b->check, &why);
   if (st == LAC_NO_MEMORY || st == LAC_INTERRUPTED || st == LAC_BAD_ARGUMENT) {
     return laci_fail(err, st, "%s", why.text);
@@ -122,12 +94,12 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
   if (st) return st;
-  laci_budget budget = laci_budget_with_limit(b->options->max_memory);
+  laci_budget budget = laci_budget_with_limit(b->options->run.max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
   laci_engine_options o = {.engine = laci_bench_engine_name(b->options),
-                           .threads = b->options->threads,
+                           .threads = b->options->run.threads,
                            .bf16 = b->dtype == LAC_DTYPE_BF16,
-                           .dense_only = b->options->dense_only,
+                           .dense_only = b->options->run.dense_only,
                            .shapes = b->batch.shapes,
                            .n_shapes = b->batch.n_shapes,
                            .weights = weights,
@@ -322,11 +294,11 @@ static void bench_clear(bench *b) {
 
 lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_bench_result **result,
                      lac_error *err) {
-  lac_bench_options defaults = lac_bench_options_default();
-  bench b = {.options = options ? options : &defaults};
+  lac_bench_options own;
+  bench b = {.options = &own};
   if (result) *result = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
-  if (!st) st = check_options(b.options, err);
+  if (!st) st = laci_bench_options_take(options, &own, err);
   if (st) return st;
   b.result = laci_alloc(1, sizeof *b.result);
   if (!b.result) return laci_fail_memory(err, "the result");

@@ -23,6 +23,11 @@ typedef struct laci_bench_result {
   lac_bench_kind *kinds;
 } laci_bench_result;
 
+/** Copies a caller's options, and checks them; NULL: all defaults. Fails LAC_BAD_ARGUMENT,
+ * LAC_UNSUPPORTED (api/model/structs.h). */
+LAC_MUST_CHECK lac_status laci_bench_options_take(const lac_bench_options *options,
+                                                  lac_bench_options *own, lac_error *err);
+
 /* ---- peak.c ---- */
 
 enum { LACI_BENCH_READ = 96 << 20 }; /* number of bytes to read: more than the caches' size */

@@ -59,8 +59,8 @@ lac_status laci_bench_plan_create(const laci_graph *graph, const lac_bench_optio
                                   const laci_engine_options *options, laci_bench_plan *plan,
                                   lac_error *err) {
   double begin = laci_clock_seconds();
-  lac_status st =
-      laci_tuned_engine_create(graph, options, asked->tuning, asked->timings, &plan->engine, err);
+  lac_status st = laci_tuned_engine_create(graph, options, asked->run.tuning, asked->run.timings,
+                                           &plan->engine, err);
   plan->plan_seconds = laci_clock_seconds() - begin;
   if (st) return st;
   plan->n_steps = laci_engine_step_count(plan->engine);
@@ -77,11 +77,11 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
 }
 
 const char *laci_bench_engine_name(const lac_bench_options *asked) {
-  return laci_engine_or_default(asked->engine);
+  return laci_engine_or_default(asked->run.engine);
 }
 
 lac_dtype laci_bench_dtype(const lac_bench_options *asked) {
-  return laci_dtype_supported_or_warn(laci_bench_engine_name(asked), asked->dtype);
+  return laci_dtype_supported_or_warn(laci_bench_engine_name(asked), asked->run.dtype);
 }
 
 void laci_bench_log(const laci_bench_plan *plan, const laci_graph *graph) {

@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "api/model/fields.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks of fields that several structs of the API have. */
+#include "api/model/structs.h"
 
-#include "api/model/model_in.h"
+#include "api/run/tuning.h"
 #include "base/error.h"
 #include "lacuna/engine.h"
+#include "lacuna/version.h"
 #include "tensor/shape.h"
 
 enum { MOST_THREADS = 1024 };
@@ -17,6 +19,24 @@ lac_status laci_check_threads(int threads, lac_error *err) {
   if (threads >= 0 && threads <= MOST_THREADS) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to %d", threads,
                    MOST_THREADS);
+}
+
+lac_status laci_check_run_options(const lac_run_options *run, lac_error *err) {
+  lac_status st = laci_check_threads(run->threads, err);
+  if (!st) st = laci_check_tuning(run->tuning, err);
+  if (st) return st;
+  if (run->dtype != LAC_DTYPE_F32 && run->dtype != LAC_DTYPE_BF16) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a run in %s: wanted f32 or bf16",
+                     lac_dtype_name(run->dtype));
+  }
+  for (size_t at = 0; at < sizeof run->reserved; at++) {
+    if (run->reserved[at] == 0) continue;
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "reserved byte %zu of lac_run_options is set, and this library, version %s, "
+                     "does not know it: a newer library is needed",
+                     at, lac_version());
+  }
+  return LAC_OK;
 }
 
 lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {

@@ -2,6 +2,7 @@
  * Loads a network from a file or from memory: ONNX, or a pack. */
 #include "api/model/foreign.h"
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/pack/pack_in.h"
 #include "base/error.h"
 #include "graph/typing.h"
@@ -10,7 +11,10 @@
 #include "onnx/onnx.h"
 #include "pack/packfile.h"
 
-lac_load_options lac_load_options_default(void) { return (lac_load_options){.lenient = false}; }
+void lac_load_options_init(lac_load_options *options, size_t size) {
+  const lac_load_options usual = {.size = sizeof usual};
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
 
 /* The last step of loading: sets *model to `made`, or after a failure destroys made. */
 static lac_status finish_load(lac_status st, lac_model *made, const lac_load_options *options,
@@ -41,8 +45,10 @@ static lac_status load_from_path(const char *path, const lac_load_options *optio
 lac_status lac_model_load_with(const char *path, const lac_load_options *options, lac_model **model,
                                lac_error *err) {
   if (model) *model = NULL;
+  lac_load_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
-  return st ? st : load_from_path(path, options, model, err);
+  if (!st) st = laci_take_load_options(options, &own, err);
+  return st ? st : load_from_path(path, &own, model, err);
 }
 
 lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
@@ -74,14 +80,16 @@ lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
                                       const lac_load_options *options, lac_model **model,
                                       lac_error *err) {
   if (model) *model = NULL;
+  lac_load_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
-  return st ? st : load_from_memory(bytes, size_bytes, options, model, err);
+  if (!st) st = laci_take_load_options(options, &own, err);
+  return st ? st : load_from_memory(bytes, size_bytes, &own, model, err);
 }
 
 lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
                                  lac_model **model, lac_error *err) {
   if (model) *model = NULL;
-  const lac_load_options options = {.data_dir = data_dir};
+  const lac_load_options options = {.size = sizeof(lac_load_options), .data_dir = data_dir};
   lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
   return st ? st : load_from_memory(bytes, size_bytes, &options, model, err);
 }

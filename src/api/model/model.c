@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -187,18 +188,31 @@ static lac_status materialise_one(const lac_model *model, const laci_stored *sto
 
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
 
-void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
-  if (!tensor) return;
-  *tensor = (lac_tensor){.rank = -1};
-  if (!model || index < 0 || index >= model->graph->n_stored) return;
-  const laci_stored *stored = &model->graph->stored[index];
-  if (materialise_one(model, stored, NULL)) return;
-  *tensor = (lac_tensor){.name = stored->name,
-                         .dtype = stored->dtype,
-                         .rank = stored->shape.rank,
-                         .bytes = stored->bytes,
-                         .size_bytes = stored->size_bytes};
-  for (int a = 0; a < stored->shape.rank; a++) tensor->shape[a] = stored->shape.dims[a];
+/* Loads the tensor's bytes, and describes it. */
+static lac_status describe(const lac_model *model, const laci_stored *stored, lac_tensor *tensor,
+                           lac_error *err) {
+  lac_status st = laci_check_struct_tensor(tensor, err);
+  if (!st) st = materialise_one(model, stored, err);
+  if (st) return st;
+  lac_tensor own = {.size = sizeof own,
+                    .name = stored->name,
+                    .dtype = stored->dtype,
+                    .rank = stored->shape.rank,
+                    .bytes = stored->bytes,
+                    .size_bytes = stored->size_bytes};
+  for (int a = 0; a < stored->shape.rank; a++) own.shape[a] = stored->shape.dims[a];
+  laci_give_tensor(&own, tensor);
+  return LAC_OK;
+}
+
+lac_status lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"tensor", tensor});
+  if (st) return st;
+  if (index < 0 || index >= model->graph->n_stored) {
+    return laci_fail(err, LAC_NOT_FOUND, "%s: stored tensor %d, and there are %d", model->path,
+                     index, model->graph->n_stored);
+  }
+  return describe(model, &model->graph->stored[index], tensor, err);
 }
 
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
@@ -207,9 +221,6 @@ lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_t
   if (st) return st;
   int value = laci_graph_find_value(model->graph, name);
   int stored = value < 0 ? -1 : model->graph->values[value].stored;
-  if (stored >= 0) st = materialise_one(model, &model->graph->stored[stored], err);
-  if (st) return st;
-  lac_model_tensor(model, stored, tensor);
-  if (stored >= 0) return LAC_OK;
+  if (stored >= 0) return describe(model, &model->graph->stored[stored], tensor, err);
   return laci_fail(err, LAC_NOT_FOUND, "%s: no stored tensor has this name", name);
 }

@@ -8,7 +8,6 @@
 
 #include "lacuna/status.h"
 
-typedef struct lac_engine_shape lac_engine_shape;
 typedef struct lac_model lac_model;
 typedef struct laci_budget laci_budget;
 typedef struct laci_engine_weight laci_engine_weight;
@@ -81,12 +80,5 @@ LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_err
 LAC_MUST_CHECK lac_status laci_model_list_known_weights(const lac_model *model,
                                                         laci_engine_weight **weights,
                                                         int *n_weights, lac_error *err);
-
-/** Checks that each of a caller's shapes has a name and a valid rank. Fails LAC_BAD_ARGUMENT. */
-LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
-
-/** Checks the option `threads`. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to
- * 1024". */
-LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
 
 #endif

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_network_create: makes a model from a network of src/arch, without a file. */
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "arch/arch.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "lacuna/train.h"
+
+void lac_network_options_init(lac_network_options *options, size_t size) {
+  const lac_network_options usual = {.size = sizeof usual};
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
 
 const char *const *lac_network_names(int *n) { return laci_arch_names(n); }
 
@@ -13,14 +19,16 @@ lac_status lac_network_create(const lac_network_options *options, lac_model **mo
   if (model) *model = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"model", model},
                                    {"name", options ? options->name : NULL});
+  lac_network_options own;
+  if (!st) st = laci_take_network_options(options, &own, err);
   if (st) return st;
-  laci_arch_options o = {.name = options->name,
-                         .n_classes = options->classes,
-                         .image_size = options->image_size,
-                         .conv_shortcut = options->conv_shortcut,
-                         .seed = options->seed};
+  laci_arch_options o = {.name = own.name,
+                         .n_classes = own.classes,
+                         .image_size = own.image_size,
+                         .conv_shortcut = own.conv_shortcut,
+                         .seed = own.seed};
   lac_model *made = NULL;
-  st = laci_model_new(options->name, &made, err);
+  st = laci_model_new(own.name, &made, err);
   if (!st) st = laci_arch_build(&o, &made->graph, err);
   if (!st) {
     made->inferred->assumed = laci_alloc(1, 1); /* "": shapes were inferred without any user option,

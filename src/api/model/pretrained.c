@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
@@ -42,14 +43,13 @@ static int count_tensors(const weights_file *f) {
 
 static const char *name_of(const weights_file *f, int k) {
   int n;
-  lac_tensor view;
+  lac_tensor view = LAC_SIZED(lac_tensor);
   if (f->tensors) return laci_safetensors_list(f->tensors, &n)[k].name;
-  lac_model_tensor(f->model, k, &view);
-  return view.name;
+  return lac_model_tensor(f->model, k, &view, NULL) ? NULL : view.name;
 }
 
 static bool find_tensor(const weights_file *f, const char *name, weights_tensor *t) {
-  *t = (weights_tensor){0};
+  *t = (weights_tensor){.view = LAC_SIZED(lac_tensor)};
   if (f->tensors) {
     t->of = laci_safetensors_find(f->tensors, name);
     if (!t->of) return false;
@@ -272,11 +272,13 @@ static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
 lac_status lac_pretrained_read(lac_model *model, const char *path, lac_pretrained *found,
                                lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"found", found});
+  if (!st) st = laci_check_struct_pretrained(found, err);
   if (st) return st;
   weights_file f = {0};
-  *found = (lac_pretrained){0};
+  lac_pretrained read = LAC_SIZED(lac_pretrained);
   st = open_file(path, &f, err);
-  if (!st) st = copy_all_tensors(&f, model, found, err);
+  if (!st) st = copy_all_tensors(&f, model, &read, err);
+  laci_give_pretrained(&read, found);
   laci_safetensors_close(f.tensors);
   lac_model_destroy(f.model);
   return st;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/pack/pack_in.h"
 #include "base/error.h"
 #include "engine/engine.h"
@@ -263,27 +264,35 @@ int lac_pack_tensor_count(const lac_pack *pack) {
   return pack ? (int)laci_packfile_n_tensors(pack->file) : 0;
 }
 
-void lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor) {
-  if (!tensor) return;
-  *tensor = (lac_packed_tensor){0};
-  if (index < 0 || index >= lac_pack_tensor_count(pack)) return;
+lac_status lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor,
+                           lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"pack", pack}, {"tensor", tensor});
+  if (!st) st = laci_check_struct_packed_tensor(tensor, err);
+  if (st) return st;
+  const int n = lac_pack_tensor_count(pack);
+  if (index < 0 || index >= n) {
+    return laci_fail(err, LAC_NOT_FOUND, "packed tensor %d, and there are %d", index, n);
+  }
   const laci_packfile_tensor *t = laci_packfile_tensor_at(pack->file, (size_t)index);
   const laci_packing *p = &t->packing;
-  *tensor = (lac_packed_tensor){.name = p->name,
-                                .dtype = p->dtype,
-                                .n = p->pattern.n,
-                                .m = p->pattern.m,
-                                .outer = p->outer,
-                                .columns = p->columns,
-                                .inner = p->inner,
-                                .run = p->run,
-                                .n_rows = p->n_rows,
-                                .row_values = p->row_values,
-                                .index_words = p->index_words,
-                                .sign_words = t->packed.signs ? p->sign_words : 0,
-                                .index_bits = p->index_bits,
-                                .fill = p->fill,
-                                .values = t->packed.values,
-                                .index = t->packed.index,
-                                .signs = t->packed.signs};
+  const lac_packed_tensor own = {.size = sizeof own,
+                                 .name = p->name,
+                                 .dtype = p->dtype,
+                                 .n = p->pattern.n,
+                                 .m = p->pattern.m,
+                                 .outer = p->outer,
+                                 .columns = p->columns,
+                                 .inner = p->inner,
+                                 .run = p->run,
+                                 .n_rows = p->n_rows,
+                                 .row_values = p->row_values,
+                                 .index_words = p->index_words,
+                                 .sign_words = t->packed.signs ? p->sign_words : 0,
+                                 .index_bits = p->index_bits,
+                                 .fill = p->fill,
+                                 .values = t->packed.values,
+                                 .index = t->packed.index,
+                                 .signs = t->packed.signs};
+  laci_give_packed_tensor(&own, tensor);
+  return LAC_OK;
 }

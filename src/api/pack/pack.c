@@ -7,6 +7,7 @@
 
 #include "api/model/model_in.h"
 #include "api/pack/pack_in.h"
+#include "api/prune/options_in.h"
 #include "api/pack/save_in.h"
 #include "api/pack/scratch.h"
 #include "base/error.h"
@@ -70,7 +71,8 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   laci_file_set_begin_separate(&set); /* the saved file is read before the set is placed */
   if (!st) st = lac_model_save(model, saved_path, false, err);
   st = laci_file_set_end(&set, st, err);
-  const lac_load_options lenient = {.lenient = true}; /* it was read already */
+  lac_load_options lenient = lac_load_options_default();
+  lenient.lenient = true; /* it was read already */
   if (!st) st = lac_model_load_with(saved_path, &lenient, &saved, err);
   if (!st) st = pack_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
@@ -99,7 +101,10 @@ lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *
   laci_pack_report *report = NULL;
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
+  laci_own_options own;
+  if (!st) st = laci_own_options_take(options, &own, err);
   if (st) return st;
+  options = &own.options;
   if (lac_model_reads(model, path)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
                      path);

@@ -16,14 +16,6 @@
 enum { MOST_SIDE = LACI_PREPROCESSING_MAX, MOST_STEPS = 1000000000 };
 static const char magnitude[] = "magnitude", with_data[] = "alps";
 
-lac_calibration lac_calibration_default(void) {
-  laci_preprocessing usual = laci_preprocessing_default();
-  lac_calibration calibration = {.samples = 512, .solve = true, .max_drop = -1};
-  memcpy(calibration.mean, usual.mean, sizeof calibration.mean);
-  memcpy(calibration.std, usual.std, sizeof calibration.std);
-  return calibration;
-}
-
 const char *laci_score_name_of(const lac_options *options) {
   if (options->score) return options->score;
   return options->calibration ? with_data : magnitude;

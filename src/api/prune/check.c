@@ -47,14 +47,11 @@ static lac_status find_and_verify_orders(const lac_model *original, const lac_mo
   return st;
 }
 
-lac_status lac_check(const lac_model *model, const lac_model *original, const lac_options *options,
-                     lac_report **out, lac_error *err) {
-  if (out) *out = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
-  if (st) return st;
+lac_status laci_check_model(const lac_model *model, const lac_model *original,
+                            const lac_options *options, lac_report **out, lac_error *err) {
   laci_job job;
   laci_report *report = NULL;
-  st = laci_job_open(model, options, &job, err);
+  lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_report_measure(report, &job, options, err);

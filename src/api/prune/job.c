@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "api/model/fields.h"
+#include "api/model/structs.h"
 #include "api/model/model_in.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
@@ -19,15 +19,6 @@
 #include "lacuna/prune.h"
 #include "permute/search.h"
 #include "target/target.h"
-
-lac_options lac_options_default(void) {
-  return (lac_options){.n = 2,
-                       .m = 4,
-                       .permute = true,
-                       .verify = true,
-                       .permute_for = "score",
-                       .effort = LAC_EFFORT_NORMAL};
-}
 
 /* Checks that a list has `n` texts that are not NULL. */
 static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {

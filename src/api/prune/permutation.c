@@ -83,16 +83,12 @@ static lac_status replay_orders(lac_model *model, const laci_job *job,
   return st;
 }
 
-lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert,
-                                 const lac_options *options, lac_report **report, lac_error *err) {
-  if (report) *report = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options},
-                                   {"report", report});
-  if (st) return st;
+lac_status laci_apply_permutation(lac_model *model, const char *path, bool invert,
+                                  const lac_options *options, lac_report **report, lac_error *err) {
   double start = laci_clock_seconds();
   laci_job job;
   laci_report *made = NULL;
-  st = laci_job_open(model, options, &job, err);
+  lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   char *text = NULL;
   st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_prune, lac_permute, lac_inspect: analysis, the work of src/prune, and the report. */
+ * lac_prune and lac_permute: analysis, the work of src/prune, and the report. */
 #include "lacuna/prune.h"
 
 #include <string.h>
@@ -40,9 +40,9 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .comm = laci_process_group_comm(options->group)};
 }
 
-/* Prunes the model. Every step that can fail comes before the first change of the model. */
-static lac_status prune_model(lac_model *model, const lac_options *options, bool permute, bool mask,
-                              lac_report **out, lac_error *err) {
+/* Every step that can fail comes before the first change of the model. */
+lac_status laci_prune_model(lac_model *model, const lac_options *options, bool permute, bool mask,
+                            lac_report **out, lac_error *err) {
   double start = laci_clock_seconds();
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
@@ -95,56 +95,5 @@ static lac_status prune_model(lac_model *model, const lac_options *options, bool
   laci_score_arrays_close(&scores);
   laci_job_close(&job);
   if (!st) laci_quantized_commit(model, quantized);
-  return st;
-}
-
-lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **report,
-                     lac_error *err) {
-  if (report) *report = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  return st ? st : prune_model(model, options, options->permute, true, report, err);
-}
-
-lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
-                       lac_error *err) {
-  if (report) *report = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
-  return st ? st : prune_model(model, options, true, false, report, err);
-}
-
-lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **out,
-                       lac_error *err) {
-  if (out) *out = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
-  if (st) return st;
-  laci_job job;
-  laci_report *report = NULL;
-  st = laci_job_open(model, options, &job, err);
-  if (st) return st;
-  st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
-  if (!st && job.streamed) laci_report_leave_unmeasured(report, model->path);
-  else if (!st) st = laci_report_measure(report, &job, options, err);
-  if (!st && !job.streamed) st = laci_report_measure_computed(report, &job, options, err);
-  if (!st) laci_report_compute_sums(report);
-  if (!st) {
-    *out = &report->pub;
-  } else if (report) {
-    lac_report_destroy(&report->pub);
-  }
-  laci_job_close(&job);
-  return st;
-}
-
-lac_status lac_inspect_why(const lac_model *model, const lac_options *options, const char *node,
-                           char **text, lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st =
-      LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
-  if (st) return st;
-  laci_job job;
-  st = laci_job_open(model, options, &job, err);
-  if (st) return st;
-  st = laci_analysis_explain_node(job.analysis, node, text, err);
-  laci_job_close(&job);
   return st;
 }

@@ -5,10 +5,28 @@
 
 #include "prune/prune.h"
 
+typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
+typedef struct lac_report lac_report;
 typedef struct laci_job laci_job;
 
 /** Converts public options to those of src/prune, with views of `options` and `job`. */
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);
+
+/* The work of the functions of lacuna/prune.h (entry.c), whose failures and results these have:
+ * arguments are not NULL, and options are of this library's size. */
+
+/** Does lac_prune (mask true) or lac_permute (false). */
+LAC_MUST_CHECK lac_status laci_prune_model(lac_model *model, const lac_options *options,
+                                           bool permute, bool mask, lac_report **report,
+                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_inspect_model(const lac_model *model, const lac_options *options,
+                                             lac_report **report, lac_error *err);
+LAC_MUST_CHECK lac_status laci_check_model(const lac_model *model, const lac_model *original,
+                                           const lac_options *options, lac_report **report,
+                                           lac_error *err);
+LAC_MUST_CHECK lac_status laci_apply_permutation(lac_model *model, const char *path, bool invert,
+                                                 const lac_options *options, lac_report **report,
+                                                 lac_error *err);
 
 #endif

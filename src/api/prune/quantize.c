@@ -21,10 +21,6 @@ static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
                                     [LACI_RANGE_MINMAX] = "minmax"};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
-lac_quantization lac_quantization_default(void) {
-  return (lac_quantization){.range = rules[LACI_RANGE_MSE]};
-}
-
 static int range_rule_of(const lac_quantization *q) {
   const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
   int rule = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/run/infer.h"
 #include "api/run/tuning.h"
 #include "base/budget.h"
@@ -50,8 +51,9 @@ void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes) {
            n_nodes, laci_plural(n_nodes), exact->n_nodes == 1 ? "s" : "", exact->reason);
 }
 
-lac_engine_options lac_engine_options_default(void) {
-  return (lac_engine_options){.dtype = LAC_DTYPE_F32};
+void lac_engine_options_init(lac_engine_options *options, size_t size) {
+  const lac_engine_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
 static lac_status convert_shapes(const lac_engine_options *options, laci_input_shape **shapes,
@@ -86,18 +88,18 @@ static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_por
 }
 
 lac_status laci_check_engine_options(const lac_engine_options *options, lac_error *err) {
-  if (options->dtype != LAC_DTYPE_F32 && options->dtype != LAC_DTYPE_BF16) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "an engine of type %s, wanted f32 or bf16",
-                     lac_dtype_name(options->dtype));
-  }
-  lac_status st = laci_check_threads(options->threads, err);
+  lac_status st = laci_check_run_options(&options->run, err);
   return st ? st : laci_check_shapes(options->shapes, options->n_shapes, err);
 }
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
-  laci_budget budget = laci_budget_with_limit(options ? options->max_memory : 0);
-  lac_status st = laci_model_create_engine(model, options, NULL, &budget, engine, err);
+  lac_engine_options own;
+  if (engine) *engine = NULL;
+  lac_status st = laci_take_engine_options(options, &own, err);
+  if (st) return st;
+  laci_budget budget = laci_budget_with_limit(own.run.max_memory);
+  st = laci_model_create_engine(model, &own, NULL, &budget, engine, err);
   if (!st) laci_log_engine_parts(*engine);
   return st;
 }
@@ -109,8 +111,6 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
   const laci_engine_port *ports;
-  lac_engine_options defaults = lac_engine_options_default();
-  if (!options) options = &defaults;
   if (engine) *engine = NULL;
   const laci_named_pointer given[] = {{"model", model}, {"engine", engine}};
   lac_status st = laci_check_arguments("lac_engine_create", given, 2, err);
@@ -121,14 +121,14 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
   st = convert_shapes(options, &shapes, err);
   if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
   if (!st) {
-    const char *name = laci_engine_or_default(options->engine);
-    made->dtype = laci_dtype_supported_or_warn(name, options->dtype);
+    const char *name = laci_engine_or_default(options->run.engine);
+    made->dtype = laci_dtype_supported_or_warn(name, options->run.dtype);
     made->n_nodes = model->graph->n_nodes;
     laci_engine_options o = {.engine = name,
-                             .threads = options->threads,
+                             .threads = options->run.threads,
                              .parallel = parallel,
                              .bf16 = made->dtype == LAC_DTYPE_BF16,
-                             .dense_only = options->dense_only,
+                             .dense_only = options->run.dense_only,
                              .shapes = shapes,
                              .n_shapes = options->n_shapes,
                              .weights = weights,
@@ -136,7 +136,7 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
                              .fetch = model->file ? laci_onnx_fetch : NULL,
                              .fetch_context = model->file,
                              .budget = budget};
-    st = laci_tuned_engine_create(model->graph, &o, options->tuning, options->timings,
+    st = laci_tuned_engine_create(model->graph, &o, options->run.tuning, options->run.timings,
                                   &made->engine, err);
   }
   if (!st) {
@@ -255,23 +255,58 @@ lac_status lac_engine_result(lac_engine *engine, int output, lac_engine_port *po
   return st;
 }
 
-lac_engine_facts lac_engine_about(const lac_engine *engine) {
-  if (!engine) return (lac_engine_facts){0};
+lac_engine_facts laci_model_engine_facts(const lac_engine *engine) {
   const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
-  return (lac_engine_facts){.name = laci_engine_name(engine->engine),
+  return (lac_engine_facts){.size = sizeof(lac_engine_facts),
+                            .name = laci_engine_name(engine->engine),
                             .dtype = engine->dtype,
                             .n_nodes = engine->n_nodes,
                             .n_exact = exact.n_nodes,
                             .exact_reason = exact.reason};
 }
 
+lac_status lac_engine_about(const lac_engine *engine, lac_engine_facts *facts, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine}, {"facts", facts});
+  if (!st) st = laci_check_struct_engine_facts(facts, err);
+  if (st) return st;
+  const lac_engine_facts own = laci_model_engine_facts(engine);
+  laci_give_engine_facts(&own, facts);
+  return LAC_OK;
+}
+
 const char *lac_engine_plan_text(const lac_engine *engine) {
   return engine ? laci_engine_plan_text(engine->engine) : NULL;
 }
 
-lac_engine_memory lac_engine_planned(const lac_engine *engine) {
-  if (!engine) return (lac_engine_memory){0};
+lac_status lac_engine_planned(const lac_engine *engine, lac_engine_memory *memory, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine}, {"memory", memory});
+  if (!st) st = laci_check_struct_engine_memory(memory, err);
+  if (st) return st;
   const laci_engine_memory planned = laci_engine_planned_memory(engine->engine);
-  return (lac_engine_memory){.arena_bytes = planned.arena_bytes,
-                             .weight_bytes = planned.weight_bytes};
+  const lac_engine_memory own = {
+      .size = sizeof own, .arena_bytes = planned.arena_bytes, .weight_bytes = planned.weight_bytes};
+  laci_give_engine_memory(&own, memory);
+  return LAC_OK;
+}
+
+void laci_log_plan(const lac_engine *engine) {
+  if (!laci_log_is_enabled(LAC_LOG_DEBUG)) return;
+  const char *at = lac_engine_plan_text(engine);
+  while (*at) {
+    size_t n = strcspn(at, "\n");
+    laci_log(LAC_LOG_DEBUG, "%.*s", (int)n, at);
+    at += n + (at[n] == '\n');
+  }
+}
+
+void laci_log_memory(const lac_engine *engine, size_t held_bytes) {
+  if (!laci_log_is_enabled(LAC_LOG_DEBUG)) return;
+  lac_engine_memory planned = LAC_SIZED(lac_engine_memory);
+  if (lac_engine_planned(engine, &planned, NULL)) return;
+  size_t sum = planned.weight_bytes + planned.arena_bytes + held_bytes, peak = laci_memory_peak();
+  laci_log(LAC_LOG_DEBUG,
+           "memory: weights %.1f MB + arena %.1f MB + inputs and outputs %.1f MB = %.1f MB planned",
+           (double)planned.weight_bytes / 1e6, (double)planned.arena_bytes / 1e6,
+           (double)held_bytes / 1e6, (double)sum / 1e6);
+  if (peak) laci_log(LAC_LOG_DEBUG, "memory: %.1f MB at most, all in all", (double)peak / 1e6);
 }

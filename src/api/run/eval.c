@@ -28,6 +28,7 @@
 #include "data/parts.h"
 #include "graph/graph.h"
 #include "lacuna/engine.h"
+#include "lacuna/model.h"
 
 enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
@@ -54,34 +55,7 @@ typedef struct evaluation {
   double seconds;         /* time of all batches */
 } evaluation;
 
-lac_eval_options lac_eval_options_default(void) {
-  laci_preprocessing preprocessing = laci_preprocessing_default();
-  lac_eval_options options = {.dtype = LAC_DTYPE_F32, .batch = 64};
-  memcpy(options.mean, preprocessing.mean, sizeof options.mean);
-  memcpy(options.std, preprocessing.std, sizeof options.std);
-  return options;
-}
-
 /* ---- Checking that network and data fit ---- */
-
-static lac_status check_options(const lac_eval_options *options, lac_error *err) {
-  lac_status st = laci_check_threads(options->threads, err);
-  if (st) return st;
-  if (options->batch < 1 || options->batch > LACI_EVAL_MOST_BATCH) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
-                     LACI_EVAL_MOST_BATCH);
-  }
-  if (options->limit < 0) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
-  }
-  for (int c = 0; c < 3; c++) {
-    if (isfinite(options->mean[c]) && isfinite(options->std[c]) && options->std[c] > 0) continue;
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
-                     (double)options->mean[c], (double)options->std[c], c);
-  }
-  return LAC_OK;
-}
 
 static lac_status open_data(evaluation *e, const lac_model *model, const char *folder,
                             const lac_eval_options *options, lac_error *err) {
@@ -90,7 +64,7 @@ static lac_status open_data(evaluation *e, const lac_model *model, const char *f
       .classes_path = options->classes,
       .known = model->graph->class_names,
       .trained_on = e->trained_on,
-      .outputs = e->trained_on ? laci_model_n_classes(model, options->max_memory) : 0,
+      .outputs = e->trained_on ? laci_model_n_classes(model, options->run.max_memory) : 0,
       .quiet = e->quiet};
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
@@ -165,16 +139,12 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
                             .shape = {e->batch, laci_preprocessing_channels(&e->preprocessing),
                                       e->preprocessing.height, e->preprocessing.width}};
   lac_engine_options o = lac_engine_options_default();
-  o.threads = options->threads;
-  o.dtype = e->dtype;
-  o.engine = options->engine;
-  o.dense_only = options->dense_only;
-  o.tuning = options->tuning;
-  o.timings = options->timings;
+  o.run = options->run;
+  o.run.dtype = e->dtype;
   o.shapes = &shape;
   o.n_shapes = 1;
   size_t sample = laci_preprocessing_sample_size(&e->preprocessing) * sizeof(float);
-  laci_budget budget = laci_budget_with_limit(options->max_memory);
+  laci_budget budget = laci_budget_with_limit(options->run.max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
   st = laci_model_create_engine(model, &o, NULL, &budget, &e->engine, err);
@@ -298,10 +268,10 @@ static void evaluation_clear(evaluation *e) {
 /* Prepares everything before images are read: data, plan, buffers. */
 static lac_status prepare_evaluation(evaluation *e, const lac_model *model, const char *data,
                                      const lac_eval_options *options, lac_error *err) {
-  lac_status st = check_options(options, err);
+  lac_status st = laci_eval_options_check(options, err);
   if (!st)
-    e->dtype =
-        laci_dtype_supported_or_warn(laci_engine_or_default(options->engine), options->dtype);
+    e->dtype = laci_dtype_supported_or_warn(laci_engine_or_default(options->run.engine),
+                                            options->run.dtype);
   if (!st) st = open_data(e, model, data, options, err);
   if (!st) st = plan_network(e, model, options, err);
   if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
@@ -323,7 +293,8 @@ static lac_status run_images(evaluation *e, int threads, lac_error *err) {
 
 static void set_result(const laci_metrics *metrics, int n_sparse, double seconds,
                        lac_eval_result *result) {
-  *result = (lac_eval_result){.images = metrics->images,
+  *result = (lac_eval_result){.size = sizeof(lac_eval_result),
+                              .images = metrics->images,
                               .top1 = laci_metrics_top1(metrics),
                               .top5 = laci_metrics_top5(metrics),
                               .loss = laci_metrics_loss(metrics),
@@ -332,7 +303,7 @@ static void set_result(const laci_metrics *metrics, int n_sparse, double seconds
 }
 
 static void set_facts(const lac_engine *engine, lac_eval_result *result) {
-  const lac_engine_facts about = lac_engine_about(engine);
+  const lac_engine_facts about = laci_model_engine_facts(engine);
   result->dtype = about.dtype;
   result->n_nodes = about.n_nodes;
   result->n_exact = about.n_exact;
@@ -345,12 +316,10 @@ static void set_facts(const lac_engine *engine, lac_eval_result *result) {
 static lac_status evaluate(evaluation *e, const lac_model *model, const char *data,
                            const lac_eval_options *options, lac_eval_result *result,
                            lac_error *err) {
-  lac_eval_options defaults = lac_eval_options_default();
-  if (!options) options = &defaults;
-  *result = (lac_eval_result){0};
+  *result = (lac_eval_result)LAC_SIZED(lac_eval_result);
   lac_status st = prepare_evaluation(e, model, data, options, err);
   e->end = e->images;
-  if (!st) st = run_images(e, options->threads, err);
+  if (!st) st = run_images(e, options->run.threads, err);
   if (!st && e->predictions) {
     st = laci_writer_finish(e->predictions, err);
     if (!st) st = laci_writer_commit(e->predictions, err);
@@ -368,19 +337,12 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   return evaluate(&e, model, data, options, result, err);
 }
 
-lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
-                    lac_eval_result *result, lac_error *err) {
-  if (result) *result = (lac_eval_result){0};
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
-  if (st) return st;
-  laci_parts *parts = laci_alloc(1, sizeof *parts);
-  if (!parts) return laci_fail_memory(err, data);
-  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
-  const bool has_training_part = !st && strcmp(parts->train, parts->test) != 0 && parts->train[0];
+lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
+                           const lac_eval_options *options, lac_eval_result *result,
+                           lac_error *err) {
+  const bool has_training_part = strcmp(parts->train, parts->test) != 0 && parts->train[0];
   evaluation e = {.trained_on = has_training_part ? parts->train : NULL};
-  if (!st) st = evaluate(&e, model, parts->test, options, result, err);
-  laci_free(parts);
-  return st;
+  return evaluate(&e, model, parts->test, options, result, err);
 }
 
 /* ---- Evaluating a part of the images ---- */
@@ -416,7 +378,7 @@ lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
   e.begin = laci_eval_part_begin(scores, part->part, part->n_parts);
   e.end = laci_eval_part_begin(scores, part->part + 1, part->n_parts);
   e.metrics.first = e.begin;
-  if (!st) st = run_images(&e, options->threads, err);
+  if (!st) st = run_images(&e, options->run.threads, err);
   scores->n_sparse = laci_model_engine_n_sparse(e.engine);
   scores->seconds = e.seconds;
 out:

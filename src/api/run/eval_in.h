@@ -13,9 +13,18 @@ typedef struct lac_eval_result lac_eval_result;
 typedef struct lac_model lac_model;
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_graph laci_graph;
+typedef struct laci_parts laci_parts;
 typedef struct laci_image_score laci_image_score;
 typedef struct laci_preprocessing laci_preprocessing;
 typedef struct laci_value laci_value;
+
+/** Checks options of this library's size. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *err);
+
+/** Does lac_eval on the test part of the data, with options of this library's size. */
+LAC_MUST_CHECK lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
+                                          const lac_eval_options *options, lac_eval_result *result,
+                                          lac_error *err);
 
 /** Does lac_eval on the images of exactly this folder, without looking for subfolders. quiet: does
  * not log plan and data, for one of many evaluations. */

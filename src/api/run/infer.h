@@ -9,6 +9,7 @@
 #include "lacuna/status.h"
 
 typedef struct lac_engine lac_engine;
+typedef struct lac_engine_facts lac_engine_facts;
 typedef struct lac_engine_options lac_engine_options;
 typedef struct lac_model lac_model;
 typedef struct laci_budget laci_budget;
@@ -45,6 +46,8 @@ void laci_log_engine_parts(const lac_engine *engine);
 
 /** Returns laci_engine_sparse_step_count of the engine inside. */
 int laci_model_engine_n_sparse(const lac_engine *engine);
+/** Returns what lac_engine_about fills. */
+lac_engine_facts laci_model_engine_facts(const lac_engine *engine);
 
 /** Logs the plan's lines at LAC_LOG_DEBUG; the last line has the plan's memory. */
 void laci_log_plan(const lac_engine *engine);

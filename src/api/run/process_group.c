@@ -2,6 +2,7 @@
  * Implements lacuna/process_group.h with src/comm. */
 #include "lacuna/process_group.h"
 
+#include "api/model/structs.h"
 #include "api/run/process_group_in.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -13,8 +14,9 @@ struct lac_process_group {
   laci_comm *comm;
 };
 
-lac_process_group_options lac_process_group_options_default(void) {
-  return (lac_process_group_options){.timeout_seconds = 300};
+void lac_process_group_options_init(lac_process_group_options *options, size_t size) {
+  const lac_process_group_options usual = {.size = sizeof usual, .timeout_seconds = 300};
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
 laci_comm *laci_process_group_comm(const lac_process_group *group) {
@@ -39,9 +41,11 @@ lac_status lac_process_group_open(const lac_process_group_options *options,
   lac_process_group *made;
   if (group) *group = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"group", group});
-  if (!st) st = check_timeout(options->timeout_seconds, err);
+  lac_process_group_options own;
+  if (!st) st = laci_take_process_group_options(options, &own, err);
+  if (!st) st = check_timeout(own.timeout_seconds, err);
   if (st) return st;
-  const laci_comm_options how = {.timeout = options->timeout_seconds};
+  const laci_comm_options how = {.timeout = own.timeout_seconds};
   st = laci_process_group_create(NULL, &made, err);
   if (st) return st;
   st = laci_comm_open(&how, &made->comm, err);

@@ -5,53 +5,19 @@
 
 #include <string.h>
 
+#include "api/model/structs.h"
 #include "api/run/infer.h"
 #include "api/run/session_in.h"
-#include "api/run/tuning.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "onnx/onnx.h"
 
-enum {
-  FIRST_OPTIONS = sizeof(lac_session_options), /* bytes of the structs of the first release */
-  FIRST_FACTS = sizeof(lac_session_facts),
-  MOST_STRUCT = 4096, /* a larger size is none */
-  DEFAULT_PLANS = 16,
-};
-
-/* ---- Structs of a caller's size ---- */
-
-/* Checks the size of a caller's struct, `first` bytes in the first release. */
-static lac_status check_size(const char *name, size_t size, size_t first, lac_error *err) {
-  if (size >= first && size <= MOST_STRUCT) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: size is %zu, wanted %zu or more", name, size, first);
-}
-
-/* Copies a caller's options; fields that the caller's struct does not have keep their defaults. */
-static lac_status take_options(const lac_session_options *from, lac_session_options *to,
-                               lac_error *err) {
-  lac_session_options_init(to, sizeof *to);
-  if (!from) return LAC_OK;
-  lac_status st = check_size("lac_session_options", from->size, FIRST_OPTIONS, err);
-  if (st) return st;
-  const size_t known = from->size < sizeof *to ? from->size : sizeof *to;
-  if (!laci_is_zero((const uint8_t *)from + known, from->size - known)) {
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "lac_session_options: size is %zu, and a field after the first %zu bytes is "
-                     "set, which this version of the library does not know",
-                     from->size, sizeof *to);
-  }
-  memcpy(to, from, known);
-  to->size = sizeof *to;
-  return LAC_OK;
-}
+enum { DEFAULT_PLANS = 16 };
 
 void lac_session_options_init(lac_session_options *options, size_t size) {
-  const lac_session_options defaults = {.size = size, .dtype = LAC_DTYPE_F32};
-  if (!options) return;
-  memset(options, 0, size);
-  memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+  const lac_session_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
 /* ---- Creation ---- */
@@ -106,23 +72,19 @@ static lac_status check_counts(const lac_session_options *o, lac_error *err) {
 
 /* Fills the options of all engines; all of them have the same type and number of threads. */
 static lac_status set_options(lac_session *s, const lac_session_options *o, lac_error *err) {
-  lac_status st = copy_text(laci_engine_or_default(o->engine), &s->engine, err);
-  if (!st) st = copy_text(o->timings, &s->timings, err);
-  s->options = (lac_engine_options){.threads = o->threads,
-                                    .dtype = o->dtype,
-                                    .max_memory = o->max_memory,
-                                    .engine = s->engine,
-                                    .dense_only = o->dense_only,
-                                    .tuning = o->tuning,
-                                    .timings = s->timings};
+  lac_status st = copy_text(laci_engine_or_default(o->run.engine), &s->engine, err);
+  if (!st) st = copy_text(o->run.timings, &s->timings, err);
+  s->options = lac_engine_options_default();
+  s->options.run = o->run;
+  s->options.run.engine = s->engine;
+  s->options.run.timings = s->timings;
   if (!st) st = laci_check_engine_options(&s->options, err);
-  if (!st) st = laci_check_tuning(o->tuning, err);
   if (!st) st = check_counts(o, err);
   if (!st) st = laci_engine_check_name(s->engine, err);
   if (st) return st;
-  s->options.threads = laci_pool_threads_wanted(o->threads);
+  s->options.run.threads = laci_pool_threads_wanted(o->run.threads);
   s->parallel = (laci_parallel){.run = o->parallel, .context = o->parallel_context};
-  s->options.dtype = laci_dtype_supported_or_warn(s->engine, o->dtype);
+  s->options.run.dtype = laci_dtype_supported_or_warn(s->engine, o->run.dtype);
   return LAC_OK;
 }
 
@@ -140,7 +102,7 @@ lac_status lac_session_create(const lac_model *model, const lac_session_options 
   lac_session_options o;
   if (session) *session = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"session", session});
-  if (!st) st = take_options(options, &o, err);
+  if (!st) st = laci_take_session_options(options, &o, err);
   if (st) return st;
   lac_session *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, "the session");
@@ -156,7 +118,7 @@ lac_status lac_session_create(const lac_model *model, const lac_session_options 
     clear(s);
     return st;
   }
-  const int copies = laci_pool_threads_wanted(0) / s->options.threads;
+  const int copies = laci_pool_threads_wanted(0) / s->options.run.threads;
   laci_session_plans_init(s, o.n_plans ? o.n_plans : DEFAULT_PLANS,
                           o.n_copies ? o.n_copies
                           : copies   ? copies
@@ -187,15 +149,13 @@ int lac_session_outputs(const lac_session *session, const lac_array **outputs) {
 
 lac_status lac_session_about(lac_session *session, lac_session_facts *facts, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"session", session}, {"facts", facts});
-  if (!st) st = check_size("lac_session_facts", facts->size, FIRST_FACTS, err);
+  if (!st) st = laci_check_struct_session_facts(facts, err);
   if (st) return st;
-  const size_t size = facts->size;
-  lac_session_facts found = {.size = size,
+  lac_session_facts found = {.size = sizeof found,
                              .engine = session->engine,
-                             .dtype = session->options.dtype,
-                             .threads = session->options.threads};
+                             .dtype = session->options.run.dtype,
+                             .threads = session->options.run.threads};
   laci_session_plans_about(session, &found);
-  memset(facts, 0, size);
-  memcpy(facts, &found, size < sizeof found ? size : sizeof found);
+  laci_give_session_facts(&found, facts);
   return LAC_OK;
 }

@@ -10,6 +10,7 @@
 #include "api/model/model_in.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
+#include "lacuna/engine.h"
 #include "lacuna/session.h"
 
 typedef struct laci_session_engine laci_session_engine;

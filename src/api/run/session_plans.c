@@ -69,7 +69,7 @@ static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64
   options.shapes = given;
   options.n_shapes = s->n_inputs;
   const laci_parallel *parallel = s->parallel.run ? &s->parallel : NULL;
-  const bool timed = options.tuning != LAC_TUNING_OFF;
+  const bool timed = options.run.tuning != LAC_TUNING_OFF;
   if (timed) pthread_mutex_lock(&s->plans.tuning);
   if (!st) st = laci_model_create_engine(&s->model, &options, parallel, &budget, &e->engine, err);
   if (timed) pthread_mutex_unlock(&s->plans.tuning);
@@ -385,7 +385,7 @@ void laci_session_give_back(lac_session *session, laci_session_engine *engine) {
 
 void laci_session_plans_init(lac_session *session, int n_plans, int n_copies) {
   laci_session_plans *p = &session->plans;
-  const laci_budget budget = laci_budget_with_limit(session->options.max_memory);
+  const laci_budget budget = laci_budget_with_limit(session->options.run.max_memory);
   *p = (laci_session_plans){.most_plans = n_plans, .most_copies = n_copies, .limit = budget.limit};
   pthread_mutex_init(&p->tuning, NULL); /* these never fail with default attributes */
   pthread_mutex_init(&p->lock, NULL);

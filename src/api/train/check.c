@@ -83,7 +83,7 @@ lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *
   lac_status st = laci_train_open_data(data, t->options, t->plan, err);
   if (!st) st = laci_train_resolve_options(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
-  if (!st) st = infer_model(t->model, t->options->max_memory, err);
+  if (!st) st = infer_model(t->model, t->options->run.max_memory, err);
   if (!st) st = laci_training_check_images(t, err);
   return st ? st : laci_check_classes(t->model->graph, t->plan->set, err);
 }

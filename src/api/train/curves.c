@@ -3,6 +3,7 @@
  * its rise during training, for one or several methods of pruning. */
 #include <string.h>
 
+#include "api/model/structs.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/writer.h"
@@ -10,8 +11,8 @@
 #include "report/curve.h"
 
 static lac_status check_request(const lac_recovery *recovery, const char *path, lac_error *err) {
-  if (!recovery || !path || !recovery->runs || !recovery->title)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a title, runs and a path are needed");
+  if (!recovery->runs || !recovery->title)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a title and runs are needed");
   if (recovery->n_runs < 1 || recovery->n_runs > LACI_CURVE_MAX_SERIES) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs in one chart, wanted 1 to %d",
                      recovery->n_runs, LACI_CURVE_MAX_SERIES);
@@ -42,8 +43,12 @@ lac_status lac_recovery_plot(const lac_recovery *recovery, const char *path, boo
   laci_arena arena = {0};
   char *svg = NULL;
   size_t size_bytes = 0;
-  lac_status st = check_request(recovery, path, err);
+  lac_recovery own;
+  lac_status st = LACI_CHECK_GIVEN(err, {"recovery", recovery}, {"path", path});
+  if (!st) st = laci_take_recovery(recovery, &own, err);
+  if (!st) st = check_request(&own, path, err);
   if (st) return st;
+  recovery = &own;
   laci_curve curve = {.title = recovery->title,
                       .data = recovery->data,
                       .n_accuracy = recovery->n_runs,

@@ -3,11 +3,13 @@
 #include "lacuna/data.h"
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "base/error.h"
 #include "data/imagenet.h"
 
-lac_imagenet_options lac_imagenet_options_default(void) {
-  return (lac_imagenet_options){.shards = 1024, .val_shards = 128};
+void lac_imagenet_options_init(lac_imagenet_options *options, size_t size) {
+  const lac_imagenet_options usual = {.size = sizeof usual, .shards = 1024, .val_shards = 128};
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
 static lac_imagenet_part part_of(const laci_imagenet_part *part) {
@@ -17,20 +19,24 @@ static lac_imagenet_part part_of(const laci_imagenet_part *part) {
 lac_status lac_imagenet_convert(const char *raw, const char *folder,
                                 const lac_imagenet_options *options, lac_imagenet_result *result,
                                 lac_error *err) {
-  const lac_imagenet_options usual = lac_imagenet_options_default();
+  lac_imagenet_options own;
+  lac_imagenet_result made = LAC_SIZED(lac_imagenet_result);
   laci_imagenet_part parts[2] = {{0}};
-  if (result) *result = (lac_imagenet_result){0};
   lac_status st = LACI_CHECK_GIVEN(err, {"raw", raw}, {"folder", folder}, {"result", result});
+  if (!st) st = laci_check_struct_imagenet_result(result, err);
   if (st) return st;
-  if (!options) options = &usual;
-  st = laci_check_threads(options->threads, err);
+  laci_give_imagenet_result(&made, result);
+  st = laci_take_imagenet_options(options, &own, err);
+  if (!st) st = laci_check_threads(own.threads, err);
   if (st) return st;
-  laci_imagenet_options o = {.threads = options->threads,
-                             .shards = options->shards,
-                             .val_shards = options->val_shards,
-                             .seed = options->seed,
-                             .force = options->force};
+  laci_imagenet_options o = {.threads = own.threads,
+                             .shards = own.shards,
+                             .val_shards = own.val_shards,
+                             .seed = own.seed,
+                             .force = own.force};
   st = laci_imagenet_convert(raw, folder, &o, parts, err);
-  *result = (lac_imagenet_result){part_of(&parts[0]), part_of(&parts[1])};
+  made.train = part_of(&parts[0]);
+  made.validation = part_of(&parts[1]);
+  laci_give_imagenet_result(&made, result);
   return st;
 }

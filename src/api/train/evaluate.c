@@ -29,14 +29,10 @@ static lac_status evaluate_shared(const laci_training *t, const lac_eval_options
 lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_error *err) {
   laci_training *t = context;
   const lac_train_options *o = t->options;
-  lac_eval_result result;
+  lac_eval_result result = LAC_SIZED(lac_eval_result);
   lac_eval_options how = lac_eval_options_default();
-  how.threads = o->threads;
-  how.dtype = o->dtype;
-  how.engine = o->engine;
-  how.dense_only = o->dense_only;
+  how.run = o->run;
   how.batch = t->plan->batch;
-  how.max_memory = o->max_memory;
   how.resize = o->resize;
   how.crop = o->crop;
   how.limit = o->eval_limit;

@@ -11,15 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/model/structs.h"
+#include "api/prune/options_in.h"
 #include "api/run/infer.h"
 #include "api/run/process_group_in.h"
 #include "api/train/mask_in.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "runs/run_folder.h"
 #include "comm/comm.h"
+#include "lacuna/mask.h"
 #include "lacuna/process_group.h"
+#include "lacuna/prune.h"
 
 enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
 
@@ -27,29 +32,41 @@ enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
 typedef struct tuning {
   lac_model *model;
   const lac_finetune_options *options;
+  const lac_train_options *training;
+  const lac_options *pruning;
   lac_finetune_result *result;
 } tuning;
 
-lac_finetune_options lac_finetune_options_default(void) {
-  lac_finetune_options o = {.training = lac_train_options_default(),
-                            .pruning = lac_options_default(),
-                            .sparse = true,
-                            .prune_rest = true,
-                            .replay = true};
-  o.training.recipe = "cifar";
-  o.training.epochs = 3;
-  o.training.rate = 0.02;
-  o.training.eval_first = true;
-  return o;
+void lac_finetune_options_init(lac_finetune_options *options, size_t size) {
+  const lac_finetune_options usual = {
+      .size = sizeof usual, .sparse = true, .prune_rest = true, .replay = true};
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
-void lac_finetune_result_clear(lac_finetune_result *result) {
-  if (!result) return;
+void lac_finetune_training_init(lac_train_options *options, size_t size) {
+  lac_train_options usual = lac_train_options_default();
+  usual.recipe = "cifar";
+  usual.epochs = 3;
+  usual.rate = 0.02;
+  usual.eval_first = true;
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
+
+/* Frees what a result of this library's size holds. */
+static void free_parts(const lac_finetune_result *result) {
   lac_report_destroy(result->found);
   lac_report_destroy(result->pruning);
   lac_mask_destroy(result->mask);
-  lac_text_free(result->training.trace);
-  *result = (lac_finetune_result){.found = NULL};
+  if (result->training) lac_text_free(result->training->trace);
+  laci_free(result->training);
+}
+
+void lac_finetune_result_clear(lac_finetune_result *result) {
+  lac_finetune_result own;
+  const lac_finetune_result empty = LAC_SIZED(lac_finetune_result);
+  if (!result || laci_take_finetune_result(result, &own, NULL)) return;
+  free_parts(&own);
+  laci_give_finetune_result(&empty, result);
 }
 
 /* ---- The channel order that is stored in the run's folder ---- */
@@ -63,7 +80,7 @@ static bool order_path(const char *model_dir, char path[PATH_MAX]) {
  * without one the run starts again, perhaps from another network. Returns false, with the model
  * unchanged, if the orders are not known. */
 static bool replay_order(const tuning *t, const lac_options *pruning) {
-  const char *folder = t->options->training.model_dir;
+  const char *folder = t->training->model_dir;
   char path[PATH_MAX];
   lac_options how = *pruning;
   lac_report *report = NULL;
@@ -82,7 +99,7 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
  * all processes must be able to read them. */
 static lac_status replay_in_all_processes(const tuning *t, const lac_options *pruning,
                                           lac_error *err) {
-  lac_process_group *group = t->options->training.group;
+  lac_process_group *group = t->training->group;
   lac_finetune_result *r = t->result;
   r->replayed = replay_order(t, pruning);
   bool first = r->replayed;
@@ -94,7 +111,7 @@ static lac_status replay_in_all_processes(const tuning *t, const lac_options *pr
                    "%s: its " LACI_RUN_ORDER
                    " can%s be read here, but process 0 can%s: wanted a "
                    "folder that all processes see",
-                   t->options->training.model_dir, first ? "not" : "", first ? "" : "not");
+                   t->training->model_dir, first ? "not" : "", first ? "" : "not");
   }
   return lac_process_group_agree(group, st, err);
 }
@@ -115,11 +132,11 @@ static void save_order(const char *folder, const lac_report *report) {
  * writes. */
 static void on_event(const lac_train_event *event, void *context) {
   const tuning *t = context;
-  const lac_train_options *given = &t->options->training;
+  const lac_train_options *given = t->training;
   bool writes = !given->eval_only && lac_process_group_rank(given->group) == 0;
   if (event->kind == LAC_TRAIN_BEGIN && writes) {
     const lac_report *report = t->result->pruning;
-    bool searched = report && t->options->pruning.permute && !t->result->replayed;
+    bool searched = report && t->pruning->permute && !t->result->replayed;
     if (searched || event->step == 0) save_order(given->model_dir, searched ? report : NULL);
   }
   if (given->listener) given->listener(event, given->context);
@@ -184,10 +201,10 @@ static void log_found(const lac_finetune_result *r, bool prunes_rest) {
  * orders already. */
 static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
   lac_finetune_result *r = t->result;
-  lac_options how = t->options->pruning;
+  lac_options how = *t->pruning;
   how.keep_pruned = true;
-  how.group = t->options->training.group;
-  if (t->options->training.recover && how.permute && t->options->replay) {
+  how.group = t->training->group;
+  if (t->training->recover && how.permute && t->options->replay) {
     lac_status st = replay_in_all_processes(t, &how, err);
     if (st) return st;
     how.permute = !r->replayed;
@@ -202,7 +219,7 @@ static lac_status prune_dense_layers(const tuning *t, lac_error *err) {
 
 /* Checks the model, and prunes the layers that are not pruned yet, if prune_rest is set. */
 static lac_status prune_rest(const tuning *t, lac_error *err) {
-  const lac_options *pruning = &t->options->pruning;
+  const lac_options *pruning = t->pruning;
   lac_finetune_result *r = t->result;
   lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
   if (!st) count_kinds(r);
@@ -210,7 +227,7 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %s, so there are no masks to keep",
                    r->found->model, r->found->pattern);
   }
-  st = lac_process_group_agree(t->options->training.group, st, err);
+  st = lac_process_group_agree(t->training->group, st, err);
   if (st) return st;
   log_found(r, t->options->prune_rest);
   bool prunes = t->options->prune_rest && (r->n_rest || r->n_pruned == 0);
@@ -223,17 +240,17 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
 static lac_status make_masks(const tuning *t, lac_error *err) {
   const lac_finetune_options *o = t->options;
   lac_finetune_result *r = t->result;
-  if (!o->sparse || (o->training.eval_only && !o->training.recover)) return LAC_OK;
+  if (!o->sparse || (t->training->eval_only && !t->training->recover)) return LAC_OK;
   lac_status st = prune_rest(t, err);
-  if (!st) st = lac_mask_from_model(t->model, &o->pruning, &r->mask, err);
-  st = lac_process_group_agree(o->training.group, st, err);
-  if (!st) st = laci_mask_broadcast(r->mask, laci_process_group_comm(o->training.group), err);
+  if (!st) st = lac_mask_from_model(t->model, t->pruning, &r->mask, err);
+  st = lac_process_group_agree(t->training->group, st, err);
+  if (!st) st = laci_mask_broadcast(r->mask, laci_process_group_comm(t->training->group), err);
   if (st) return st;
   int n = lac_mask_count(r->mask);
   if (n == 0 && o->must_mask) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %s, so nothing would be sparse",
                    r->found->model, r->found->pattern);
-    return lac_process_group_agree(o->training.group, st, err);
+    return lac_process_group_agree(t->training->group, st, err);
   }
   if (n) {
     laci_log(LAC_LOG_INFO, "%d weight%s %s: zeros stay zero", n, n == 1 ? " holds" : "s hold",
@@ -244,19 +261,45 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   return LAC_OK;
 }
 
+/* Does the work of lac_finetune with structs of this library; trained: where lac_train's result
+ * goes.
+ */
+static lac_status finetune(tuning *t, const char *data, lac_train_result *trained, lac_error *err) {
+  lac_train_options training = *t->training;
+  training.run.dtype = laci_dtype_supported_or_warn(training.run.engine, training.run.dtype);
+  lac_status st = lac_train_check(t->model, data, &training, err);
+  if (!st) st = make_masks(t, err);
+  if (lac_mask_count(t->result->mask) == 0) training.eval_first = false;
+  training.listener = on_event;
+  training.context = t;
+  return st ? st : lac_train(t->model, data, t->result->mask, &training, trained, err);
+}
+
 lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_options *options,
                         lac_finetune_result *result, lac_error *err) {
-  if (result) *result = (lac_finetune_result){.training = {.best_top1 = -1}};
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
-                                   {"result", result});
+  lac_finetune_options own;
+  laci_own_options pruning;
+  lac_train_options training;
+  lac_finetune_result found = LAC_SIZED(lac_finetune_result);
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  if (!st) st = laci_check_struct_finetune_result(result, err);
   if (st) return st;
-  tuning t = {.model = model, .options = options, .result = result};
-  lac_train_options training = options->training;
-  training.dtype = laci_dtype_supported_or_warn(training.engine, training.dtype);
-  st = lac_train_check(model, data, &training, err);
-  if (!st) st = make_masks(&t, err);
-  if (lac_mask_count(result->mask) == 0) training.eval_first = false;
-  training.listener = on_event;
-  training.context = &t;
-  return st ? st : lac_train(model, data, result->mask, &training, &result->training, err);
+  laci_give_finetune_result(&found, result);
+  st = laci_take_finetune_options(options, &own, err);
+  if (!st) st = laci_own_options_take(own.pruning, &pruning, err);
+  if (!st) st = laci_take_train_options(own.training, &training, err);
+  if (st) return st;
+  if (!own.training) training = lac_finetune_training_default();
+  lac_train_result *trained = laci_alloc(1, sizeof *trained);
+  if (!trained) return laci_fail_memory(err, "the result");
+  *trained = (lac_train_result){.size = sizeof *trained, .best_top1 = -1};
+  found.training = trained;
+  tuning t = {.model = model,
+              .options = &own,
+              .training = &training,
+              .pruning = &pruning.options,
+              .result = &found};
+  st = finetune(&t, data, trained, err);
+  laci_give_finetune_result(&found, result);
+  return st;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "api/model/structs.h"
 #include "api/model/model_in.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
@@ -23,7 +24,10 @@ static lac_status check_real(const char *what, double value, double most, lac_er
 }
 
 lac_status laci_train_check_options(const lac_train_options *o, lac_error *err) {
-  lac_status st = laci_check_threads(o->threads, err);
+  lac_status st = laci_check_run_options(&o->run, err);
+  if (!st && o->run.tuning != LAC_TUNING_OFF) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "tuning %d: a training is not tuned", (int)o->run.tuning);
+  }
   if (!st) st = check_whole("batch size", o->batch, 0, MOST_BATCH, err);
   if (!st) st = check_whole("accumulated batches", o->accumulate, 1, MOST_BATCH, err);
   if (!st) st = check_whole("steps", o->steps, 0, INT64_MAX / MOST_BATCH, err);
@@ -46,10 +50,6 @@ lac_status laci_train_check_options(const lac_train_options *o, lac_error *err) 
   if (!st) st = check_real("decay", o->decay, 1e6, err);
   if (!st) st = check_whole("images to evaluate on", o->eval_limit, 0, INT64_MAX, err);
   if (!st) st = check_real("stop threshold", o->stop_threshold, 100, err);
-  if (!st && o->dtype != LAC_DTYPE_F32 && o->dtype != LAC_DTYPE_BF16) {
-    st = laci_fail(err, LAC_BAD_ARGUMENT, "training in %s: wanted f32 or bf16",
-                   lac_dtype_name(o->dtype));
-  }
   if (!st && o->epochs == 0 && o->steps == 0 && !o->eval_only) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "0 epochs: wanted more, or to evaluate only");
   }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "api/model/structs.h"
 #include "api/train/mask_in.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -129,8 +130,10 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
   if (n < 1 || m > 64 || n >= m) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a pattern of %d:%d, wanted 1 <= n < m <= 64", n, m);
   }
+  lac_mask_weight own;
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
-  if (!st) st = view_of_weight(mask, weight, &view, err);
+  if (!st) st = laci_take_mask_weight(weight, &own, err);
+  if (!st) st = view_of_weight(mask, &own, &view, err);
   if (!st) st = make_entry(mask, &view, &e, err);
   if (st) return st;
   st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
@@ -141,8 +144,10 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
 lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac_error *err) {
   laci_weight_view view = {0};
   entry *e = NULL;
+  lac_mask_weight own;
   lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
-  if (!st) st = view_of_weight(mask, weight, &view, err);
+  if (!st) st = laci_take_mask_weight(weight, &own, err);
+  if (!st) st = view_of_weight(mask, &own, &view, err);
   if (st) return st;
   int64_t bad =
       laci_find_first_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
@@ -159,10 +164,11 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
 
 static lac_status add_layer(lac_mask *mask, const lac_model *model, const lac_layer *layer,
                             lac_error *err) {
-  lac_tensor tensor;
+  lac_tensor tensor = LAC_SIZED(lac_tensor);
   lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
   if (st) return st;
-  lac_mask_weight weight = {.name = tensor.name,
+  lac_mask_weight weight = {.size = sizeof weight,
+                            .name = tensor.name,
                             .dtype = tensor.dtype,
                             .rank = tensor.rank,
                             .c_axis = layer->c_axis,

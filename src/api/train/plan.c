@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/model/structs.h"
 #include "api/run/eval_in.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
@@ -13,31 +14,32 @@
 #include "data/loader.h"
 #include "lacuna/process_group.h"
 
-lac_train_options lac_train_options_default(void) {
-  laci_preprocessing prepare = laci_preprocessing_default();
-  lac_train_options o = {.dtype = LAC_DTYPE_F32,
-                         .accumulate = 1,
-                         .epochs = -1,
-                         .decay = -1,
-                         .rate = -1,
-                         .momentum = -1,
-                         .weight_decay = -1,
-                         .nesterov = -1,
-                         .warmup_epochs = -1,
-                         .label_smoothing = -1,
-                         .mixup = -1,
-                         .augment = true,
-                         .shuffle = true,
-                         .evaluate = true,
-                         .epochs_between_evals = 1,
-                         .steps_per_loop = 1,
-                         .stop_threshold = -1,
-                         .keep_checkpoints = 3,
-                         .display_steps = 100,
-                         .wire = LAC_DTYPE_F32};
-  memcpy(o.mean, prepare.mean, sizeof o.mean);
-  memcpy(o.std, prepare.std, sizeof o.std);
-  return o;
+void lac_train_options_init(lac_train_options *options, size_t size) {
+  const laci_preprocessing images = laci_preprocessing_default();
+  lac_train_options usual = {.size = sizeof usual,
+                             .run = {.dtype = LAC_DTYPE_F32},
+                             .accumulate = 1,
+                             .epochs = -1,
+                             .decay = -1,
+                             .rate = -1,
+                             .momentum = -1,
+                             .weight_decay = -1,
+                             .nesterov = -1,
+                             .warmup_epochs = -1,
+                             .label_smoothing = -1,
+                             .mixup = -1,
+                             .augment = true,
+                             .shuffle = true,
+                             .evaluate = true,
+                             .epochs_between_evals = 1,
+                             .steps_per_loop = 1,
+                             .stop_threshold = -1,
+                             .keep_checkpoints = 3,
+                             .display_steps = 100,
+                             .wire = LAC_DTYPE_F32};
+  memcpy(usual.mean, images.mean, sizeof usual.mean);
+  memcpy(usual.std, images.std, sizeof usual.std);
+  laci_struct_init(&usual, sizeof usual, options, size);
 }
 
 /* ---- The data ---- */
@@ -92,16 +94,21 @@ lac_status laci_train_open_data(const char *data, const lac_train_options *o, la
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
                                lac_train_data *found, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  lac_train_options own;
+  if (!st) st = laci_check_struct_train_data(found, err);
+  if (!st) st = laci_take_train_options(options, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  st = laci_train_open_data(data, options, &plan, err);
+  st = laci_train_open_data(data, &own, &plan, err);
   if (!st) {
-    *found = (lac_train_data){.format = laci_dataset_format(plan.set),
-                              .images = laci_dataset_count(plan.set),
-                              .classes = laci_dataset_classes(plan.set),
-                              .channels = laci_preprocessing_channels(&plan.prepare),
-                              .height = plan.prepare.height,
-                              .width = plan.prepare.width};
+    const lac_train_data about = {.size = sizeof about,
+                                  .format = laci_dataset_format(plan.set),
+                                  .images = laci_dataset_count(plan.set),
+                                  .classes = laci_dataset_classes(plan.set),
+                                  .channels = laci_preprocessing_channels(&plan.prepare),
+                                  .height = plan.prepare.height,
+                                  .width = plan.prepare.width};
+    laci_give_train_data(&about, found);
   }
   laci_train_plan_clear(&plan);
   return st;
@@ -130,7 +137,7 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
       plan->processes, r->smoothing, r->mixup, o->ema, r->augment ? "true" : "false",
-      o->shuffle ? "true" : "false", lac_dtype_name(o->dtype), o->eval_limit,
+      o->shuffle ? "true" : "false", lac_dtype_name(o->run.dtype), o->eval_limit,
       laci_dataset_count(plan->set), o->seed);
 }
 
@@ -140,10 +147,10 @@ lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_pla
   if (!st) st = laci_train_make_recipe(o, &plan->recipe, err);
   if (st) return st;
   int64_t images = laci_dataset_count(plan->set);
-  plan->batch = o->batch                     ? o->batch
-                : plan->recipe.batch         ? plan->recipe.batch
-                : o->dtype == LAC_DTYPE_BF16 ? LACI_BATCH_BF16
-                                             : LACI_BATCH_F32;
+  plan->batch = o->batch                         ? o->batch
+                : plan->recipe.batch             ? plan->recipe.batch
+                : o->run.dtype == LAC_DTYPE_BF16 ? LACI_BATCH_BF16
+                                                 : LACI_BATCH_F32;
   plan->accumulate = o->accumulate;
   if (o->eval_only) { /* the open part is the one for evaluation, and there are no steps */
     plan->accumulate = 1;

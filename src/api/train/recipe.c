@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/model/structs.h"
 #include "api/run/infer.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
@@ -127,7 +128,7 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
 /** Writes the setting of an explicit rate, which does not depend on the batch size. */
 static void set_rate(const lac_train_options *o, laci_training_recipe *r) {
   if (o->batch) r->batch = o->batch;
-  else if (!r->batch && laci_dtype_supported(o->engine, o->dtype) == LAC_DTYPE_BF16)
+  else if (!r->batch && laci_dtype_supported(o->run.engine, o->run.dtype) == LAC_DTYPE_BF16)
     r->batch = LACI_BATCH_BF16;
   if (o->rate < 0) return;
   r->rate = o->rate;
@@ -139,12 +140,14 @@ lac_status lac_train_settings(const lac_train_options *options, lac_train_settin
                               lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"settings", settings}, {"n", n});
   laci_training_recipe r;
-  if (!st) st = laci_train_check_options(options, err);
-  if (!st) st = laci_train_make_recipe(options, &r, err);
+  lac_train_options own;
+  if (!st) st = laci_take_train_options(options, &own, err);
+  if (!st) st = laci_train_check_options(&own, err);
+  if (!st) st = laci_train_make_recipe(&own, &r, err);
   if (st) return st;
   const laci_training_recipe *named = laci_training_recipe_find(r.name);
   *n = 0;
-  set_rate(options, &r);
+  set_rate(&own, &r);
   for (int k = 0; k < LACI_RECIPE_SETTINGS; k++) {
     lac_train_setting *row = &settings[*n];
     char usual[sizeof row->value];

@@ -80,8 +80,9 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
   const int64_t n_steps = r.step - r.first_step,
                 a_step = (int64_t)p->batch * p->accumulate * p->processes;
   *result = (lac_train_result){
+      .size = sizeof *result,
       .recipe = p->recipe.name,
-      .dtype = o->dtype,
+      .dtype = o->run.dtype,
       .threads = laci_trainer_threads(t->trainer),
       .batch = p->batch,
       .accumulate = p->accumulate,

@@ -3,6 +3,7 @@
 #include "lacuna/train.h"
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/run/infer.h"
 #include "api/train/plan_in.h"
 #include "api/train/record_in.h"
@@ -25,13 +26,15 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
                      const lac_train_options *options, lac_train_result *result, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
                                    {"result", result});
+  lac_train_options own;
+  if (!st) st = laci_check_struct_train_result(result, err);
+  if (!st) st = laci_take_train_options(options, &own, err);
   if (st) return st;
   laci_train_plan plan = {0};
-  lac_train_options own = *options;
-  own.dtype = laci_dtype_supported_or_warn(options->engine, options->dtype);
+  own.run.dtype = laci_dtype_supported_or_warn(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
-  *result = (lac_train_result){.best_top1 = -1, .dtype = own.dtype};
+  lac_train_result done = {.size = sizeof done, .best_top1 = -1, .dtype = own.run.dtype};
   st = laci_training_prepare(&t, data, err);
   if (!st) st = laci_training_name_classes(&t, err);
   st = laci_training_agree_without_timeout(&t, st, err);
@@ -39,12 +42,13 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   if (!st)
     st = laci_training_agree_without_timeout(&t, laci_training_make_trainer(&t, mask, err), err);
   if (!st) st = laci_training_agree_without_timeout(&t, laci_training_open_folder(&t, err), err);
-  if (!st) st = laci_training_run(&t, result, err);
+  if (!st) st = laci_training_run(&t, &done, err);
   const bool ran = !st;
   if (!st) st = laci_trainer_store_in_model(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
   if (ran) st = laci_training_agree_without_timeout(&t, st ? st : closed, err);
-  result->seconds = laci_clock_seconds() - begin;
+  done.seconds = laci_clock_seconds() - begin;
+  laci_give_train_result(&done, result);
   training_clear(&t);
   return st;
 }
@@ -52,17 +56,18 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
 lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,
                            lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options});
+  lac_train_options own;
+  if (!st) st = laci_take_train_options(options, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  lac_train_options own = *options;
-  own.dtype = laci_dtype_supported(options->engine, options->dtype);
+  own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   st = laci_training_prepare(&t, data, err);
-  if (!st && !options->eval_only) st = laci_training_check_graph(&t, err);
+  if (!st && !own.eval_only) st = laci_training_check_graph(&t, err);
   if (!st && laci_training_writes_files(&t)) {
     /* The lock fails if another run uses the folder. */
-    st = laci_folder_lock(options->model_dir, &t.lock, err);
-    if (!st) st = laci_run_folder_check(options->model_dir, err);
+    st = laci_folder_lock(own.model_dir, &t.lock, err);
+    if (!st) st = laci_run_folder_check(own.model_dir, err);
   }
   st = laci_training_agree_without_timeout(&t, st, err);
   training_clear(&t);

@@ -78,13 +78,13 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
   lac_status st = laci_training_engine_masks(t, mask, &weights, &n_weights, err);
-  laci_budget budget = laci_budget_with_limit(t->options->max_memory);
+  laci_budget budget = laci_budget_with_limit(t->options->run.max_memory);
   laci_trainer_options o = {.graph = laci_training_graph_options(t),
                             .optimizer = t->plan->recipe.optimizer,
-                            .engine = t->options->engine,
-                            .threads = t->options->threads,
-                            .bf16 = t->options->dtype == LAC_DTYPE_BF16,
-                            .dense_only = t->options->dense_only,
+                            .engine = t->options->run.engine,
+                            .threads = t->options->run.threads,
+                            .bf16 = t->options->run.dtype == LAC_DTYPE_BF16,
+                            .dense_only = t->options->run.dense_only,
                             .remat = t->options->remat,
                             .weights = weights,
                             .n_weights = n_weights,

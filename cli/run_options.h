@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes lac_run_options from the command line, for every verb that runs a network. */
+#ifndef CLI_RUN_OPTIONS_H
+#define CLI_RUN_OPTIONS_H
+
+#include "lacuna/run.h"
+
+typedef struct arguments arguments;
+
+/** Returns how networks are run: threads, type, memory, engine, sparse kernels, tuning. Its texts
+ * are views of args, and of the path of the file with timings, which is valid until the next call.
+ */
+lac_run_options run_options_of(const arguments *args);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options of lac_bench: their defaults, and a checked copy of a caller's. */
+#include "api/bench/bench_in.h"
+#include "api/model/structs.h"
+#include "base/error.h"
+#include "sparse/score.h"
+
+enum { MOST_BATCH = 65536, MOST_RUNS = 10000 };
+static const double most_seconds = 1e9;
+
+void lac_bench_options_init(lac_bench_options *options, size_t size) {
+  const lac_bench_options usual = {.size = sizeof usual,
+                                   .run = {.dtype = LAC_DTYPE_F32},
+                                   .runs = 1000,
+                                   .seconds = 5,
+                                   .n = 2,
+                                   .m = 4};
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
+
+static lac_status check_options(const lac_bench_options *options, lac_error *err) {
+  lac_status st = laci_check_run_options(&options->run, err);
+  if (st) return st;
+  if (options->batch < 0 || options->batch > MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d, wanted 1 to %d", options->batch,
+                     MOST_BATCH);
+  }
+  if (options->runs < 1 || options->runs > MOST_RUNS) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d runs, wanted 1 to %d", options->runs, MOST_RUNS);
+  }
+  if (!(options->seconds >= 0 && options->seconds <= most_seconds)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a time of %g s, wanted 0 to %g", options->seconds,
+                     most_seconds);
+  }
+  st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
+  if (st) return st;
+  return laci_check_shapes(options->shapes, options->n_shapes, err);
+}
+
+lac_status laci_bench_options_take(const lac_bench_options *options, lac_bench_options *own,
+                                   lac_error *err) {
+  lac_status st = laci_take_bench_options(options, own, err);
+  return st ? st : check_options(own, err);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies structs of the API between callers and the library, which may know fewer or more fields.
+ * Next: structs.def, the list of these structs. */
+#include "api/model/structs.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "lacuna/bench.h"
+#include "lacuna/calibration.h"
+#include "lacuna/data.h"
+#include "lacuna/engine.h"
+#include "lacuna/eval.h"
+#include "lacuna/finetune.h"
+#include "lacuna/infer.h"
+#include "lacuna/mask.h"
+#include "lacuna/model.h"
+#include "lacuna/pack.h"
+#include "lacuna/pretrained.h"
+#include "lacuna/process_group.h"
+#include "lacuna/prune.h"
+#include "lacuna/quantization.h"
+#include "lacuna/session.h"
+#include "lacuna/train.h"
+#include "lacuna/version.h"
+
+/* A struct of more bytes was never initialised: its size is not looked at further. */
+enum { MOST_BYTES = 1 << 16 };
+
+static size_t size_of(const void *given) {
+  size_t size;
+  memcpy(&size, given, sizeof size);
+  return size;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+lac_status laci_struct_check(const laci_struct_type *type, const void *given, lac_error *err) {
+  const unsigned char *bytes = given;
+  const size_t size = size_of(given);
+  if (size < type->least || size > MOST_BYTES) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s.size is %zu, wanted sizeof(%s): begin with %s%s%s",
+                     type->name, size, type->name, type->has_defaults ? "" : "LAC_SIZED(",
+                     type->name, type->has_defaults ? "_default()" : ")");
+  }
+  for (size_t at = type->size; at < size; at++) {
+    if (bytes[at] == 0) continue;
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "%s: the field at byte %zu is set, and this library, version %s, knows %zu "
+                     "bytes: a newer library is needed",
+                     type->name, at, lac_version(), type->size);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_struct_take(const laci_struct_type *type, const void *given, void *own,
+                            lac_error *err) {
+  if (!given) return LAC_OK;
+  lac_status st = laci_struct_check(type, given, err);
+  if (st) return st;
+  memcpy(own, given, smaller(type->size, size_of(given)));
+  memcpy(own, &type->size, sizeof type->size);
+  return LAC_OK;
+}
+
+void laci_struct_give(const laci_struct_type *type, const void *own, void *given) {
+  const size_t size = size_of(given);
+  memset(given, 0, size);
+  memcpy(given, own, smaller(type->size, size));
+  memcpy(given, &size, sizeof size);
+}
+
+void laci_struct_init(const void *defaults, size_t own_size, void *options, size_t size) {
+  if (!options || size < sizeof size) return;
+  memset(options, 0, size);
+  memcpy(options, defaults, smaller(own_size, size));
+  memcpy(options, &size, sizeof size);
+}
+
+#define TYPE(name, last, has_defaults)                                                     \
+  (&(const laci_struct_type){"lac_" #name, sizeof(lac_##name),                             \
+                             offsetof(lac_##name, last) + sizeof(((lac_##name *)0)->last), \
+                             has_defaults})
+#define FUNCTIONS(name, last, has_defaults, first)                                         \
+  lac_status laci_take_##name(const lac_##name *given, lac_##name *own, lac_error *err) {  \
+    *own = first;                                                                          \
+    return laci_struct_take(TYPE(name, last, has_defaults), given, own, err);              \
+  }                                                                                        \
+  lac_status laci_check_struct_##name(const lac_##name *given, lac_error *err) {           \
+    return given ? laci_struct_check(TYPE(name, last, has_defaults), given, err) : LAC_OK; \
+  }                                                                                        \
+  void laci_give_##name(const lac_##name *own, lac_##name *given) {                        \
+    if (given) laci_struct_give(TYPE(name, last, has_defaults), own, given);               \
+  }
+#define LAC_OPTIONS(name, last) FUNCTIONS(name, last, true, lac_##name##_default())
+#define LAC_SIZED_STRUCT(name, last) FUNCTIONS(name, last, false, (lac_##name)LAC_SIZED(lac_##name))
+#include "api/model/structs.def"

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Structs that callers fill or receive, and whose size tells which fields they know
+ * (lacuna/version.h). A function of the API copies a caller's struct into one of its own before it
+ * reads a field, and copies a result back when it is complete.
+ *
+ * For each struct of structs.def, here shown for eval_options:
+ *   laci_take_eval_options(given, own, err)   own: the caller's fields, and defaults (or zeros, if
+ *     the struct has no defaults) for fields that it lacks. given NULL: all defaults. Fails
+ *     LAC_BAD_ARGUMENT (size is 0, too small or absurd), LAC_UNSUPPORTED (a field that this library
+ *     does not know is not zero)
+ *   laci_check_struct_eval_options(given, err)       the same failures, without a copy
+ *   laci_give_eval_options(own, given)        copies own into the caller's struct, as far as it
+ *     goes; its size stays, and fields that this library does not know become zero */
+#ifndef LACI_API_MODEL_STRUCTS_H
+#define LACI_API_MODEL_STRUCTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+#define LAC_OPTIONS(name, last) LAC_SIZED_STRUCT(name, last)
+#define LAC_SIZED_STRUCT(name, last)                                                           \
+  typedef struct lac_##name lac_##name;                                                        \
+  LAC_MUST_CHECK lac_status laci_take_##name(const lac_##name *given, lac_##name *own,         \
+                                             lac_error *err);                                  \
+  LAC_MUST_CHECK lac_status laci_check_struct_##name(const lac_##name *given, lac_error *err); \
+  void laci_give_##name(const lac_##name *own, lac_##name *given);
+#include "api/model/structs.def"
+#undef LAC_SIZED_STRUCT
+#undef LAC_OPTIONS
+
+/** What is known of a struct's type. */
+typedef struct laci_struct_type {
+  const char *name;
+  size_t size;       /* in this library, bytes */
+  size_t least;      /* when it got its size, bytes */
+  bool has_defaults; /* there is a NAME_default() */
+} laci_struct_type;
+
+/** The functions above for any type. own has the defaults before laci_struct_take. */
+LAC_MUST_CHECK lac_status laci_struct_check(const laci_struct_type *type, const void *given,
+                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_struct_take(const laci_struct_type *type, const void *given,
+                                           void *own, lac_error *err);
+void laci_struct_give(const laci_struct_type *type, const void *own, void *given);
+
+/** Fills the first size bytes of a caller's struct of options with the defaults [own_size bytes],
+ * and zeros where these end, and stores size in its first field. NULL, and a size without room for
+ * that field, are ignored. */
+void laci_struct_init(const void *defaults, size_t own_size, void *options, size_t size);
+
+/* ---- Checks of fields that several structs have ---- */
+
+typedef struct lac_engine_shape lac_engine_shape;
+typedef struct lac_run_options lac_run_options;
+
+/** Checks that an enum's value is in [0, n). Fails LAC_BAD_ARGUMENT: "effort 99: wanted 0 to 2". */
+LAC_MUST_CHECK lac_status laci_check_choice(const char *field, long long value, int n,
+                                            lac_error *err);
+
+/** Checks how networks are run: threads, type, tuning. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (a
+ * reserved byte is not 0). */
+LAC_MUST_CHECK lac_status laci_check_run_options(const lac_run_options *run, lac_error *err);
+
+/** Checks that each of a caller's shapes has a name and a valid rank. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err);
+
+/** Checks the option `threads`. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to
+ * 1024". */
+LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
+
+#endif

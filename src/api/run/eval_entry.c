@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_eval: defaults and checks of its options, and the parts of the data. Next: eval.c. */
+#include <math.h>
+#include <string.h>
+
+#include "api/model/structs.h"
+#include "api/run/eval_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/parts.h"
+#include "data/prepare.h"
+#include "lacuna/eval.h"
+
+void lac_eval_options_init(lac_eval_options *options, size_t size) {
+  const laci_preprocessing images = laci_preprocessing_default();
+  lac_eval_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}, .batch = 64};
+  memcpy(usual.mean, images.mean, sizeof usual.mean);
+  memcpy(usual.std, images.std, sizeof usual.std);
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
+
+lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *err) {
+  lac_status st = laci_check_run_options(&options->run, err);
+  if (st) return st;
+  if (options->batch < 1 || options->batch > LACI_EVAL_MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
+                     LACI_EVAL_MOST_BATCH);
+  }
+  if (options->limit < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
+  }
+  for (int c = 0; c < 3; c++) {
+    if (isfinite(options->mean[c]) && isfinite(options->std[c]) && options->std[c] > 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
+                     (double)options->mean[c], (double)options->std[c], c);
+  }
+  return LAC_OK;
+}
+
+lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
+                    lac_eval_result *result, lac_error *err) {
+  lac_eval_options own;
+  lac_eval_result found = LAC_SIZED(lac_eval_result);
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  if (!st) st = laci_check_struct_eval_result(result, err);
+  if (st) return st;
+  laci_give_eval_result(&found, result);
+  st = laci_take_eval_options(options, &own, err);
+  if (st) return st;
+  laci_parts *parts = laci_alloc(1, sizeof *parts);
+  if (!parts) return laci_fail_memory(err, data);
+  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  if (!st) st = laci_eval_parts(model, parts, &own, &found, err);
+  laci_give_eval_result(&found, result);
+  laci_free(parts);
+  return st;
+}
