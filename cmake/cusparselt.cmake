@@ -10,6 +10,6 @@ if(LAC_CUSPARSELT)
   set_target_properties(cusparselt_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_include_directories(cusparselt_bench PRIVATE bench src)
   target_include_directories(cusparselt_bench SYSTEM PRIVATE ${CUSPARSELT_INCLUDE})
-  target_link_libraries(cusparselt_bench PRIVATE lacuna_warnings lacuna_static PkgConfig::DEPS Threads::Threads m
+  target_link_libraries(cusparselt_bench PRIVATE lacuna_warnings lacuna_internal PkgConfig::DEPS Threads::Threads m
     ${CUSPARSELT_LIBRARY} CUDA::cublasLt CUDA::cudart_static)
 endif()

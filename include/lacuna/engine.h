@@ -6,18 +6,18 @@
  *   lac_engine_create(model, &o, &engine, &err);
  *   lac_engine_run(engine, inputs, outputs, &err);      pointers in the order of the ports
  *
- * Threads. One thread at a time may use an engine; for any number of threads, and for shapes as they
- * come, see session.h. Several engines, of the same model or of
- * different ones, may be created and run at the same time from different threads. Each engine runs
- * on its own `threads` threads, so n engines at once need n times as many cores. Results do not
- * depend on other work on the machine; their last bits may depend on the number of threads.
- * Memory. The OpenMP run time and oneDNN end the process if they cannot get a thread or a little
- * memory. Therefore threads are started as a test before the run time starts them (if only fewer
- * start, fewer are used, with a warning); 16 MB must be free before each oneDNN primitive is made
- * and before an engine's first run; and a plan's memory is computed before it is allocated
- * (max_memory). Some cases cannot be caught: another thread of the process takes the last memory in
- * between, a limit is lowered later, the system has overcommitted memory, or a limit of the address
- * space is too small even for the program's libraries, so that the loader fails.
+ * Threads. One thread at a time may use an engine; for any number of threads, and for shapes as
+ * they come, see session.h. Several engines, of the same model or of different ones, may be created
+ * and run at the same time from different threads. Each engine runs on its own `threads` threads,
+ * so n engines at once need n times as many cores. Results do not depend on other work on the
+ * machine; their last bits may depend on the number of threads. Memory. The OpenMP run time and
+ * oneDNN end the process if they cannot get a thread or a little memory. Therefore threads are
+ * started as a test before the run time starts them (if only fewer start, fewer are used, with a
+ * warning); 16 MB must be free before each oneDNN primitive is made and before an engine's first
+ * run; and a plan's memory is computed before it is allocated (max_memory). Some cases cannot be
+ * caught: another thread of the process takes the last memory in between, a limit is lowered later,
+ * the system has overcommitted memory, or a limit of the address space is too small even for the
+ * program's libraries, so that the loader fails.
  *
  * The threads belong to an OpenMP run time. In GNU's, waiting threads spin for milliseconds, which
  * is slow if other work needs the cores: start such a program with GOMP_SPINCOUNT=1000, as the

@@ -97,8 +97,7 @@ LAC_DEFAULT(lac_session_options)
 
 /** Creates a session. Nothing is planned yet: the first run with new shapes plans them. options:
  * copied; NULL: the defaults. *session is NULL on failure. Fails LAC_BAD_ARGUMENT (a field out of
- * range), LAC_UNSUPPORTED (options->size
- * larger than this library's struct, and a field that it does not know is set), LAC_NOT_FOUND (no
+ * range), LAC_UNSUPPORTED (a field that this library does not know is set), LAC_NOT_FOUND (no
  * engine of that name), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_create(const lac_model *model,
                                                      const lac_session_options *options,
