@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lacuna.h, read by a generator of bindings: cffi parses it after `cc -E`, and a program of Python alone loads a network,
+prunes it with arrays in memory, runs it and asks for the cure of an error."""
+
+import shutil
+import subprocess
+
+import numpy
+import pytest
+from conftest import ROOT, build_dir
+
+cffi = pytest.importorskip("cffi")
+TYPES = {"float32": "LAC_DTYPE_F32", "int64": "LAC_DTYPE_I64"}
+
+
+@pytest.fixture(scope="module")
+def declarations(tmp_path_factory):
+    """lacuna.h after a preprocessor; the C library's headers are left out, since generators know their types."""
+    empty = tmp_path_factory.mktemp("headers")
+    for name in ("stdbool.h", "stddef.h", "stdint.h"):
+        (empty / name).touch()
+    return subprocess.run(["cc", "-E", "-P", "-nostdinc", "-DLAC_DECLARATIONS_ONLY", f"-I{ROOT}/include", f"-I{empty}",
+                           f"{ROOT}/include/lacuna/lacuna.h"], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def ffi(declarations):
+    made = cffi.FFI()
+    made.cdef(declarations)
+    return made
+
+
+@pytest.fixture(scope="module")
+def lib(ffi):
+    return ffi.dlopen(str(build_dir() / "liblacuna.so"))
+
+
+class Calls:
+    """Calls that raise the library's text, with its hint."""
+
+    def __init__(self, ffi, lib):
+        self.ffi, self.lib = ffi, lib
+
+    def __call__(self, name, *args):
+        err = self.ffi.new("lac_error *")
+        if getattr(self.lib, name)(*args, err) != self.lib.LAC_OK:
+            raise ValueError(self.ffi.string(err.text).decode(), err.hint)
+
+    def options(self, kind):
+        made = self.ffi.new(f"lac_{kind} *")
+        getattr(self.lib, f"lac_{kind}_init")(made, self.ffi.sizeof(f"lac_{kind}"))
+        return made
+
+    def array(self, values, name=None):
+        """A lac_array of a NumPy array; keep both."""
+        made = self.ffi.new("lac_array *", {"dtype": getattr(self.lib, TYPES[values.dtype.name]), "rank": values.ndim,
+                                            "shape": values.shape, "size_bytes": values.nbytes})
+        made.data = self.ffi.cast("void *", values.ctypes.data)
+        self.kept = self.ffi.new("char[]", name.encode()) if name else self.ffi.NULL
+        made.name = self.kept
+        return made, self.kept
+
+
+def test_prunes_with_arrays_and_runs(ffi, lib):
+    call = Calls(ffi, lib)
+    data = (ROOT / "examples/digits/digits.onnx").read_bytes()
+    model, report, session = ffi.new("lac_model **"), ffi.new("lac_report **"), ffi.new("lac_session **")
+    call("lac_model_load_memory", data, len(data), ffi.NULL, model)
+    samples = numpy.random.default_rng(0).random((64, 1, 8, 8), dtype=numpy.float32)
+    images, _keep = call.array(samples, "image")
+    calibration, options = call.options("calibration"), call.options("options")
+    calibration.arrays, calibration.n_arrays, calibration.samples = images, 1, 64
+    options.calibration = calibration
+    call("lac_prune", model[0], options, report)
+    assert report[0].summary.pruned > 0 and report[0].calibration.samples > 0
+    call("lac_session_create", model[0], call.options("session_options"), session)
+    for batch in (1, 5):
+        inputs, _ = call.array(samples[:batch])
+        scores = numpy.zeros((batch, 10), numpy.float32)
+        outputs, _ = call.array(scores)
+        call("lac_session_run", session[0], inputs, 1, outputs, 1)
+        assert list(outputs.shape[0:2]) == [batch, 10] and numpy.isfinite(scores).all() and scores.any()
+    lib.lac_session_destroy(session[0])
+    lib.lac_report_destroy(report[0])
+    lib.lac_model_destroy(model[0])
+
+
+def test_an_error_has_its_cure(ffi, lib):
+    call = Calls(ffi, lib)
+    model, path = ffi.new("lac_model **"), str(ROOT / "examples/digits/digits.onnx").encode()
+    call("lac_model_load", path, model)
+    options, report = call.options("options"), ffi.new("lac_report **")
+    options.max_memory = 1
+    with pytest.raises(ValueError, match="memory") as failure:
+        call("lac_prune", model[0], options, report)
+    assert failure.value.args[1] in (lib.LAC_HINT_MAX_MEMORY, lib.LAC_HINT_VERIFY)
+    options.max_memory, options.size = 0, 0
+    with pytest.raises(ValueError, match="lac_options.size is 0"):
+        call("lac_prune", model[0], options, report)
+    lib.lac_model_destroy(model[0])
+
+
+@pytest.mark.skipif(not shutil.which("swig"), reason="no SWIG")
+def test_swig_wraps_every_function(declarations, tmp_path):
+    (tmp_path / "all.h").write_text(declarations)
+    (tmp_path / "lacuna.i").write_text('%module lacuna\n%include <stdint.i>\n%include "all.h"\n')
+    subprocess.run(["swig", "-python", "-w314,322,451", "-Werror", "-o", "wrap.c", "lacuna.i"], cwd=tmp_path, check=True)
+    wrapped = (tmp_path / "wrap.c").read_text()
+    exported = (ROOT / "src/lacuna.symbols").read_text().split()
+    assert [name for name in exported if f"_wrap_{name}(" not in wrapped] == []
