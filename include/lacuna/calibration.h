@@ -22,14 +22,25 @@
 extern "C" {
 #endif
 
-/** Start from lac_calibration_default() and set data. */
+typedef struct lac_array lac_array; /* lacuna/array.h */
+
+/** Start from lac_calibration_default() and set data or arrays. */
 typedef struct lac_calibration {
   size_t size;      /* sizeof of this struct, set by lac_calibration_init */
   const char *data; /* inputs of the network: a folder of images as lac_train reads it (the training
                        part is used), a .npy file, a .npz file, or a folder of files NAME.npy: one
                        array for each input, samples along the first axis. An array called `labels`
                        holds the samples' classes */
-  int64_t samples;  /* how many samples of the data are used, drawn with lac_options.seed; >= 1
+  const lac_array *arrays; /* [n_arrays] inputs in memory, instead of `data`: for each input of the
+                              network an array of its name, samples along the first axis, and
+                              perhaps `labels`. They are read during the call only (NULL) */
+  int n_arrays;
+  /** Has the rows of those arrays whose `data` is NULL: copies row `row` (along the first axis) of
+   * the array `name` to `to`, all its elements, row-major and packed, in the array's type. It is
+   * called from one thread at a time. If it fails, the work ends with its status (NULL). */
+  lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);
+  void *read_context; /* passed to read_row (NULL) */
+  int64_t samples;    /* how many samples of the data are used, drawn with lac_options.seed; >= 1
                        (512) */
   int copies; /* number of additional, augmented copies of each image that is not held back (0) */
   bool solve; /* fit the kept weights to the least squared error of the layer's outputs; false: they

@@ -60,8 +60,8 @@ static inline lac_train_options lac_finetune_training_default(void) {
 }
 #endif
 
-/** What lac_finetune found and did; also after a failure, up to that point. A zero-initialised
- * result is empty. */
+/** What lac_finetune found and did; also after a failure, up to that point. The reports and masks
+ * are there before the first event of the training. */
 typedef struct lac_finetune_result {
   size_t size;                /* sizeof of this struct, set by LAC_SIZED */
   lac_train_result *training; /* what lac_train did; freed by lac_finetune_result_clear. NULL:

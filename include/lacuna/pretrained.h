@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loading pretrained weights from a file into a network that lac_network_create made.
  *
- *     lac_network_create(&(lac_network_options){.name = "resnet50", .classes = 10}, &model, &err);
+ *     lac_network_options network = lac_network_options_default();
+ *     network.name = "resnet50", network.classes = 10;
+ *     lac_network_create(&network, &model, &err);
  *     lac_pretrained_read(model, "resnet50.safetensors", &found, &err);
  *     lac_train(model, "data", NULL, &options, &result, &err); */
 #ifndef LACUNA_PRETRAINED_H

@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+typedef struct lac_array lac_array;                 /* lacuna/array.h */
 typedef struct lac_calibration lac_calibration;     /* lacuna/calibration.h */
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 typedef struct lac_quantization lac_quantization;   /* lacuna/quantization.h */
@@ -62,6 +63,11 @@ typedef struct lac_options {
                           holds, for each weight to be pruned, an array of the weight's name and
                           shape, not negative, read as f32. NULL: "alps" with calibration, else
                           "magnitude" (NULL) */
+  const lac_array
+      *scores; /* [n_scores] scores in memory, instead of a file's: for each weight to be
+                              pruned an array of its name and shape; `score` is then NULL, and there
+                              is no calibration (NULL) */
+  int n_scores;
   const char *permute_for; /* what the search of orders maximizes over the kept weights:
                               "magnitude", the sum of |w|; or "score", the sum of w squared, which
                               predicts the error of a layer's outputs better. NULL: score (NULL) */

@@ -21,7 +21,8 @@ struct laci_rows {
   laci_npy array;      /* the array in memory; empty: rows are read by the reader */
   laci_reader *reader; /* reads the rows; borrowed, or the same as `own` */
   laci_reader *own;
-  size_t offset; /* offset of the first row */
+  size_t offset;           /* offset of the first row */
+  laci_rows_memory memory; /* the caller's array; empty: the rows are in `array` or in the file */
 };
 
 static lac_status rows_create(const char *name, const laci_type *type, laci_rows **rows,
@@ -81,6 +82,23 @@ lac_status laci_rows_from_array(const char *name, laci_npy *take, laci_rows **ro
   return LAC_OK;
 }
 
+lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **rows, lac_error *err) {
+  const laci_type *type = &memory->type;
+  const int64_t count = laci_shape_count(&type->shape);
+  *rows = NULL;
+  if (!laci_dtype_is_float(type->dtype) && !laci_dtype_is_integer(type->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted floats or integers",
+                     memory->name, lac_dtype_name(type->dtype));
+  }
+  if (count < 0 || count > INT64_MAX / (int64_t)sizeof(double)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: a size is negative, or the array is too large",
+                     memory->name);
+  }
+  lac_status st = rows_create(memory->name, type, rows, err);
+  if (!st) (*rows)->memory = *memory;
+  return st;
+}
+
 /* Reads the whole array into memory, which needs twice its size while elements are reordered. */
 static lac_status open_whole(const char *path, const laci_reader *reader, laci_budget *budget,
                              laci_rows **rows, lac_error *err) {
@@ -135,12 +153,19 @@ int64_t laci_rows_width(const laci_rows *rows) { return rows->width; }
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
                            uint8_t **memory, lac_error *err) {
   *memory = NULL;
-  if (!rows->reader) {
+  if (rows->memory.bytes) {
+    *bytes = (const uint8_t *)rows->memory.bytes + (size_t)row * rows->row_bytes;
+    return LAC_OK;
+  }
+  if (!rows->reader && !rows->memory.fetch) {
     *bytes = rows->array.bytes + (size_t)row * rows->row_bytes;
     return LAC_OK;
   }
   *bytes = *memory = laci_alloc(rows->row_bytes, 1);
   if (!*memory) return laci_fail_memory(err, rows->name);
+  if (rows->memory.fetch) {
+    return rows->memory.fetch(rows->memory.context, rows->name, row, *memory, err);
+  }
   return laci_reader_fetch(rows->reader, rows->offset + (size_t)row * rows->row_bytes,
                            rows->row_bytes, *memory, err);
 }

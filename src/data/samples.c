@@ -58,7 +58,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (st) return st;
   laci_samples *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, path);
-  bool arrays = laci_samples_are_arrays(path);
+  bool arrays = options->arrays || laci_samples_are_arrays(path);
   s->options = *options;
   s->path = laci_arena_text(&s->arena, path);
   s->types = laci_alloc((size_t)options->n_inputs, sizeof *s->types);
@@ -70,6 +70,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   s->options.budget = NULL; /* these options are only used while the samples are opened and may be
                                freed then */
   s->options.inputs = NULL;
+  s->options.arrays = NULL;
   s->options.known = NULL;
   if (st) laci_samples_close(s);
   else *samples = s;

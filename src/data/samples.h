@@ -14,6 +14,7 @@
 typedef struct laci_budget laci_budget;
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_pool laci_pool;
+typedef struct laci_rows_memory laci_rows_memory;
 typedef struct laci_samples laci_samples;
 
 /** An input of a network: [samples, ...] of floats or integers. Sizes that its type leaves open are
@@ -40,14 +41,19 @@ typedef struct laci_samples_options {
   const float *mean, *std;         /* [3] grey levels; NULL: the usual numbers for the data */
   const laci_sample_input *inputs; /* [n_inputs] the network's inputs */
   int n_inputs;
+  const laci_rows_memory
+      *arrays; /* [n_arrays] arrays of the caller's, instead of those of a path: one for each input,
+ and perhaps `labels`; NULL: the path has them */
+  int n_arrays;
   laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
   laci_budget *budget; /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 
-/** Opens samples. path is a folder of images in any form that dataset.h supports (its training
- * part, or its evaluation part if it has no other), a .npy file (for a network with one input), a
- * .npz file or a folder of .npy files: NAME.npy for the input NAME. An additional array `labels` of
- * integers gives the class of each sample.
+/** Opens samples. With options->arrays, path is only a name for messages. Else path is a folder of
+ * images in any form that dataset.h supports (its training part, or its evaluation part if it has
+ * no other), a .npy file (for a network with one input), a .npz file or a folder of .npy files:
+ * NAME.npy for the input NAME. An additional array `labels` of integers gives the class of each
+ * sample.
  *
  * Whether images fit the input is not checked here (laci_samples_dataset). Arrays: fails
  * LAC_BAD_SHAPE where one does not fit its input, with the shape found and the one needed,

@@ -118,6 +118,20 @@ static lac_status open_single(laci_samples *s, lac_error *err) {
 
 /* ---- Checking that the arrays fit the network ---- */
 
+static lac_status open_memory(laci_samples *s, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int k = 0; k < s->options.n_arrays && !st; k++) {
+    const laci_rows_memory *array = &s->options.arrays[k];
+    laci_rows **place = rows_of_array(s, array->name);
+    if (!place) return fail_unknown(s, array->name, err);
+    if (*place) {
+      return laci_fail(err, LAC_BAD_ARGUMENT, "%s: array %s is given twice", s->path, array->name);
+    }
+    st = laci_rows_open_memory(array, place, err);
+  }
+  return st;
+}
+
 static lac_status fail_mismatch(const laci_samples *s, int input, const char *why, lac_error *err) {
   const array_samples *own = s->own;
   const laci_sample_input *wanted = &s->options.inputs[input];
@@ -267,7 +281,8 @@ lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
   s->kind = &kind;
   own->inputs = laci_alloc((size_t)s->options.n_inputs, sizeof(laci_rows *));
   if (!own->inputs) return laci_fail_memory(err, s->path);
-  if (ends_in(s->path, ".npz")) st = open_npz(s, err);
+  if (s->options.arrays) st = open_memory(s, err);
+  else if (ends_in(s->path, ".npz")) st = open_npz(s, err);
   else if (laci_is_folder(s->path)) st = open_folder(s, err);
   else st = open_single(s, err);
   for (int k = 0; k < s->options.n_inputs && !st; k++) st = check_input(s, k, err);

@@ -15,6 +15,10 @@ def names(body):
     """(type, name) of one struct's fields."""
     for declaration in COMMENT.sub("", body).split(";"):
         text = " ".join(declaration.split())
+        function = re.search(r"\(\*(\w+)\)", text)
+        if function:
+            yield "", function[1]
+            continue
         for part in text.split(",") if text else ():
             yield text.split()[0], re.sub(r"\[.*", "", part.split()[-1]).lstrip("*")
 

@@ -38,7 +38,7 @@ static void what_is_no_time_is_refused(void **state) {
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     lac_error err = {0};
     lac_process_group *group = (lac_process_group *)&err;
-    const lac_process_group_options o = {.timeout_seconds = bad[k]};
+    const lac_process_group_options o = {.size = sizeof o, .timeout_seconds = bad[k]};
     assert_int_equal(lac_process_group_open(&o, &group, &err), LAC_BAD_ARGUMENT);
     assert_null(group);
     assert_non_null(strstr(err.text, "wanted more than 0 and at most 1e+09 seconds"));

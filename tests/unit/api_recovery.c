@@ -63,8 +63,8 @@ static void what_is_no_picture_is_refused(void **state) {
   const lac_recovery_run runs[5] = {run, run, run, run, run}, unnamed = {NULL, scores, 3},
                          empty = {"none", scores, 0}, backwards = {"twice 9", back, 2};
   lac_recovery bad = usual;
-  assert_int_equal(plot(NULL, path, false, "needed"), LAC_BAD_ARGUMENT);
-  assert_int_equal(plot(&usual, NULL, false, "needed"), LAC_BAD_ARGUMENT);
+  assert_int_equal(plot(NULL, path, false, "recovery is NULL"), LAC_BAD_ARGUMENT);
+  assert_int_equal(plot(&usual, NULL, false, "path is NULL"), LAC_BAD_ARGUMENT);
   bad.title = NULL;
   assert_int_equal(plot(&bad, path, false, "needed"), LAC_BAD_ARGUMENT);
   bad = usual;

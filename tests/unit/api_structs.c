@@ -128,7 +128,7 @@ static void reserved_bytes_are_zero(void **state) {
   lac_model_destroy(model);
 }
 
-/* Defaults fill a struct of any size, and nothing behind it. */
+/* Defaults fill a struct of any size, and nothing after it. */
 static void init_fills_what_there_is(void **state) {
   (void)state;
   struct {

@@ -18,58 +18,6 @@
 #include "graph/graph.h"
 #include "lacuna/prune.h"
 
-enum { HELD_BACK_PART = 8 };
-
-lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
-                                          lac_error *err) {
-  return laci_samples_read_batch(context, first, n, to, err);
-}
-
-/* Does the network classify, so that each sample has one answer? True for an output [N, classes],
- * and if the shape is not known. */
-static bool has_class_outputs(const laci_graph *graph) {
-  if (graph->n_outputs < 1) return false;
-  const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
-  return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
-}
-
-/* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
- * have a fixed scale. */
-lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
-                                         const laci_job *job, int copies, laci_samples **samples,
-                                         lac_error *err) {
-  const lac_calibration *c = options->calibration, usual = lac_calibration_default();
-  bool scaled = memcmp(c->mean, usual.mean, sizeof c->mean) != 0 ||
-                memcmp(c->std, usual.std, sizeof c->std) != 0;
-  laci_budget budget = job->budget;
-  laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
-  if (!inputs) return laci_fail_memory(err, c->data);
-  for (int k = 0; k < graph->n_inputs; k++) {
-    const laci_value *value = &graph->values[graph->inputs[k]];
-    inputs[k] = (laci_sample_input){value->name, value->type};
-  }
-  const bool limited = c->max_drop >= 0, answers = has_class_outputs(graph);
-  const laci_samples_options how = {
-      .n = c->samples,
-      .seed = options->seed,
-      .judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0,
-      .judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0,
-      .copies = copies,
-      .held_back_part = HELD_BACK_PART,
-      .known = graph->class_names,
-      .resize = c->resize,
-      .crop = c->crop,
-      .mean = scaled ? c->mean : NULL,
-      .std = scaled ? c->std : NULL,
-      .inputs = inputs,
-      .n_inputs = graph->n_inputs,
-      .pool = job->pool,
-      .budget = &budget};
-  lac_status st = laci_samples_open(c->data, &how, samples, err);
-  laci_free(inputs);
-  return st;
-}
-
 /* Checks that the images fit the network's input. *classes: whether their classes are the network's
  * outputs. */
 static lac_status check_images_fit(const laci_graph *graph, const laci_samples *samples,
@@ -89,8 +37,8 @@ static lac_status check_images_fit(const laci_graph *graph, const laci_samples *
 static lac_status check_judging_samples(const laci_graph *graph, const lac_calibration *c,
                                         const laci_samples *samples, lac_error *err) {
   if (c->max_drop < 0) return LAC_OK;
-  const char *unit = has_class_outputs(graph) ? "points" : "percent";
-  const int64_t least = laci_drop_least_samples(c->max_drop, has_class_outputs(graph));
+  const char *unit = laci_has_class_outputs(graph) ? "points" : "percent";
+  const int64_t least = laci_drop_least_samples(c->max_drop, laci_has_class_outputs(graph));
   const int64_t judging = laci_samples_count_judging(samples);
   if (judging >= least) return LAC_OK;
   if (least == INT64_MAX) {

@@ -14,9 +14,10 @@
 #include "lacuna/prune.h"
 
 enum { MOST_SIDE = LACI_PREPROCESSING_MAX, MOST_STEPS = 1000000000 };
-static const char magnitude[] = "magnitude", with_data[] = "alps";
+static const char magnitude[] = "magnitude", with_data[] = "alps", in_memory[] = "memory";
 
 const char *laci_score_name_of(const lac_options *options) {
+  if (options->scores) return in_memory;
   if (options->score) return options->score;
   return options->calibration ? with_data : magnitude;
 }
@@ -29,6 +30,11 @@ lac_status laci_check_score(const lac_options *options, lac_error *err) {
   const char *name = laci_score_name_of(options);
   const laci_score *score = laci_score_find(name);
   char known[256] = "";
+  if (options->scores) {
+    if (!options->score && !options->calibration) return LAC_OK;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "scores in memory and %s: wanted one of them",
+                     options->score ? "a score by name" : "calibration");
+  }
   if (!score && laci_score_is_file(name)) {
     if (!options->calibration) return LAC_OK;
     return laci_fail(err, LAC_BAD_ARGUMENT,

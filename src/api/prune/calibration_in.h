@@ -53,6 +53,10 @@ LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_graph *graph,
                                                         laci_samples **samples, lac_error *err);
 laci_calibration_fetch laci_calibration_fetch_samples;
 
+/** Does the network classify, so that each sample has one answer? True for an output [N, classes],
+ * and if the shape is not known. */
+bool laci_has_class_outputs(const laci_graph *graph);
+
 /** Opens source->distill for the steps of options->calibration on the network as a whole
  * (recalibrate, refine, max_drop). */
 LAC_MUST_CHECK lac_status laci_calibration_open_distill(const lac_model *model,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/model/structs.h"
+#include "base/error.h"
 #include "data/prepare.h"
 
 void lac_options_init(lac_options *options, size_t size) {
@@ -32,13 +33,25 @@ void lac_quantization_init(lac_quantization *options, size_t size) {
   laci_struct_init(&usual, sizeof usual, options, size);
 }
 
+/* Copies a caller's calibration; arrays in memory get a name for messages. */
+static lac_status take_calibration(const lac_calibration *given, lac_calibration *own,
+                                   lac_error *err) {
+  lac_status st = laci_take_calibration(given, own, err);
+  if (st || !own->arrays) return st;
+  if (own->data) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "calibration with data and arrays: wanted one of them");
+  }
+  own->data = "(memory)";
+  return LAC_OK;
+}
+
 lac_status laci_own_options_take(const lac_options *options, laci_own_options *own,
                                  lac_error *err) {
   lac_status st = laci_take_options(options, &own->options, err);
   if (st) return st;
   const lac_calibration *calibration = own->options.calibration;
   const lac_quantization *quantization = own->options.quantization;
-  st = laci_take_calibration(calibration, &own->calibration, err);
+  st = take_calibration(calibration, &own->calibration, err);
   if (!st) st = laci_take_quantization(quantization, &own->quantization, err);
   if (calibration) own->options.calibration = &own->calibration;
   if (quantization) own->options.quantization = &own->quantization;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "api/model/arrays.h"
 #include "api/prune/job_in.h"
 #include "api/prune/rule_in.h"
 #include "base/error.h"
@@ -131,10 +132,33 @@ static lac_status read_array(const laci_npz *npz, const char *path, const laci_s
   return st;
 }
 
+/* Where scores are read from: a file, or arrays in memory. */
+typedef struct score_source {
+  const laci_npz *npz;            /* NULL: no file */
+  const laci_rows_memory *arrays; /* [n_arrays] NULL: none in memory */
+  int n_arrays;
+} score_source;
+
+static lac_status read_memory(const score_source *source, const laci_stored *stored, float *out,
+                              lac_error *err) {
+  laci_rows *rows = NULL;
+  int at = 0;
+  while (at < source->n_arrays && strcmp(source->arrays[at].name, stored->name) != 0) at++;
+  if (at == source->n_arrays) {
+    return laci_fail(err, LAC_NOT_FOUND,
+                     "no scores for the weight %s: wanted an array of that name", stored->name);
+  }
+  lac_status st = laci_rows_open_memory(&source->arrays[at], &rows, err);
+  if (!st) st = read_rows(rows, stored, out, err);
+  laci_rows_close(rows);
+  return st;
+}
+
 /* ---- Scores of all tensors ---- */
 
-static lac_status open_all_arrays(const lac_options *options, laci_job *job, const laci_npz *npz,
-                                  laci_score_arrays *scores, lac_error *err) {
+static lac_status open_all_arrays(const lac_options *options, laci_job *job,
+                                  const score_source *source, laci_score_arrays *scores,
+                                  lac_error *err) {
   const laci_analysis *a = job->analysis;
   const laci_graph *graph = a->graph;
   scores->n = graph->n_stored;
@@ -152,7 +176,8 @@ static lac_status open_all_arrays(const lac_options *options, laci_job *job, con
     if (!st && !(*array = laci_alloc((size_t)count, sizeof **array)))
       st = laci_fail_memory(err, stored->name);
     if (st) break;
-    if (npz) st = read_array(npz, options->score, stored, job, *array, err);
+    if (source->npz) st = read_array(source->npz, options->score, stored, job, *array, err);
+    else if (source->arrays) st = read_memory(source, stored, *array, err);
     else draw_random_scores(stored, options->seed, job->pool, *array);
   }
   return st;
@@ -162,12 +187,20 @@ lac_status laci_score_arrays_open(const lac_options *options, laci_job *job,
                                   laci_score_arrays *scores, lac_error *err) {
   const char *name = options->score; /* NULL: |w| */
   const bool is_file = name && laci_score_is_file(name);
+  const bool is_random = name && strcmp(name, "random") == 0;
   laci_npz *npz = NULL;
+  laci_rows_memory *arrays = NULL;
+  lac_status st = LAC_OK;
   *scores = (laci_score_arrays){0};
-  if (!name || options->calibration || (!is_file && strcmp(name, "random") != 0)) return LAC_OK;
-  lac_status st = is_file ? laci_npz_open(name, &npz, err) : LAC_OK;
-  if (!st) st = open_all_arrays(options, job, npz, scores, err);
+  if (options->calibration || !(is_file || is_random || options->scores)) return LAC_OK;
+  if (is_file) st = laci_npz_open(name, &npz, err);
+  if (options->scores) {
+    st = laci_arrays_describe(options->scores, options->n_scores, NULL, NULL, &arrays, err);
+  }
+  const score_source source = {.npz = npz, .arrays = arrays, .n_arrays = options->n_scores};
+  if (!st) st = open_all_arrays(options, job, &source, scores, err);
   laci_npz_close(npz);
+  laci_free(arrays);
   if (st) laci_score_arrays_close(scores);
   return st;
 }

@@ -35,6 +35,7 @@ typedef struct tuning {
   const lac_train_options *training;
   const lac_options *pruning;
   lac_finetune_result *result;
+  lac_finetune_result *given; /* the caller's, of any size */
 } tuning;
 
 void lac_finetune_options_init(lac_finetune_options *options, size_t size) {
@@ -270,6 +271,7 @@ static lac_status finetune(tuning *t, const char *data, lac_train_result *traine
   lac_status st = lac_train_check(t->model, data, &training, err);
   if (!st) st = make_masks(t, err);
   if (lac_mask_count(t->result->mask) == 0) training.eval_first = false;
+  laci_give_finetune_result(t->result, t->given); /* for the listener */
   training.listener = on_event;
   training.context = t;
   return st ? st : lac_train(t->model, data, t->result->mask, &training, trained, err);
@@ -281,7 +283,8 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   laci_own_options pruning;
   lac_train_options training;
   lac_finetune_result found = LAC_SIZED(lac_finetune_result);
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
+                                   {"result", result});
   if (!st) st = laci_check_struct_finetune_result(result, err);
   if (st) return st;
   laci_give_finetune_result(&found, result);
@@ -298,7 +301,8 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
               .options = &own,
               .training = &training,
               .pruning = &pruning.options,
-              .result = &found};
+              .result = &found,
+              .given = result};
   st = finetune(&t, data, trained, err);
   laci_give_finetune_result(&found, result);
   return st;

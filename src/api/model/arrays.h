@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Callers' arrays (lacuna/array.h), as the library reads rows of samples and scores. */
+#ifndef LACI_API_MODEL_ARRAYS_H
+#define LACI_API_MODEL_ARRAYS_H
+
+#include "data/rows.h"
+#include "lacuna/array.h"
+
+/** Describes n arrays; *rows is freed with laci_free. read NULL: every array has its elements.
+ * Fails LAC_BAD_ARGUMENT (no name, no elements, another number of bytes than the shape takes),
+ * LAC_BAD_SHAPE (rank or sizes), LAC_UNSUPPORTED (another element type), LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_arrays_describe(const lac_array *arrays, int n,
+                                               laci_rows_fetch *read, void *context,
+                                               laci_rows_memory **rows, lac_error *err);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opens the samples of a calibration: those of a path, or arrays in memory. */
+#include <string.h>
+
+#include "api/model/arrays.h"
+#include "api/prune/calibration_in.h"
+#include "api/prune/job_in.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/samples.h"
+#include "graph/graph.h"
+#include "lacuna/calibration.h"
+#include "lacuna/prune.h"
+
+enum { HELD_BACK_PART = 8 };
+
+lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
+                                          lac_error *err) {
+  return laci_samples_read_batch(context, first, n, to, err);
+}
+
+bool laci_has_class_outputs(const laci_graph *graph) {
+  if (graph->n_outputs < 1) return false;
+  const laci_shape *shape = &graph->values[graph->outputs[0]].type.shape;
+  return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
+}
+
+/* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
+ * have a fixed scale. */
+lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
+                                         const laci_job *job, int copies, laci_samples **samples,
+                                         lac_error *err) {
+  const lac_calibration *c = options->calibration, usual = lac_calibration_default();
+  bool scaled = memcmp(c->mean, usual.mean, sizeof c->mean) != 0 ||
+                memcmp(c->std, usual.std, sizeof c->std) != 0;
+  laci_budget budget = job->budget;
+  laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
+  if (!inputs) return laci_fail_memory(err, c->data);
+  for (int k = 0; k < graph->n_inputs; k++) {
+    const laci_value *value = &graph->values[graph->inputs[k]];
+    inputs[k] = (laci_sample_input){value->name, value->type};
+  }
+  const bool limited = c->max_drop >= 0, answers = laci_has_class_outputs(graph);
+  laci_samples_options how = {
+      .n = c->samples,
+      .seed = options->seed,
+      .judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0,
+      .judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0,
+      .copies = copies,
+      .held_back_part = HELD_BACK_PART,
+      .known = graph->class_names,
+      .resize = c->resize,
+      .crop = c->crop,
+      .mean = scaled ? c->mean : NULL,
+      .std = scaled ? c->std : NULL,
+      .inputs = inputs,
+      .n_inputs = graph->n_inputs,
+      .pool = job->pool,
+      .budget = &budget};
+  laci_rows_memory *arrays = NULL;
+  lac_status st = LAC_OK;
+  if (c->arrays) {
+    st = laci_arrays_describe(c->arrays, c->n_arrays, c->read_row, c->read_context, &arrays, err);
+    how.arrays = arrays;
+    how.n_arrays = c->n_arrays;
+  }
+  if (!st) st = laci_samples_open(c->data, &how, samples, err);
+  laci_free(arrays);
+  laci_free(inputs);
+  return st;
+}
