@@ -195,7 +195,8 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
   s->weights = large_pages(laci_winograd4_weight_bytes(g), 1);
   laci_winograd4_transform_weights(&s->tiles, dense,
                                    (int64_t[]){0, laci_winograd4_n_groups(&s->tiles)}, s->weights);
-  s->block = laci_winograd4_block_of(&s->tiles, 0, laci_winograd4_block_units(&s->tiles, false));
+  s->block =
+      laci_winograd4_block_of_units(&s->tiles, 0, laci_winograd4_block_units(&s->tiles, false));
   const int64_t n_points = laci_winograd4_block_floats(&s->tiles, &s->block, s->tiles.sources);
   const int64_t n_sums = laci_winograd4_block_floats(&s->tiles, &s->block, g->channels_out);
   s->points = large_pages((size_t)n_points, sizeof *s->points);
@@ -208,7 +209,7 @@ static void tiles_run(const sparse_layer *s) {
   const int64_t units = s->block.last, in = w->window.channels_in, out = w->window.channels_out;
   for (int64_t unit = 0; unit < w->n_units; unit += units) {
     const int64_t last = unit + units < w->n_units ? unit + units : w->n_units;
-    const laci_winograd4_block b = laci_winograd4_block_of(w, unit, last);
+    const laci_winograd4_block b = laci_winograd4_block_of_units(w, unit, last);
     k.transform(w, &b, s->o.x, (int64_t[]){0, in}, s->points);
     k.multiply(w, &b, s->weights, s->points, (int64_t[]){0, w->points}, s->sums);
     k.finish(w, &b, s->sums, (int64_t[]){0, out}, &s->o);

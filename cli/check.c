@@ -44,7 +44,7 @@ static exit_code judge_pattern(const arguments *args, const lac_report *report, 
   return EXIT_FAILED;
 }
 
-static bool any_dense_is_storable(const lac_report *report) {
+static bool has_storable_layer_without_pattern(const lac_report *report) {
   for (int i = 0; i < report->n_layers; i++)
     if (report->layers[i].storable && !report->layers[i].holds_pattern) return true;
   return false;
@@ -68,7 +68,7 @@ static exit_code judge_folded_model(const arguments *args, lac_model *model,
 static exit_code judge_report(const arguments *args, lac_model *model, const lac_options *options,
                               const lac_report *report, lac_error *err) {
   if (!targets_accept_all(args->operand, report, err)) return EXIT_FAILED;
-  if (args->fold && any_dense_is_storable(report))
+  if (args->fold && has_storable_layer_without_pattern(report))
     return judge_folded_model(args, model, options, err);
   return judge_pattern(args, report, err);
 }

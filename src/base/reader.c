@@ -237,8 +237,8 @@ static bool is_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes
 
 /** Reads whole blocks and checks their sums: inner blocks directly into `to`, the first and the
  * last through a buffer. */
-static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
-                                lac_error *err) {
+static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, size_t size_bytes,
+                                            uint8_t *to, lac_error *err) {
   lac_status st = LAC_OK;
   uint8_t *edge = laci_alloc(WATCHED_BLOCK, 1);
   if (!edge) return laci_fail_memory(err, reader->name);
@@ -323,7 +323,7 @@ lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_byt
   if (are_all_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
   else if (reader->origin.whole)
     st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
-  else if (reader->sums) st = fetch_watched(reader, offset, size_bytes, to, err);
+  else if (reader->sums) st = fetch_and_check_unchanged(reader, offset, size_bytes, to, err);
   else st = read_file(reader, offset, size_bytes, to, err);
   (void)pthread_rwlock_unlock(&reader->lock);
   return st;

@@ -101,7 +101,7 @@ static void add_block(const finder *f, int value, int *blocks, int *n) {
   if (!known) blocks[(*n)++] = value;
 }
 
-static void find_layers(const finder *f, int *blocks, int *n) {
+static void choose_spaced_layers(const finder *f, int *blocks, int *n) {
   const laci_graph *g = f->graph;
   int n_layers = 0, at = 0;
   for (int k = 0; k < g->n_nodes; k++) n_layers += is_layer(f, &g->nodes[k]);
@@ -129,7 +129,7 @@ lac_status laci_blocks_find(const laci_graph *graph, int **blocks, int *n, lac_e
     if (is_residual(&f, node))
       add_block(&f, value_after_norms(&f, node->outputs[0], false), found, n);
   }
-  if (!st && *n == 0) find_layers(&f, found, n);
+  if (!st && *n == 0) choose_spaced_layers(&f, found, n);
   laci_free(f.computed);
   if (st) laci_free(found);
   else *blocks = found;

@@ -153,7 +153,7 @@ static lac_status make_symbols(laci_graph *graph, laci_value *value) {
   return st;
 }
 
-static int64_t new_element(const laci_eval *eval) {
+static int64_t new_symbolic_element(const laci_eval *eval) {
   return laci_element_from_size(laci_graph_new_symbol(eval->owner));
 }
 
@@ -252,7 +252,7 @@ static lac_status fold_node(laci_graph *graph, const laci_node *node, node_view 
                     .n_out = node->n_outputs,
                     .in = view->operands,
                     .out = view->results,
-                    .new_symbol = new_element,
+                    .new_symbol = new_symbolic_element,
                     .owner = graph};
   st = node->op->eval(&eval);
   if (!st) laci_eval_round_outputs(&eval, false);

@@ -76,8 +76,8 @@ void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key
   }
 }
 
-int64_t laci_cool_temperature(int64_t temperature, int64_t x) {
-  int64_t square = x * x >> 16, cube = square * x / (1 << 16);
-  int64_t factor = (1 << 16) - x + square / 2 - cube / 6; /* of 2^16 */
+int64_t laci_cool_temperature(int64_t temperature, int64_t exponent) {
+  int64_t square = exponent * exponent >> 16, cube = square * exponent / (1 << 16);
+  int64_t factor = (1 << 16) - exponent + square / 2 - cube / 6; /* of 2^16 */
   return temperature * factor >> 16;
 }

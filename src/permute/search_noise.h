@@ -28,7 +28,8 @@ const int16_t *laci_noise_table(void);
  * row). */
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
 
-/** Returns temperature * e^(-x / 2^16) for |x| <= 2^14, computed with four terms of the series. */
-int64_t laci_cool_temperature(int64_t temperature, int64_t x);
+/** Returns temperature * e^(-exponent / 2^16) for |exponent| <= 2^14, computed with four terms of
+ * the series. */
+int64_t laci_cool_temperature(int64_t temperature, int64_t exponent);
 
 #endif

@@ -146,7 +146,7 @@ static void run(const made *m, const laci_sparse_operands *o, int64_t units, int
   const int64_t in = w->sources, out = w->window.channels_out;
   for (int64_t first = 0; first < w->n_units; first += units) {
     const laci_winograd4_block b =
-        laci_winograd4_block_of(w, first, laci_min(first + units, w->n_units));
+        laci_winograd4_block_of_units(w, first, laci_min(first + units, w->n_units));
     const size_t n_points = (size_t)laci_winograd4_block_floats(w, &b, in);
     const size_t n_sums = (size_t)laci_winograd4_block_floats(w, &b, out);
     float *points = malloc(n_points * sizeof *points), *sums = malloc(n_sums * sizeof *sums);

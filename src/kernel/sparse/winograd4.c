@@ -114,8 +114,9 @@ void laci_winograd4_clear(laci_winograd4 *w) {
 
 /* Returns a block. Its lanes are followed by padding for a vector. The distance of channels is an
  * odd number of cache lines, so that the channels of a lane use all sets of a cache. */
-laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last) {
-  laci_winograd4_block b = {first, last, (last - first) * w->unit, 0};
+laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
+                                                   int64_t end_unit) {
+  laci_winograd4_block b = {first_unit, end_unit, (end_unit - first_unit) * w->unit, 0};
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
   b.stride = laci_ceil_div(b.n_lanes + (images ? 0 : LANES), LANES) * LANES;
   if (b.stride / LANES % 2 == 0) b.stride += LANES;

@@ -126,7 +126,8 @@ typedef struct laci_winograd4_block {
   int64_t first, last;
   int64_t n_lanes, stride; /* stride: floats from a channel of a point to the next channel */
 } laci_winograd4_block;
-laci_winograd4_block laci_winograd4_block_of(const laci_winograd4 *w, int64_t first, int64_t last);
+laci_winograd4_block laci_winograd4_block_of_units(const laci_winograd4 *w, int64_t first_unit,
+                                                   int64_t end_unit);
 /** Returns the floats from a point to the next one, with this many channels or sources. */
 static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b, int64_t channels) {
   return channels * b->stride +

@@ -37,8 +37,8 @@ typedef struct work {
 } work;
 
 static laci_winograd4_block block_of(const winograd_state *s, int64_t at) {
-  return laci_winograd4_block_of(&s->w, at * s->w.n_units / s->n_blocks,
-                                 (at + 1) * s->w.n_units / s->n_blocks);
+  return laci_winograd4_block_of_units(&s->w, at * s->w.n_units / s->n_blocks,
+                                       (at + 1) * s->w.n_units / s->n_blocks);
 }
 
 /* ---- Blocks of one thread ---- */
@@ -159,7 +159,7 @@ static void divide_work_among_threads(const laci_net *net, const laci_native_lay
   if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
   else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_block_units(w, true));
   const laci_winograd4_block b =
-      laci_winograd4_block_of(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
+      laci_winograd4_block_of_units(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
   s->n_points = laci_winograd4_block_floats(w, &b, w->sources);
   s->n_sums = laci_winograd4_block_floats(w, &b, w->window.channels_out);
 }
