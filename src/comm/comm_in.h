@@ -26,7 +26,7 @@ struct laci_comm {
   const lac_transport *transport;
   int rank, size;
   double timeout;
-  bool agreed; /* all processes know of the last failure, and no meeting followed */
+  bool agreed; /* all processes know of the last failure, and have begun no operation since */
   bool left;   /* laci_comm_wait_for_first was called */
 
   int64_t n_meetings;          /* number of operations of all processes (meetings) that this process

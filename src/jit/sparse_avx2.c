@@ -99,8 +99,8 @@ static void write_lane_masks(laci_code *code) {
   }
 }
 
-/* Writes the code that stores results: for tiles that are stored whole, with zeros for lanes that
- * are not results, or else for others. */
+/* Writes the code that stores the results of a tile. whole: all lanes are stored, with zeros in
+ * lanes that are no results; else only lanes that are results are stored. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
                           const laci_code_block *code_block, bool whole) {
   const laci_sparse_epilogue after = f->after;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * one_lane.h for every instruction set. AVX-512 has an instruction that expands weights to rows;
- * other instruction sets go from row to row, which is the reference. */
+ * other instruction sets sum one row after the other. */
 #include "kernel/sparse/one_lane.h"
 #include "kernel/variants.h"
 
