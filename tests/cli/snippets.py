@@ -15,7 +15,8 @@ HEADERS = ["stdio.h", "stdlib.h", *sorted(f"lacuna/{path.name}" for path in TOP.
 GIVEN = {"err": "lac_error err = {0}", "model": "lac_model *model = NULL", "report": "lac_report *report = NULL",
          "options": "lac_options options = lac_options_default()", "pruning": "lac_options pruning = lac_options_default()",
          "engine": "lac_engine *engine = NULL", "inputs": "const void *const *inputs = NULL", "outputs": "void *const *outputs = NULL",
-         "group": "lac_process_group *group = NULL", "mask": "lac_mask *mask = NULL", "result": "lac_train_result result"}
+         "group": "lac_process_group *group = NULL", "mask": "lac_mask *mask = NULL", "result": "lac_train_result result = LAC_SIZED(lac_train_result)",
+         "session": "lac_session *session = NULL", "pixels": "float *pixels = NULL", "n": "int64_t n = 1", "size": "size_t size = 0"}
 
 
 def blocks():
