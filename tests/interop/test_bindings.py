@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lacuna.h, read by a generator of bindings: cffi parses it after `cc -E`, and a program of Python alone loads a network,
-prunes it with arrays in memory, runs it and asks for the cure of an error."""
+"""lacuna.h, read by generators of bindings: cffi parses it after `cc -E`, and a program of Python alone loads a network, prunes
+it with arrays in memory, runs it and asks for the cure of an error. SWIG wraps every function, and the ABI only grows."""
 
+import json
+import os
+import re
 import shutil
 import subprocess
 
@@ -91,7 +94,7 @@ def test_an_error_has_its_cure(ffi, lib):
     call("lac_model_load", path, model)
     options, report = call.options("options"), ffi.new("lac_report **")
     options.max_memory = 1
-    with pytest.raises(ValueError, match="memory") as failure:
+    with pytest.raises(ValueError, match="bytes are allowed") as failure:
         call("lac_prune", model[0], options, report)
     assert failure.value.args[1] in (lib.LAC_HINT_MAX_MEMORY, lib.LAC_HINT_VERIFY)
     options.max_memory, options.size = 0, 0
@@ -108,3 +111,46 @@ def test_swig_wraps_every_function(declarations, tmp_path):
     wrapped = (tmp_path / "wrap.c").read_text()
     exported = (ROOT / "src/lacuna.symbols").read_text().split()
     assert [name for name in exported if f"_wrap_{name}(" not in wrapped] == []
+
+
+def layout(ffi, declarations):
+    """{kind: {name: what a compiled program relies on}}: structs, enums and prototypes."""
+    structs, enums = {}, {}
+    for name in set(ffi.list_types()[0]) & set(re.findall(r"^\} (lac_\w+);", declarations, re.M)):
+        kind = ffi.typeof(name)
+        if kind.kind == "struct" and kind.fields is not None:
+            structs[name] = {"size": ffi.sizeof(kind),
+                             "fields": [[field, info.type.cname, info.offset] for field, info in kind.fields]}
+        elif kind.kind == "enum":
+            enums[name] = {text: number for number, text in kind.elements.items() if not text.endswith("_COUNT")}
+    calls = re.findall(r"^([\w *]+?[ *]+)(lac_\w+)\(([^;{}]*)\);", declarations, re.M)
+    return {"structs": structs, "enums": enums,
+            "functions": {name: " ".join(f"{result}({arguments})".split()) for result, name, arguments in calls}}
+
+
+def test_the_abi_only_grows(ffi, declarations):
+    """Against tests/fixtures/abi.json, which LAC_UPDATE_ABI=1 writes anew: fields keep their places, later ones lie after
+    the struct's former end, and enums and prototypes keep what they had (docs/decisions/structs-that-grow.md)."""
+    path, now = ROOT / "tests/fixtures/abi.json", layout(ffi, declarations)
+    if os.environ.get("LAC_UPDATE_ABI"):
+        kinds = [f'"{kind}": {{\n' + ",\n".join(f'"{name}": {json.dumps(now[kind][name])}' for name in sorted(now[kind])) + "}"
+                 for kind in sorted(now)]
+        path.write_text("{" + ",\n".join(kinds) + "}\n")
+    then, broken = json.loads(path.read_text()), []
+    for name, old in then["structs"].items():
+        new = now["structs"].get(name, {"size": 0, "fields": []})
+        n, end = len(old["fields"]), old["size"]
+        if old["fields"][-1][0] == "reserved":  # later fields take its bytes
+            n, end = n - 1, old["fields"][-1][2]
+        if new["fields"][:n] != old["fields"][:n] or any(offset < end for _, _, offset in new["fields"][n:]):
+            broken.append(name)
+        elif new["size"] != old["size"] and old["fields"][0][0] != "size":
+            broken.append(f"{name} has no size, and grew")
+    for kind in ("enums", "functions"):
+        for name, old in then[kind].items():
+            new = now[kind].get(name)
+            same = new == old if kind == "functions" else new and all(new.get(text) == number for text, number in old.items())
+            broken += [] if same else [name]
+    assert not broken
+    for kind in ("structs", "functions"):
+        assert set(then[kind]) == set(now[kind]), "run with LAC_UPDATE_ABI=1"
