@@ -7,7 +7,7 @@
  * on one model at the same time, since what they cache (data read from files, inferred shapes) is
  * guarded by a lock. One order has to be kept. The first call of lac_inspect, lac_inspect_why,
  * lac_check or lac_mask_from_model on a model infers shapes, which functions that run a network
- * (engines, lac_run, lac_infer, lac_eval) read without the lock. So let that first call return
+ * (engines, lac_infer, lac_eval) read without the lock. So let that first call return
  * before another thread runs the model. Sessions (session.h) read them with the lock: for them the
  * order does not matter. Any number of threads may read views. */
 #ifndef LACUNA_MODEL_H

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a network on float32 inputs with the plain engine, which is slow (it accumulates in
- * double) and defines the correct results. Use it to compare networks, not for production.
- *
- * Threads. Several threads may run one model at the same time (model.h), and any number of threads
- * may read a result. */
+ * How networks are run: options that sessions, engines, infer, eval, bench and training share. */
 #ifndef LACUNA_RUN_H
 #define LACUNA_RUN_H
 
@@ -16,8 +12,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct lac_model lac_model; /* lacuna/model.h */
 
 /** How an engine chooses between dense and sparse kernels for a layer that both can compute. */
 typedef enum lac_tuning {
@@ -48,35 +42,6 @@ typedef struct lac_run_options {
                           environment variable LAC_SPARSE=0 sets this for the whole process */
   unsigned char reserved[83]; /* 0 */
 } lac_run_options;
-
-/** An input or an output. The values of an input are the caller's memory; those of an output belong
- * to the lac_run_result. */
-typedef struct lac_run_tensor {
-  const char *name; /* of the network's input or output; NULL: the network's input of the same index
-                       */
-  int rank;         /* 0 .. 8 */
-  int64_t shape[8];
-  const float *values; /* row-major, product of shape elements */
-} lac_run_tensor;
-
-/** What lac_run computed; lac_run_result_destroy frees it. */
-typedef struct lac_run_result {
-  int n_outputs;
-  const lac_run_tensor *outputs; /* in the network's order; integers and f64 are converted to f32 */
-} lac_run_result;
-
-/** Runs the model on n_inputs inputs: every input without a stored value must be given. Inputs are
- * converted to the element type that the network declares. threads 0: the cores this process may
- * use. *result is NULL on failure. Fails LAC_NOT_FOUND (no input of that name, or one is missing),
- * LAC_BAD_SHAPE, LAC_UNSUPPORTED (an operator that the plain engine cannot run), LAC_NO_MEMORY,
- * LAC_MEMORY_LIMIT (the values together need more than 80 % of the machine's memory),
- * LAC_INTERRUPTED. */
-LAC_API LAC_MUST_CHECK lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs,
-                                          int n_inputs, int threads, lac_run_result **result,
-                                          lac_error *err);
-
-/** Frees the result and all that it points to. NULL is fine. */
-LAC_API void lac_run_result_destroy(lac_run_result *result);
 
 #ifdef __cplusplus
 }

@@ -5,11 +5,12 @@
  *
  * Each network is x -> Conv -> Relu -> Conv -> something huge -> ReduceMean -> y: the second
  * convolution can be permuted and pruned, so that there is something to verify. */
+#include "lacuna/array.h"
 #include "lacuna/bench.h"
 #include "lacuna/engine.h"
 #include "lacuna/infer.h"
 #include "lacuna/prune.h"
-#include "lacuna/run.h"
+#include "lacuna/session.h"
 #include "onnx_build.h"
 
 #include <sys/resource.h>
@@ -150,7 +151,7 @@ static void what_cannot_be_counted_is_refused(void **state) {
 
 static void is_refused_before_the_run(void **state) {
   (void)state;
-  static const float x[CHANNELS] = {1};
+  static float x[CHANNELS] = {1};
   for (int at = 0; at < N_CASES; at++) {
     lac_model *model = make(&cases[at]);
     lac_error err = {0};
@@ -158,13 +159,23 @@ static void is_refused_before_the_run(void **state) {
     lac_engine_options how = lac_engine_options_default();
     lac_bench_options bench = lac_bench_options_default();
     lac_bench_result *timed;
-    lac_run_result *result;
-    lac_run_tensor input = {.name = "x", .rank = 4, .shape = {1, CHANNELS, 1, 1}, .values = x};
-    how.run.max_memory = bench.run.max_memory = 1000 * mib;
+    lac_session *session;
+    lac_session_options plain = lac_session_options_default();
+    const lac_array input = {.name = "x",
+                             .dtype = LAC_DTYPE_F32,
+                             .rank = 4,
+                             .shape = {1, CHANNELS, 1, 1},
+                             .data = x,
+                             .size_bytes = sizeof x};
+    how.run.max_memory = bench.run.max_memory = plain.run.max_memory = 1000 * mib;
+    plain.run.engine = "plain";
     expect_refused(&cases[at], "engine", lac_engine_create(model, &how, &engine, &err), &err);
     expect_refused(&cases[at], "bench", lac_bench(model, &bench, &timed, &err), &err);
     if (at >= FIRST_BEYOND) {
-      expect_refused(&cases[at], "run", lac_run(model, &input, 1, 1, &result, &err), &err);
+      assert_int_equal(lac_session_create(model, &plain, &session, NULL), LAC_OK);
+      expect_refused(&cases[at], "session", lac_session_run(session, &input, 1, NULL, 0, &err),
+                     &err);
+      lac_session_destroy(session);
     }
     assert_true(!engine && !timed);
     lac_model_destroy(model);

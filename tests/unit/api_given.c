@@ -74,18 +74,6 @@ static void eval_says_what_is_missing(void **state) {
   expect_named(lac_eval_json(model, &result, NULL, &err), "lac_eval_json: text is NULL");
 }
 
-static void run_says_what_is_missing(void **state) {
-  (void)state;
-  lac_run_result *result = (lac_run_result *)model;
-  lac_run_tensor none = {.name = "image", .rank = 0};
-  expect_named(lac_run(NULL, NULL, 0, 1, &result, &err), "lac_run: model is NULL");
-  assert_null(result);
-  expect_named(lac_run(model, NULL, 0, 1, NULL, &err), "lac_run: result is NULL");
-  expect_named(lac_run(model, NULL, 1, 1, &result, &err), "lac_run: inputs is NULL");
-  expect_named(lac_run(model, &none, -1, 1, &result, &err), "lac_run: n_inputs is -1");
-  expect_named(lac_run(model, &none, 1, 1, &result, &err), "lac_run: values of input 0 is NULL");
-}
-
 static void infer_and_bench_say_what_is_missing(void **state) {
   (void)state;
   lac_infer_input input = {.name = "image"};
@@ -171,7 +159,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(engines_say_what_is_missing),
       cmocka_unit_test(eval_says_what_is_missing),
-      cmocka_unit_test(run_says_what_is_missing),
       cmocka_unit_test(infer_and_bench_say_what_is_missing),
       cmocka_unit_test(packs_say_what_is_missing),
       cmocka_unit_test(training_says_what_is_missing),
