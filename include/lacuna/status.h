@@ -82,6 +82,10 @@ typedef struct lac_error {
 /** The status' fixed English text; never NULL. */
 LAC_API const char *lac_status_text(lac_status status);
 
+/** The cure of a failure in words, for callers of the C API: the field or the function that helps,
+ * such as "options.max_memory". Never NULL; empty for LAC_HINT_NONE. */
+LAC_API const char *lac_hint_text(lac_hint hint);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,17 @@ const char *lac_status_text(lac_status status) {
   return (unsigned)status < LAC_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
+static const char *const hint_texts[] = {
+#define LAC_HINT(name, number, helps) [number] = helps,
+#include "lacuna/hint.def"
+#undef LAC_HINT
+};
+
+const char *lac_hint_text(lac_hint hint) {
+  if ((unsigned)hint >= LAC_HINT_COUNT || hint == LAC_HINT_NONE) return "";
+  return hint_texts[hint];
+}
+
 /* Replaces control characters, so that a message is one line even if names from files contain line
  * breaks. */
 static void make_one_line(char *text) {

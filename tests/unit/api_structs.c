@@ -157,6 +157,18 @@ static void a_program_can_check_the_version(void **state) {
   assert_int_equal(lac_version_check(-1, NULL), LAC_UNSUPPORTED);
 }
 
+/* Every hint but the first says what helps; a value that is none says nothing. */
+static void every_hint_has_a_text(void **state) {
+  (void)state;
+  assert_string_equal(lac_hint_text(LAC_HINT_NONE), "");
+  for (int hint = 1; hint < LAC_HINT_COUNT; hint++) {
+    assert_true(lac_hint_text((lac_hint)hint)[0] != 0);
+  }
+  assert_string_equal(lac_hint_text(LAC_HINT_MAX_MEMORY), "options.max_memory");
+  assert_string_equal(lac_hint_text(LAC_HINT_COUNT), "");
+  assert_string_equal(lac_hint_text((lac_hint)-1), "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_newer_library_serves_an_older_caller),
@@ -167,6 +179,7 @@ int main(void) {
       cmocka_unit_test(reserved_bytes_are_zero),
       cmocka_unit_test(init_fills_what_there_is),
       cmocka_unit_test(a_program_can_check_the_version),
+      cmocka_unit_test(every_hint_has_a_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
