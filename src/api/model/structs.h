@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Structs that callers fill or receive, and whose size tells which fields they know
- * (lacuna/version.h). A function of the API copies a caller's struct into one of its own before it
+ * (lacuna/status.h). A function of the API copies a caller's struct into one of its own before it
  * reads a field, and copies a result back when it is complete.
  *
  * For each struct of structs.def, here shown for eval_options:
@@ -8,8 +8,8 @@
  *     the struct has no defaults) for fields that it lacks. given NULL: all defaults. Fails
  *     LAC_BAD_ARGUMENT (size is 0, too small or absurd), LAC_UNSUPPORTED (a field that this library
  *     does not know is not zero)
- *   laci_check_struct_eval_options(given, err)       the same failures, without a copy
- *   laci_give_eval_options(own, given)        copies own into the caller's struct, as far as it
+ *   laci_check_struct_eval_options(given, err)   the same failures, without a copy
+ *   laci_give_eval_options(own, given)   copies own into the caller's struct, as far as it
  *     goes; its size stays, and fields that this library does not know become zero */
 #ifndef LACI_API_MODEL_STRUCTS_H
 #define LACI_API_MODEL_STRUCTS_H
