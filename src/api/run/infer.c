@@ -37,13 +37,10 @@ static int64_t batch_of(const laci_inference *run) {
   return first && first->rank > 0 ? first->dims[0] : 1;
 }
 
-/* Returns the engine's name; NULL: the default one. */
-static const char *engine_of(const lac_infer_options *options) { return options->run.engine; }
-
 /* Do the options name an engine that runs node by node? Such an engine can run networks whose sizes
  * depend on data, and returns doubles. */
 static bool is_run_by_node(const lac_infer_options *options) {
-  const char *engine = engine_of(options);
+  const char *engine = options->run.engine;
   return engine && laci_engine_has_stepper(engine);
 }
 
@@ -53,16 +50,12 @@ static lac_status check_options(laci_inference *run, lac_error *err) {
   if (st) return st;
   if (is_run_by_node(options) && options->run.dtype != LAC_DTYPE_F32) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
-                     engine_of(options), lac_dtype_name(options->run.dtype));
+                     options->run.engine, lac_dtype_name(options->run.dtype));
   }
   run->dtype =
-      laci_dtype_supported_or_warn(laci_engine_or_default(engine_of(options)), options->run.dtype);
+      laci_dtype_supported_or_warn(laci_engine_or_default(options->run.engine), options->run.dtype);
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *shape = &options->shapes[at];
-    if (!shape->name || shape->rank < 0 || shape->rank > LACI_MAX_RANK) {
-      return laci_fail(err, LAC_BAD_ARGUMENT, "shape %d: wanted a name and a rank of 0 to %d", at,
-                       LACI_MAX_RANK);
-    }
     if (laci_inference_find_input(run, shape->name) < 0) {
       return laci_graph_fail_input(run->graph, shape->name, err);
     }
@@ -208,8 +201,8 @@ static bool is_computed_double(const laci_inference *run, int value) {
 static const char *find_stepping_engine(const laci_inference *run) {
   const laci_graph *graph = run->graph;
   bool doubles = false;
-  if (is_run_by_node(run->options)) return engine_of(run->options);
-  if (strcmp(laci_engine_or_default(engine_of(run->options)), LACI_ENGINE_AUTO) != 0) return NULL;
+  if (is_run_by_node(run->options)) return run->options->run.engine;
+  if (strcmp(laci_engine_or_default(run->options->run.engine), LACI_ENGINE_AUTO) != 0) return NULL;
   for (int at = 0; at < graph->n_inputs; at++)
     doubles |= is_computed_double(run, graph->inputs[at]);
   for (int at = 0; at < graph->n_outputs; at++)
