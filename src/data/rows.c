@@ -83,18 +83,7 @@ lac_status laci_rows_from_array(const char *name, laci_npy *take, laci_rows **ro
 }
 
 lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **rows, lac_error *err) {
-  const laci_type *type = &memory->type;
-  const int64_t count = laci_shape_count(&type->shape);
-  *rows = NULL;
-  if (!laci_dtype_is_float(type->dtype) && !laci_dtype_is_integer(type->dtype)) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted floats or integers",
-                     memory->name, lac_dtype_name(type->dtype));
-  }
-  if (count < 0 || count > INT64_MAX / (int64_t)sizeof(double)) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: a size is negative, or the array is too large",
-                     memory->name);
-  }
-  lac_status st = rows_create(memory->name, type, rows, err);
+  lac_status st = rows_create(memory->name, &memory->type, rows, err);
   if (!st) (*rows)->memory = *memory;
   return st;
 }

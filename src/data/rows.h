@@ -21,15 +21,13 @@ typedef lac_status laci_rows_fetch(void *context, const char *name, int64_t row,
 /** An array that is not in a file: in memory, or from a function. */
 typedef struct laci_rows_memory {
   const char *name;
-  laci_type type;         /* all sizes are known; elements of whole bytes */
+  laci_type type;         /* floats or integers; all sizes are known, and their product fits */
   const void *bytes;      /* row-major and packed, borrowed; NULL: `fetch` has the rows */
   laci_rows_fetch *fetch; /* called from one thread at a time per call of laci_rows_read */
   void *context;
 } laci_rows_memory;
 
-/** Opens an array that is not in a file. Fails LAC_BAD_SHAPE (a size is negative, or the array is
- * too large), LAC_UNSUPPORTED (an element type that is neither float nor integer), LAC_NO_MEMORY.
- * */
+/** Opens an array that is not in a file, whose type the caller has checked. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **rows,
                                                 lac_error *err);
 void laci_rows_close(laci_rows *rows); /* NULL is fine */

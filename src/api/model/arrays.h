@@ -6,6 +6,15 @@
 #include "data/rows.h"
 #include "lacuna/array.h"
 
+/** Checks rank and sizes of a caller's array, called `name` in messages, and sets *shape. Fails
+ * LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_array_shape(const lac_array *array, const char *name,
+                                           laci_shape *shape, lac_error *err);
+/** Checks that size_bytes are those of the elements; the shape is laci_array_shape's. Fails
+ * LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_array_check_bytes(const lac_array *array, const char *name,
+                                                 const laci_shape *shape, lac_error *err);
+
 /** Describes n arrays; *rows is freed with laci_free. read NULL: every array has its elements.
  * Fails LAC_BAD_ARGUMENT (no name, no elements, another number of bytes than the shape takes),
  * LAC_BAD_SHAPE (rank or sizes), LAC_UNSUPPORTED (another element type), LAC_NO_MEMORY. */

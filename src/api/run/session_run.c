@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "api/model/arrays.h"
 #include "api/run/infer.h"
 #include "api/run/session_in.h"
 #include "base/error.h"
@@ -134,27 +135,12 @@ static lac_status check_shape(const lac_array *declared, const laci_shape *shape
 
 static lac_status check_input(const lac_array *declared, const lac_array *array, laci_shape *shape,
                               lac_error *err) {
-  if (array->rank < 0 || array->rank > LACI_MAX_RANK) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: rank %d, wanted 0 to %d", declared->name, array->rank,
-                     LACI_MAX_RANK);
-  }
-  *shape = laci_shape_of(array->rank, array->shape);
-  const int64_t count = laci_shape_count(shape);
-  if (count < 0 || count > INT64_MAX / (int64_t)sizeof(double)) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: a size is negative, or the array is too large",
-                     declared->name);
-  }
-  lac_status st = check_dtype(declared, array->dtype, err);
+  lac_status st = laci_array_shape(array, declared->name, shape, err);
+  if (!st) st = check_dtype(declared, array->dtype, err);
   if (!st) st = check_shape(declared, shape, err);
+  if (!st) st = laci_array_check_bytes(array, declared->name, shape, err);
   if (st) return st;
-  const size_t wanted = (size_t)count * lac_dtype_size(array->dtype);
-  if (array->size_bytes != wanted) {
-    char text[256];
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: size_bytes is %zu, wanted %zu for %s of shape %s",
-                     declared->name, array->size_bytes, wanted, lac_dtype_name(array->dtype),
-                     laci_shape_text(shape, text, sizeof text));
-  }
-  if (array->data || count == 0) return LAC_OK;
+  if (array->data || laci_shape_count(shape) == 0) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: data is NULL", declared->name);
 }
 
