@@ -134,6 +134,11 @@ static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err
   return LAC_OK;
 }
 
+void laci_move_clear(laci_net *net, int tensor) {
+  static const laci_node zeros = {.name = "", .type = "zeros"};
+  (void)laci_net_step_add_code(net, &zeros, clear_bytes, 1, &tensor);
+}
+
 /** The zeros around a value, and the elements that negative pads remove. */
 typedef struct padding {
   int64_t begin[LACI_MAX_RANK]; /* zeros before each axis */

@@ -9,6 +9,9 @@
  * are counted from the last axis and made positive. */
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value);
 
+/** Adds a step that makes all bytes of the tensor's buffer 0. */
+void laci_move_clear(laci_net *net, int tensor);
+
 /** Returns a tensor of shape `shape` that covers the part of `tensor` that starts at `offsets`: a
  * view where the layout's blocks allow it. */
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);

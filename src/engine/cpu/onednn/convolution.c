@@ -8,6 +8,7 @@
  * once. Next: convolution_window.c. */
 #include "engine/cpu/onednn/convolution.h"
 #include "cpu/cpu.h"
+#include "engine/cpu/lower/move.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/swish.h"
 #include "engine/cpu/native/native.h"
@@ -64,8 +65,11 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
 /* ---- How a convolution is computed ---- */
 
 typedef struct conv {
-  const laci_shape *x, *y;
+  laci_shape x, y;   /* height and width exchanged where `upright` */
   laci_shape weight; /* grouped */
+  bool upright;      /* laci_conv_is_upright */
+  int64_t margin;    /* zeros that a copy of x has before each row, in the place of pads */
+  bool widened;      /* x is the shape of such a copy */
   int64_t groups;
   laci_window window;
   laci_element result;
@@ -75,12 +79,18 @@ typedef struct conv {
 static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
-  *c = (conv){.x = laci_plan_shape(&net->plan, node->inputs[0]),
-              .y = laci_plan_shape(&net->plan, node->outputs[0]),
+  *c = (conv){.x = *laci_plan_shape(&net->plan, node->inputs[0]),
+              .y = *laci_plan_shape(&net->plan, node->outputs[0]),
               .groups = laci_node_int(node, "group", 1),
               .result = laci_net_result_element(net, fused->output)};
   c->weight = laci_conv_grouped_shape(stored, c->groups);
-  (void)laci_conv_read_window(node, c->x, c->y, stored->dims + 2, &c->window);
+  (void)laci_conv_read_window(node, &c->x, &c->y, stored->dims + 2, &c->window);
+  c->upright = laci_conv_is_upright(&c->x, &c->y, &c->window);
+  if (!c->upright) return;
+  laci_conv_lay_shape(&c->x);
+  laci_conv_lay_shape(&c->y);
+  laci_conv_lay_shape(&c->weight);
+  laci_conv_lay_window(&c->window);
 }
 
 /** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
@@ -97,9 +107,9 @@ static lac_status try_to_describe_conv(laci_net *net, const conv *c, laci_conv_a
                                        bool blocks, const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_float_element(net);
   laci_layout *src =
-      blocks ? make_blocks_or_any_layout(net, c->x, dt) : laci_net_any_layout(net, c->x, dt);
-  laci_layout *dst = blocks ? make_blocks_or_any_layout(net, c->y, c->result)
-                            : laci_net_any_layout(net, c->y, c->result);
+      blocks ? make_blocks_or_any_layout(net, &c->x, dt) : laci_net_any_layout(net, &c->x, dt);
+  laci_layout *dst = blocks ? make_blocks_or_any_layout(net, &c->y, c->result)
+                            : laci_net_any_layout(net, &c->y, c->result);
   laci_layout *w = laci_net_any_layout(net, &c->weight, dt);
   lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
@@ -116,10 +126,10 @@ static lac_status try_to_describe_conv(laci_net *net, const conv *c, laci_conv_a
 /** Is Winograd's algorithm faster? With enough channels, the measured speedup is 1.1 (7x7 pixels)
  * to 3. */
 static bool gains_by_winograd(const laci_net *net, const conv *c) {
-  int64_t in = c->x->dims[1], out = c->y->dims[1];
-  int64_t rows = c->y->dims[2], columns = c->y->dims[c->y->rank - 1];
+  int64_t in = c->x.dims[1], out = c->y.dims[1];
+  int64_t rows = c->y.dims[2], columns = c->y.dims[c->y.rank - 1];
   int64_t least = rows < columns ? rows : columns;
-  return laci_conv_allows_winograd(net, c->x, c->y, c->groups, &c->window) &&
+  return laci_conv_allows_winograd(net, &c->x, &c->y, c->groups, &c->window) &&
          in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
          (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_ROWS);
 }
@@ -130,9 +140,35 @@ bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused) {
   return laci_cpu_has_avx512f() && gains_by_winograd(net, &c);
 }
 
-static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_posts *attr) {
+/** Is the kernel oneDNN's reference, or one that copies all windows into a matrix? */
+static bool is_slow_kernel(const laci_primitive *pd) {
+  return laci_primitive_is_reference(pd) || laci_primitive_copies_windows(pd);
+}
+
+/** Replaces *pd by a quick kernel that has no pads in a row, where there is one: oneDNN's have no
+ * pads that are wider than the few pixels that they compute at a time. c then describes a copy of x
+ * with these pads. */
+static void replace_wide_pads(laci_net *net, conv *c, const laci_posts *attr, laci_primitive **pd) {
+  const int last = c->window.n_spatial - 1;
+  laci_primitive *other = NULL;
+  conv wide = *c;
+  int64_t before = c->window.pads_begin[last], after = c->window.pads_end[last];
+  if (before <= 0 || after < 0 || c->widened || !is_slow_kernel(*pd)) return;
+  wide.x.dims[wide.x.rank - 1] += before + after;
+  wide.window.pads_begin[last] = wide.window.pads_end[last] = 0;
+  wide.margin = before;
+  wide.widened = true;
+  if (try_to_describe_conv(net, &wide, LACI_CONV_DIRECT, false, attr, &other)) return;
+  bool quick = !is_slow_kernel(other);
+  laci_primitive_destroy(quick ? *pd : other);
+  if (!quick) return;
+  *pd = other;
+  *c = wide;
+}
+
+static laci_primitive *choose_conv(laci_net *net, conv *c, const laci_posts *attr) {
   laci_primitive *pd = NULL;
-  bool blocks = net->blocks && laci_conv_allows_blocks(c->x, c->y, c->groups);
+  bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, c->groups);
   if (blocks && gains_by_winograd(net, c) &&
       try_to_describe_conv(net, c, LACI_CONV_WINOGRAD, true, attr, &pd) == LAC_OK) {
     return pd;
@@ -142,7 +178,9 @@ static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_post
     laci_primitive_destroy(pd);
   }
   lac_status st = try_to_describe_conv(net, c, LACI_CONV_DIRECT, false, attr, &pd);
-  return laci_net_check_status(net, st, "convolution") ? pd : NULL;
+  if (!laci_net_check_status(net, st, "convolution")) return NULL;
+  replace_wide_pads(net, c, attr, &pd);
+  return pd;
 }
 
 /** Multiplications of the direct algorithm: of all convolutions, of those that gain by Winograd's
@@ -156,10 +194,10 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
   laci_primitive *pd = NULL;
   conv c;
   read_conv(net, fused, &c);
-  int64_t channels = c.y->dims[1];
-  double n = (double)laci_shape_count(c.y) * (double)(laci_shape_count(&c.weight) / channels);
+  int64_t channels = c.y.dims[1];
+  double n = (double)laci_shape_count(&c.y) * (double)(laci_shape_count(&c.weight) / channels);
   p->all += n;
-  if (c.groups == c.x->dims[1] && c.groups == channels) {
+  if (c.groups == c.x.dims[1] && c.groups == channels) {
     p->depthwise += n;
     p->needs_copies = p->needs_copies || channels % BLOCK != 0;
   }
@@ -201,32 +239,49 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
                 (p.depthwise * DEPTHWISE_SHARE > p.all && !p.needs_copies);
 }
 
+/** Returns a copy of x with the zeros of c->margin before each row, and others after it, in layout
+ * md. */
+static int add_widening_steps(laci_net *net, const conv *c, int x, const laci_layout *md) {
+  int64_t offsets[LACI_MAX_RANK] = {0};
+  laci_primitive *pd = NULL;
+  if (net->plan.status || x < 0) return -1;
+  laci_shape shape = net->tensors[x].shape;
+  int to = laci_net_result_new(net, &c->x, laci_net_float_element(net), md);
+  offsets[shape.rank - 1] = c->margin;
+  laci_move_clear(net, to);
+  int inside = laci_move_part(net, to, &shape, offsets);
+  if (net->plan.status) return -1;
+  lac_status st = laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[x].md,
+                                                  net->tensors[inside].md);
+  if (!laci_net_check_status(net, st, "padding")) return -1;
+  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, x}, {LACI_ARG_DST, inside}});
+  return to;
+}
+
 /** Adds the step of the convolution; returns the result's tensor. */
-static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
-                         const laci_shape *weight, int bias, int sum) {
+static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd, const conv *c,
+                         int bias, int sum) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_element dt = laci_net_result_element(net, fused->output);
-  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int x = laci_net_convert_tensor(net, laci_net_read_value(net, node->inputs[0]), src,
-                                  laci_net_float_element(net));
-  const laci_net_weight dense = laci_conv_weight(net, fused, weight);
+  int x = laci_net_read_value(net, node->inputs[0]), to;
+  if (c->upright) x = laci_conv_turn_tensor(net, x);
+  x = c->widened ? add_widening_steps(net, c, x, src)
+                 : laci_net_convert_tensor(net, x, src, laci_net_float_element(net));
+  const laci_net_weight dense = laci_conv_weight(net, fused, &c->weight);
   int w = laci_net_weight_in_layout(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
-  int to;
   if (sum >= 0) {
-    to = laci_net_sum_target(net, laci_net_read_value(net, sum), dst, dt);
+    int have = laci_net_read_value(net, sum);
+    if (c->upright) have = laci_conv_turn_tensor(net, have);
+    to = laci_net_sum_target(net, have, dst, c->result);
   } else {
-    laci_layout *md = NULL;
-    if (!laci_layout_create_copy(&md, dst)) laci_plan_fail_no_memory(&net->plan);
-    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst));
-    to = laci_net_tensor_new(net, y, dt, md, buffer);
+    to = laci_net_result_new(net, &c->y, c->result, dst);
   }
   laci_net_step_add(
       net, fused, pd, bias >= 0 ? 4 : 3,
       (const int[][2]){
           {LACI_ARG_SRC, x}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DST, to}, {LACI_ARG_BIAS, bias}});
-  return to;
+  return c->upright ? laci_conv_turn_tensor(net, to) : to;
 }
 
 /* ---- Swish, by a kernel of ours (swish.h): oneDNN's takes twice its time ---- */
@@ -261,14 +316,65 @@ static void add_swish_step(laci_net *net, const laci_fused *fused, int tensor) {
   step->shown = tensor;
 }
 
-/** Removes a swish from the end of the fused node's posts, for the separate kernel; false: there is
- * none. */
-static bool remove_last_swish(const laci_net *net, laci_fused *fused) {
-  const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
-  bool swish = last && last->value < 0 && last->function.kind == LACI_FUNCTION_SWISH;
-  if (!swish || last->function.alpha != 1 || net->plan.bf16) return false;
-  fused->n_posts--;
-  return true;
+/* ---- Posts of which oneDNN has no quick kernel ---- */
+
+/** Is the post a swish for which there is our kernel? */
+static bool is_own_swish(const laci_net *net, const laci_post *post) {
+  return post->value < 0 && post->function.kind == LACI_FUNCTION_SWISH &&
+         post->function.alpha == 1 && !net->plan.bf16;
+}
+
+/** Adds a step that adds the value to the tensor, in place. */
+static void add_sum_step(laci_net *net, const laci_fused *fused, int value, int tensor) {
+  laci_primitive *pd = NULL;
+  int other = laci_net_read_value(net, value);
+  if (net->plan.status || tensor < 0) return;
+  const laci_layout *md = net->tensors[tensor].md;
+  other = laci_net_convert_tensor(net, other, md, net->tensors[tensor].dt);
+  lac_status st = laci_primitive_describe_binary(&pd, net->onednn, LACI_BINARY_ADD,
+                                                 (const laci_layout *const[]){md, md, md}, NULL);
+  if (!laci_net_check_status(net, st, "sum after a convolution")) return;
+  laci_net_step_add(
+      net, fused, pd, 3,
+      (const int[][2]){{LACI_ARG_SRC, tensor}, {LACI_ARG_SRC_1, other}, {LACI_ARG_DST, tensor}});
+}
+
+/** Adds a step that computes the function of the tensor, in place. */
+static void add_function_step(laci_net *net, const laci_fused *fused, const laci_function *function,
+                              int tensor) {
+  laci_primitive *pd = NULL;
+  if (net->plan.status || tensor < 0) return;
+  lac_status st =
+      laci_primitive_describe_function(&pd, net->onednn, function, net->tensors[tensor].md);
+  if (!laci_net_check_status(net, st, "function after a convolution")) return;
+  laci_net_step_add(net, fused, pd, 2,
+                    (const int[][2]){{LACI_ARG_SRC, tensor}, {LACI_ARG_DST, tensor}});
+}
+
+/** Adds a step for each post from number `first` on. */
+static void add_post_steps(laci_net *net, const laci_fused *fused, int first, int tensor) {
+  for (int at = first; at < fused->n_posts && tensor >= 0; at++) {
+    const laci_post *post = &fused->posts[at];
+    if (post->value >= 0) add_sum_step(net, fused, post->value, tensor);
+    else if (is_own_swish(net, post)) add_swish_step(net, fused, tensor);
+    else add_function_step(net, fused, &post->function, tensor);
+  }
+}
+
+/** Chooses the primitive for as many of the first posts as its kernel computes quickly: fused keeps
+ * these. oneDNN's kernels for AVX2 add no value after a function; its reference does, in a hundred
+ * times the time. A swish at the end is left to our kernel. */
+static laci_primitive *choose_conv_and_posts(laci_net *net, conv *c, laci_fused *fused, int *sum) {
+  for (;; fused->n_posts--) {
+    if (fused->n_posts > 0 && is_own_swish(net, &fused->posts[fused->n_posts - 1])) {
+      fused->n_posts--;
+    }
+    laci_posts *attr = laci_net_create_posts(net, fused, sum);
+    laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, c, attr);
+    laci_posts_destroy(attr);
+    if (!pd || fused->n_posts == 0 || !laci_primitive_is_reference(pd)) return pd;
+    laci_primitive_destroy(pd);
+  }
 }
 
 void laci_lower_conv_dense(laci_net *net, const laci_fused *whole) {
@@ -276,15 +382,12 @@ void laci_lower_conv_dense(laci_net *net, const laci_fused *whole) {
   int sum, to = -1;
   conv c;
   read_conv(net, &fused, &c);
-  bool swish = remove_last_swish(net, &fused);
   laci_shape channels = laci_shape_of(1, &fused.channels);
   int bias = laci_conv_bias(net, &fused);
-  laci_posts *attr = laci_net_create_posts(net, &fused, &sum);
   c.bias = bias >= 0 ? laci_net_dense_layout(net, &channels, LACI_ELEMENT_F32) : NULL;
-  laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, &c, attr);
-  if (pd) to = add_conv_step(net, &fused, pd, &c.weight, bias, sum);
-  if (to >= 0 && swish) add_swish_step(net, &fused, to);
+  laci_primitive *pd = choose_conv_and_posts(net, &c, &fused, &sum);
+  if (pd) to = add_conv_step(net, &fused, pd, &c, bias, sum);
+  add_post_steps(net, whole, fused.n_posts, to);
   laci_net_bind_value(net, fused.output, to);
   laci_layout_destroy(c.bias);
-  laci_posts_destroy(attr);
 }

@@ -25,6 +25,16 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
 /** Can the values be in blocks: is each group one channel (depthwise), or a multiple of a block? */
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
+/** Is everything one pixel wide: x, y, and the window, without pads? oneDNN's kernels compute many
+ * pixels of a row at a time, hence such a layer with height and width exchanged: its bytes stay
+ * where they are. */
+bool laci_conv_is_upright(const laci_shape *x, const laci_shape *y, const laci_window *window);
+/** Exchange height and width, the last two axes of a shape or of the window. */
+void laci_conv_lay_shape(laci_shape *shape);
+void laci_conv_lay_window(laci_window *window);
+/** Returns a view of the tensor, one pixel wide or high, with height and width exchanged. */
+int laci_conv_turn_tensor(laci_net *net, int tensor);
+
 /** Is it a convolution with constant weights and a window that oneDNN supports? */
 laci_lower_supports laci_conv_constant_fits;
 

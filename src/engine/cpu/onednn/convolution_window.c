@@ -60,6 +60,64 @@ bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t g
          (in % LACI_NET_BLOCK == 0 && out % LACI_NET_BLOCK == 0);
 }
 
+/* ---- One pixel wide ---- */
+
+bool laci_conv_is_upright(const laci_shape *x, const laci_shape *y, const laci_window *w) {
+  return w->n_spatial == 2 && x->dims[3] == 1 && y->dims[3] == 1 && x->dims[2] > 1 &&
+         w->kernel[1] == 1 && w->pads_begin[1] == 0 && w->pads_end[1] == 0;
+}
+
+void laci_conv_lay_shape(laci_shape *shape) {
+  int64_t last = shape->dims[shape->rank - 1];
+  shape->dims[shape->rank - 1] = shape->dims[shape->rank - 2];
+  shape->dims[shape->rank - 2] = last;
+}
+
+static void exchange(int64_t pair[2]) {
+  int64_t first = pair[0];
+  pair[0] = pair[1];
+  pair[1] = first;
+}
+
+void laci_conv_lay_window(laci_window *w) {
+  exchange(w->kernel);
+  exchange(w->strides);
+  exchange(w->dilates);
+  exchange(w->pads_begin);
+  exchange(w->pads_end);
+}
+
+/** Replaces *md by `same` where both describe the same bytes. They may differ in strides of axes of
+ * size 1, which oneDNN's kernels compare. */
+static void prefer_layout(laci_layout **md, laci_layout *same) {
+  bool equal = same && laci_layout_equal(same, *md);
+  laci_layout_destroy(equal ? *md : same);
+  if (equal) *md = same;
+}
+
+int laci_conv_turn_tensor(laci_net *net, int tensor) {
+  if (net->plan.status || tensor < 0) return -1;
+  const laci_net_tensor from = net->tensors[tensor];
+  laci_shape shape = from.shape;
+  laci_layout *md = NULL, *blocks = NULL;
+  laci_conv_lay_shape(&shape);
+  if (!laci_layout_create_permuted(&md, from.md, (int[]){0, 1, 3, 2})) {
+    laci_plan_fail_no_memory(&net->plan);
+    return -1;
+  }
+  const int64_t block = laci_layout_block_channels(md);
+  if (block == 1) {
+    prefer_layout(&md, laci_net_dense_layout(net, &shape, from.dt));
+    prefer_layout(&md, laci_net_channels_last_layout(net, &shape, from.dt));
+  } else if ((block == 8 || block == 16) &&
+             laci_layout_create_blocks(&blocks, shape.dims, (int)block, from.dt)) {
+    prefer_layout(&md, blocks);
+  }
+  return laci_net_view_new(net, tensor, &shape, md, false);
+}
+
+/* ---- Constant weights ---- */
+
 static bool is_constant_float(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }

@@ -210,6 +210,10 @@ bool laci_primitive_is_reference(const laci_primitive *p) {
   return strncmp(laci_primitive_kernel_name(p), "ref", 3) == 0;
 }
 
+bool laci_primitive_copies_windows(const laci_primitive *p) {
+  return strstr(laci_primitive_kernel_name(p), "gemm") != NULL;
+}
+
 static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
   const_dnnl_primitive_desc_t pd = NULL;
   return dnnl_primitive_get_primitive_desc(p->primitive, &pd) ? NULL : pd;

@@ -215,6 +215,8 @@ const laci_layout *laci_primitive_layout(const laci_primitive *p, laci_arg arg);
 const char *laci_primitive_kernel_name(const laci_primitive *p);
 /** Is it the library's slow reference implementation? */
 bool laci_primitive_is_reference(const laci_primitive *p);
+/** Is it a convolution that copies all windows into a matrix, and multiplies that? */
+bool laci_primitive_copies_windows(const laci_primitive *p);
 /** Does the primitive add to the content of its destination? */
 bool laci_primitive_adds_to_result(const laci_primitive *p);
 typedef enum laci_product_kind {

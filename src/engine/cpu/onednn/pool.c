@@ -54,20 +54,30 @@ static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind 
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
+  const bool upright =
+      !trains && laci_conv_is_upright(laci_plan_shape(&net->plan, node->inputs[0]), y, window);
   int from = read_pool_input(net, node->inputs[0], trains);
-  laci_layout *any = laci_net_any_layout(net, y, laci_net_float_element(net));
+  laci_shape shape = *y;
+  laci_window w = *window;
+  if (upright) {
+    from = laci_conv_turn_tensor(net, from);
+    laci_conv_lay_shape(&shape);
+    laci_conv_lay_window(&w);
+  }
+  laci_layout *any = laci_net_any_layout(net, &shape, laci_net_float_element(net));
   int to = -1;
   if (net->plan.status) goto out;
   const laci_layout *const mds[] = {net->tensors[from].md, any};
-  lac_status st = trains ? laci_primitive_describe_pool_train(&pd, net->onednn, alg, mds, window)
-                         : laci_primitive_describe_pool(&pd, net->onednn, alg, mds, window);
+  lac_status st = trains ? laci_primitive_describe_pool_train(&pd, net->onednn, alg, mds, &w)
+                         : laci_primitive_describe_pool(&pd, net->onednn, alg, mds, &w);
   if (!laci_net_check_status(net, st, "pool")) goto out;
   int workspace = trains ? laci_net_workspace_new(net, fused->node, pd) : -1;
-  to = laci_net_result_new(net, y, laci_net_float_element(net),
+  to = laci_net_result_new(net, &shape, laci_net_float_element(net),
                            laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
+  if (upright) to = laci_conv_turn_tensor(net, to);
 out:
   laci_layout_destroy(any);
   return to;
