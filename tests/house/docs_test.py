@@ -1,19 +1,63 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs are short, listed and linked: at most 1,500 words outside docs/reference, each in docs/README.md (a
-decision in docs/decisions/README.md), and no relative link of any page is broken, nor the heading that it names."""
+"""The pages of docs are short, listed and linked.
+
+A page has at most 1,500 words outside docs/reference, README.md at most 450 outside its tables and code: three minutes read
+aloud. A sentence has at most 25 words in README.md and the start page, 30 in others; tables, code and what tools/reference writes
+do not count. Each page is in docs/README.md (a decision in docs/decisions/README.md). No relative link of any page is broken, nor
+the heading that it names."""
 import pathlib
 import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DOCS, MOST_WORDS = TOP / "docs", 1500
-ELSEWHERE = [TOP / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+ELSEWHERE = [TOP / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md",
+                                     "examples/digits/README.md")]
+READ_ALOUD, SHORT, LONG = 450, 25, 30  # words of README.md; of a sentence there and in the start page; of any other sentence
+ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 
 
 def n_words(text):
     """What has a letter or a digit; the bars of tables have none."""
     return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
+def paragraphs(text):
+    """Its paragraphs and items of lists, a line each, without headings, tables, code and comments."""
+    text = re.sub(r"^```.*?^```|<!--.*?-->", "\n", text, flags=re.M | re.S)
+    found, in_list = [""], False
+    for line in text.splitlines():
+        if not line.strip() or line.startswith(("#", "|", "![")):
+            found.append("")
+        elif ITEM.match(line) or found[-1] or in_list or not line.startswith("    "):
+            if ITEM.match(line):
+                found.append("")
+            found[-1] += " " + line.strip()
+        in_list = bool(ITEM.match(line)) or in_list and (not line or line.startswith(" "))
+    return [re.sub(r"\]\([^)]*\)", "]", paragraph).strip() for paragraph in found if paragraph]
+
+
+def sentences(text):
+    """Those of its paragraphs. What is quoted as code is one word, with or without stops in it."""
+    for paragraph in paragraphs(text):
+        paragraph = re.sub(r"`[^`]*`", "Code", paragraph)
+        yield from re.split(r"(?<=[.!?])(?<!e\.g\.)[*)\"]*\s+(?=[^a-z])", paragraph)
+
+
+def too_long(page, text):
+    """Sentences of a page that nobody reads in one breath, and a page that nobody reads aloud."""
+    start = page in (TOP / "README.md", DOCS / "start.md")
+    if text.startswith("<!-- Made by tools/reference"):
+        return
+    for sentence in sentences(text):
+        if n_words(sentence) > (SHORT if start else LONG):
+            yield f"{n_words(sentence)} words in a sentence, at most {SHORT if start else LONG}: {sentence[:60]}..."
+    words = sum(n_words(paragraph) for paragraph in paragraphs(text))
+    if page == TOP / "README.md" and words > READ_ALOUD:
+        yield f"{words} words to read aloud, at most {READ_ALOUD}"
+    elif page.parent.name != "reference" and n_words(text) > MOST_WORDS:
+        yield f"{n_words(text)} words, at most {MOST_WORDS} outside docs/reference"
 
 
 def targets(text):
@@ -56,6 +100,12 @@ def it_refuses_what_it_is_there_to_refuse():
     assert list(broken(here, "[a](nowhere.md)")) and list(broken(here, "[a](start.md#nowhere)"))
     assert list(broken(here, "[a](#nowhere)\n# A head")) and not list(broken(here, "```c\nx[1](nowhere)\n```\n"))
     assert unlisted(here, [here / "nowhere.md"])
+    start, long = DOCS / "start.md", "word " * 26 + "end. "
+    assert list(too_long(start, long)) and not list(too_long(here, long)) and list(too_long(here, long[:-5] + long))
+    assert not list(too_long(start, "One. " * 26)) and not list(too_long(start, "Run `a b. c`. " * 26 + f"\n\n    {long}\n"))
+    assert not list(too_long(start, f"| {long} |\n\n```\n{long}\n```\n- {long[:40]}\n- {long[:80]}\n  end."))
+    assert list(too_long(start, f"- {long[:40]}\n  {long[:100]}"))
+    assert list(too_long(TOP / "README.md", "One. " * 451)) and list(too_long(start, "One. " * 1501))
 
 
 def main():
@@ -63,11 +113,11 @@ def main():
     pages = sorted(DOCS.rglob("*.md"))
     decisions = [page for page in pages if page.parent.name == "decisions"]
     wrong = []
-    for page in pages + ELSEWHERE + sorted((TOP / "bench").rglob("*.md")):
+    notes = [TOP / "CHANGELOG.md", *sorted((TOP / "bench/notes").glob("*.md"))]
+    for page in pages + ELSEWHERE + notes:
         text, name = page.read_text(), page.relative_to(TOP)
         wrong += [f"{name}: {complaint}" for complaint in broken(page, text)]
-        if page in pages and page.parent.name != "reference" and n_words(text) > MOST_WORDS:
-            wrong.append(f"{name}: {n_words(text)} words, at most {MOST_WORDS} outside docs/reference")
+        wrong += [f"{name}: {complaint}" for complaint in (too_long(page, text) if page not in notes else [])]
     wrong += [f"{page.relative_to(TOP)} is not in docs/README.md" for page in
               unlisted(DOCS / "README.md", [page for page in pages if page not in decisions])]
     wrong += [f"{page.relative_to(TOP)} is not in docs/decisions/README.md" for page in
