@@ -4,9 +4,9 @@
  *
  * Every run is timed as a whole and step by step, on random inputs. If the plan uses sparse
  * kernels, a second plan of dense kernels only is timed, alternately with it. The processor's peak
- * rates (multiply-adds in registers, reading from memory) are measured between the runs, so that
- * percentages of the peak are valid on a busy machine, too. docs/reference/bench.md describes the
- * method.
+ * rates are those of multiply-adds in registers and of reading from memory. They are measured
+ * between the runs, so that percentages of the peak are valid on a busy machine, too. The method is
+ * in docs/reference/bench.md.
  *
  * Threads. No other thread may use the model during the call, which may change its batch size
  * temporarily. Any number of threads may read a result. */
@@ -121,7 +121,7 @@ typedef struct lac_bench_result {
   bool costs_known; /* the rule that chose kernels has measured costs for this kind of processor;
                        false: it used those of the most similar kind */
   double exact_seconds; /* part of step_seconds that exact steps took */
-  /* The fields below are of the dense plan if there are two plans, else 0; the fields of similar
+  /* The fields below are of the dense plan if there are two plans, else 0. The fields of similar
    * names above are of the plan with sparse kernels. */
   double dense_plan_seconds, dense_step_seconds; /* of planning, and of all steps */
   double dense_rest_seconds; /* seconds of the dense plan's steps whose node is not among `layers`
@@ -137,12 +137,12 @@ LAC_API void lac_bench_options_init(lac_bench_options *options, size_t size);
 LAC_DEFAULT(lac_bench_options)
 
 /** Plans the model (twice if sparse kernels are used) and times the plans. The model is unchanged
- * afterwards. If its batch size is fixed and options->batch differs, the sizes of inputs and the
- * constants of Reshape nodes are adapted during the call, if shapes allow. Logs the plans at
- * LAC_LOG_DEBUG, and progress as "bench". max_memory limits both plans together. *result belongs to
- * the caller; NULL on failure. Fails LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE
- * (an open size was not given, or the network cannot run with this batch size: the text names the
- * node), LAC_INTERRUPTED, and as lac_engine_create and lac_engine_run do. */
+ * afterwards. If its batch size is fixed and options->batch differs, the call adapts the sizes of
+ * inputs and the constants of Reshape nodes, if shapes allow. Logs the plans at LAC_LOG_DEBUG, and
+ * progress as "bench". max_memory limits both plans together. *result belongs to the caller; NULL
+ * on failure. Fails LAC_BAD_ARGUMENT (an option outside its limits), LAC_INTERRUPTED, and as
+ * lac_engine_create and lac_engine_run do. Fails LAC_BAD_SHAPE if an open size was not given, or if
+ * the network cannot run with this batch size: the text names the node. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
                                             lac_bench_result **result, lac_error *err);
 

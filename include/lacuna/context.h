@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A context holds the log, progress, interrupt and number of threads of one job, so that several
- * jobs in one process can have different ones.
+ * A context holds the log, progress, interrupt and number of threads of one job. So several jobs in
+ * one process can have different ones.
  *
  *     lac_context_create(&context, &err);
  *     lac_context_set_log(context, LAC_LOG_INFO, sink, mine);
@@ -10,7 +10,7 @@
  *
  * A thread, and all worker threads of its calls, use the context that the thread entered last. A
  * thread that entered none uses the process's context, which lac_log_set, lac_progress_set and
- * lac_interrupt (log.h) set: a program with one job at a time needs no other context.
+ * lac_interrupt (log.h) set. A program with one job at a time needs no other context.
  *
  * Threads. Any number of threads may be in one context at a time; their jobs then share its
  * settings. Set the sinks before work starts; one thread of a context at a time calls a sink. */

@@ -47,16 +47,16 @@ LAC_API void lac_imagenet_options_init(lac_imagenet_options *options, size_t siz
 LAC_DEFAULT(lac_imagenet_options)
 
 /** Writes the images found in the folder `raw` as shards train-00000-of-01024 ...,
- * validation-00000-of-00128 ... to `folder`, which is created. raw contains
+ * validation-00000-of-00128 ... to `folder`, which is created. The folder raw contains
  * ILSVRC2012_img_train.tar or img_train/SYNSET/NAME, ILSVRC2012_img_val.tar or img_val/NAME, and
  * synset_labels.txt. Broken images are logged, listed in folder/broken.txt, and left out. If a run
  * ended early, the same call continues it, and the shards are the same bytes as without the
  * interruption. Reports progress as "convert". options NULL: the default ones.
  *
- * Fails LAC_NOT_FOUND (missing files), LAC_BAD_FILE (a truncated archive, a class that is not
- * ImageNet's, or labels that do not match the images), LAC_EXISTS (the folder has other shards or
- * is in use), LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (archives, if the library was built without
- * libarchive), LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY. */
+ * Fails LAC_NOT_FOUND (missing files), LAC_BAD_ARGUMENT, LAC_INTERRUPTED, LAC_IO, LAC_NO_MEMORY.
+ * Fails LAC_BAD_FILE for a truncated archive, a class that is not ImageNet's, or labels that do not
+ * match the images. Fails LAC_EXISTS if the folder has other shards or is in use. Fails
+ * LAC_UNSUPPORTED for archives, if the library was built without libarchive. */
 LAC_API LAC_MUST_CHECK lac_status lac_imagenet_convert(const char *raw, const char *folder,
                                                        const lac_imagenet_options *options,
                                                        lac_imagenet_result *result, lac_error *err);

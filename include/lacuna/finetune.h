@@ -81,7 +81,7 @@ LAC_API void lac_finetune_result_clear(lac_finetune_result *result);
 
 /** Prunes and trains the model, as `lacuna finetune` does. data: a folder of images, as lac_train
  * takes it. Options and data are checked before the long work starts. The channel orders that the
- * search finds are stored in training->model_dir (order.json); a run that continues the training
+ * search finds are stored in training->model_dir (order.json). A run that continues the training
  * there applies them without a search or a verification. With training.eval_only the model is not
  * pruned, unless training->recover is set: a checkpoint needs the masks that it was trained with.
  * The result is the same bits for the same options, even if the run was interrupted and recovered;

@@ -65,10 +65,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_mask_bytes(const lac_mask *mask, const cha
                                                  lac_error *err);
 
 /** Sets the elements of a buffer that the mask of `name` does not keep to zero, even if they are
- * NaN. values: one element for each element of the weight. If there is no mask of this name,
- * nothing is changed, so that callers may pass all their parameters. Fails LAC_BAD_SHAPE (the mask
- * has another number of elements), LAC_UNSUPPORTED (a type whose elements are not whole bytes),
- * LAC_BAD_ARGUMENT (NULL). */
+ * NaN. The buffer `values` has one element for each element of the weight. If there is no mask of
+ * this name, nothing is changed, so that callers may pass all their parameters. Fails LAC_BAD_SHAPE
+ * (the mask has another number of elements), LAC_UNSUPPORTED (a type whose elements are not whole
+ * bytes), LAC_BAD_ARGUMENT (NULL). */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_apply(const lac_mask *mask, const char *name,
                                                  lac_dtype dtype, void *values, size_t count,
                                                  lac_error *err);

@@ -40,9 +40,9 @@ typedef struct lac_pretrained {
  * "num_batches_tracked" are not counted as unknown. PyTorch's own files (.pth, .pt, .bin) are
  * refused, never parsed: they are programs.
  *
- * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND, LAC_BAD_FILE
- * (the file does not exist or is damaged, or a tensor is missing: the text names it),
- * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. */
+ * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND,
+ * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. Fails LAC_BAD_FILE if the
+ * file is damaged or a tensor is missing: the text names it. */
 LAC_API LAC_MUST_CHECK lac_status lac_pretrained_read(lac_model *model, const char *path,
                                                       lac_pretrained *found, lac_error *err);
 

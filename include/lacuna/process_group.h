@@ -12,9 +12,9 @@
  * A group that is NULL stands for one process alone: all functions accept it, and so do options
  * with a field `group`. Every process calls the same functions in the same order with the same
  * arguments, except for paths, which may differ. A function that was given a group ends with the
- * same status in all processes: if one process fails, all return its status and text, which begins
- * with "process 2: " if that process is not process 0 but 2. If a process dies, the others fail
- * LAC_PEER: within a second if it ran on the same machine, else after timeout_seconds. After
+ * same status in all processes. If one process fails, all return its status and text. The text
+ * begins with "process 2: " if that process is not process 0 but 2. If a process dies, the others
+ * fail LAC_PEER: within a second if it ran on the same machine, else after timeout_seconds. After
  * LAC_PEER only lac_process_group_close may be called. While a process works on files, the others
  * wait without a limit as long as it lives.
  *
@@ -56,10 +56,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_process_group_open(const lac_process_group
 
 /** Leaves and frees the group. ended: the status of this process's work. If the work failed and the
  * other processes do not know it or cannot be reached, all processes are ended at once, this one
- * included, and the call does not return; after LAC_PEER process 0 gets time first
- * (lac_process_group_leave_to_first). Otherwise it waits until the others close the group, too:
- * after success as long as they live; after a failure that all know of for the timeout, at most 30
- * s, and then all are ended. */
+ * included. The call then does not return. After LAC_PEER process 0 gets time first
+ * (lac_process_group_leave_to_first). Otherwise the call waits until the others close the group,
+ * too. After success it waits as long as they live. After a failure that all know of it waits for
+ * the timeout, at most 30 s, and then all are ended. */
 LAC_API void lac_process_group_close(lac_process_group *group, lac_status ended);
 
 /** Returns this process's rank according to the launcher's environment, without joining the group;
@@ -77,7 +77,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_process_group_set_timeout(lac_process_grou
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_agree(lac_process_group *group, lac_status mine,
                                                           lac_error *err);
 /** After LAC_PEER, gives process 0 time to report the failure, to save its state and to end all
- * processes: other processes wait here as long as process 0 lives, at most for the timeout. Process
+ * processes. Other processes wait here as long as process 0 lives, at most for the timeout. Process
  * 0 returns at once. */
 LAC_API void lac_process_group_leave_to_first(lac_process_group *group);
 /** Do all processes know of the last failure, so that they return the same status? */

@@ -124,9 +124,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_permute(lac_model *model, const lac_option
 LAC_API LAC_MUST_CHECK lac_status lac_inspect(const lac_model *model, const lac_options *options,
                                               lac_report **report, lac_error *err);
 
-/** Explains why the input channels of a node are frozen: *text is the path from the node to the
- * first cause, one line per step; free it with lac_text_free. node: the name of the node or of its
- * weight. Fails LAC_NOT_FOUND. */
+/** Explains why the input channels of a node are frozen. *text is the path from the node to the
+ * first cause, one line per step; free it with lac_text_free. The argument `node` is the name of
+ * the node or of its weight. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_inspect_why(const lac_model *model,
                                                   const lac_options *options, const char *node,
                                                   char **text, lac_error *err);

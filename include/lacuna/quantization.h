@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantization of a pruned network to int8 weights and activations in QDQ form: with QuantizeLinear
- * and DequantizeLinear nodes, which ONNX Runtime, TensorRT and OpenVINO turn into integer kernels.
+ * Quantization of a pruned network to int8 weights and activations in QDQ form. ONNX Runtime,
+ * TensorRT and OpenVINO turn its QuantizeLinear and DequantizeLinear nodes into integer kernels.
  *
  *   lac_quantization quantization = lac_quantization_default();
  *   options.quantization = &quantization;      and options.calibration; then lac_prune

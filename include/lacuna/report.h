@@ -20,11 +20,11 @@ extern "C" {
 typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
 typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quantization.h */
 
-/** A node of a kind that can be pruned (Conv, Gemm, MatMul, ConvTranspose), whose weight is a
- * stored tensor or is computed from stored tensors alone. For a computed weight, `weight`, `dtype`,
+/** A node of a kind that can be pruned: Conv, Gemm, MatMul, ConvTranspose. Its weight is a stored
+ * tensor or is computed from stored tensors alone. For a computed weight, `weight`, `dtype`,
  * `shape` and the count of zeros are those of the value that the node reads. `rank`, `n_elements`
- * and the channels are 0 if they are not known, because an unknown operator computes the weight or
- * it is stored in packed blocks. */
+ * and the channels are 0 if they are not known. An unknown operator then computes the weight, or it
+ * is stored in packed blocks. */
 typedef struct lac_layer {
   const char *name;   /* of the node */
   const char *op;     /* "Conv" */
@@ -228,15 +228,15 @@ LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char
 LAC_API void lac_text_free(char *text);
 
 /** Writes the order of `axis` of a stored tensor: order[j] is the old index of what is now at index
- * j; the identity if nothing was reordered. count: the axis' size; for the input channels of a
- * grouped convolution's weight convolution_groups * size, group after group. Fails LAC_NOT_FOUND.
- */
+ * j. It is the identity if nothing was reordered. `count` is the axis' size; for the input channels
+ * of a grouped convolution's weight it is convolution_groups * size, group after group. Fails
+ * LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_order(const lac_report *report, const char *tensor,
                                                    int axis, int32_t *order, size_t count,
                                                    lac_error *err);
 
 /** Writes the mask of a pruned stored tensor: one byte per element, 1 = kept, in the order in which
- * the tensor is stored now. count: the tensor's number of elements. Fails LAC_NOT_FOUND if the
+ * the tensor is stored now. `count` is the tensor's number of elements. Fails LAC_NOT_FOUND if the
  * tensor was not pruned. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_mask(const lac_report *report, const char *tensor,
                                                   uint8_t *mask, size_t count, lac_error *err);

@@ -7,7 +7,7 @@
  * parameter's comment allows NULL. Functions that cannot fail treat NULL as an empty object.
  *
  * Structs that grow. A struct that a caller fills or receives begins with `size_t size`. A newer
- * library gives a field that an older caller's struct lacks its default; an older library refuses a
+ * library gives a field that an older caller's struct lacks its default. An older library refuses a
  * newer caller's field that it does not know, unless it is zero (LAC_UNSUPPORTED). A size of 0
  * fails LAC_BAD_ARGUMENT: begin with TYPE_default() or LAC_SIZED(TYPE). Structs without `size` keep
  * their size. */
