@@ -22,7 +22,7 @@ typedef struct like_item {
       *typed; /* the option as the user typed it; NULL: the item is a default of the script */
 } like_item;
 
-/** A translation; like_clear frees it. Zero-initialised it is empty: there is nothing to translate.
+/** A translation; like_clear frees it. Zero-initialized it is empty: there is nothing to translate.
  */
 typedef struct like {
   const char *script; /* NULL: no --like */

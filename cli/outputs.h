@@ -79,7 +79,7 @@ LAC_MUST_CHECK lac_status outputs_guard_run(const outputs *plan, const char *mod
 
 /** From now on all files that the library writes keep temporary names until outputs_finish. For
  * verbs whose files the library writes itself; outputs_write calls it, too. plan may be
- * zero-initialised. */
+ * zero-initialized. */
 void outputs_begin(outputs *plan);
 
 /** Writes all outputs of the plan, from the model and report that the library made. */

@@ -21,7 +21,7 @@ typedef enum column_kind {
   COLUMN_REMARK, /* a sentence; the last column only */
 } column_kind;
 
-/** A table; zero-initialised it is empty, and table_begin names the columns. */
+/** A table; zero-initialized it is empty, and table_begin names the columns. */
 typedef struct text_table {
   int n_columns;
   column_kind kinds[TABLE_COLUMNS];

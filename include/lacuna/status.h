@@ -72,7 +72,7 @@ typedef enum lac_hint {
   LAC_HINT_COUNT
 } lac_hint;
 
-/** The first cause of a failure. Zero-initialise; a successful call leaves it untouched. */
+/** The first cause of a failure. Zero-initialize; a successful call leaves it untouched. */
 typedef struct lac_error {
   lac_status status;
   char text[1024]; /* one line, UTF-8, no final newline */

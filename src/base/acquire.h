@@ -17,7 +17,7 @@
 
 #include "lacuna/status.h"
 
-/** Where laci_bytes_acquire gets bytes from. Zero-initialised: all bytes are in memory at their
+/** Where laci_bytes_acquire gets bytes from. Zero-initialized: all bytes are in memory at their
  * addresses. */
 typedef struct laci_byte_source {
   /** Copies n bytes to `to`. Several threads may call it at once. */
@@ -27,7 +27,7 @@ typedef struct laci_byte_source {
   void *context;
 } laci_byte_source;
 
-/** Bytes that a caller holds; zero-initialised, there are none. */
+/** Bytes that a caller holds; zero-initialized, there are none. */
 typedef struct laci_acquired_bytes {
   const uint8_t *bytes;
   void *copy; /* NULL: the bytes are used in place */

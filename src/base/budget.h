@@ -17,7 +17,7 @@
 
 #include "lacuna/status.h"
 
-/** A limit and the sum of the planned parts. Zero-initialised, it allows no memory. */
+/** A limit and the sum of the planned parts. Zero-initialized, it allows no memory. */
 typedef struct laci_budget {
   uint64_t limit;   /* bytes; UINT64_MAX: none */
   uint64_t needed;  /* bytes added so far; stays at UINT64_MAX once it gets there */

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-/** A JSON text in the making. Initialise it with {.whole = true}. */
+/** A JSON text in the making. Initialize it with {.whole = true}. */
 typedef struct laci_json_writer {
   laci_arena arena; /* repaired texts */
   bool whole;       /* nothing failed so far */

@@ -64,7 +64,7 @@ size_t laci_memory_total_allocated(void);
 /** Is a requested failure still to come? False where none was requested. */
 bool laci_memory_is_failure_pending(void);
 
-/** Chunks of memory that are freed together. Zero-initialised is empty. Not for several threads. */
+/** Chunks of memory that are freed together. Zero-initialized is empty. Not for several threads. */
 typedef struct laci_arena {
   struct laci_arena_chunk *chunks;
 } laci_arena;

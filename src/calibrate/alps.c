@@ -116,9 +116,9 @@ static void start_all_rows(admm *a) {
 
 /* ---- steps ---- */
 
-/* Factorises H + rho I, which is positive definite, since d > 0 was added to the diagonal of H.
- * Where d is below the precision of float, the factorisation may fail; rho is then raised. */
-static void factorise(admm *a) {
+/* Factorizes H + rho I, which is positive definite, since d > 0 was added to the diagonal of H.
+ * Where d is below the precision of float, the factorization may fail; rho is then raised. */
+static void factorize(admm *a) {
   const int n = a->fit->columns;
   for (;;) {
     memcpy(a->factor, a->h, sizeof *a->factor * (size_t)n * (size_t)n);
@@ -194,7 +194,7 @@ static bool run_iterations(admm *a) {
   memcpy(a->before, a->mask, count);
   for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
     if (laci_interrupted()) return false;
-    factorise(a);
+    factorize(a);
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
     const double change = relative_change(a);
     if (change > SOME) raising = true;

@@ -6,7 +6,7 @@
  *
  * x_d are the layer's inputs in the dense network, x_p those in the network whose layers before
  * this one are pruned; H = sum x_p x_p', K = sum x_d x_p'. A score (score.def) chooses the mask;
- * laci_fit_solve_weights then minimises E over the weights that stay, exactly. Both see H and K
+ * laci_fit_solve_weights then minimizes E over the weights that stay, exactly. Both see H and K
  * with
  *
  *     d = max(1 %, 25 % * columns / positions) * mean(diag H)
@@ -72,8 +72,8 @@ LAC_MUST_CHECK lac_status laci_fit_choose_mask(const laci_fit *fit, const laci_s
                                                lac_error *err);
 
 /** Computes the weights under `mask` (any mask) with the least damped E, for every row w[s] = G[s]
- *  (H + d I)[s, s]^-1. Rows with the same support s share one factorisation. Large supports are
- *  factorised in float and refined in double until |G[s] - w H[s, s]| is 1e-8 |G[s]|. mask, weight,
+ *  (H + d I)[s, s]^-1. Rows with the same support s share one factorization. Large supports are
+ *  factorized in float and refined in double until |G[s] - w H[s, s]| is 1e-8 |G[s]|. mask, weight,
  *  failures: as laci_fit_choose_mask. */
 LAC_MUST_CHECK lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask,
                                                  laci_pool *pool, double *weight, lac_error *err);

@@ -74,7 +74,7 @@ static void lane_clear(lane *l) {
   laci_free(l->excess);
 }
 
-/** Initialises the lane for a row; returns how many weights are to be removed. */
+/** Initializes the lane for a row; returns how many weights are to be removed. */
 static int begin_row(const pruning *job, lane *l, const double *weight) {
   const laci_fit *fit = job->fit;
   const int n_blocks = laci_fit_count_blocks(fit);

@@ -9,10 +9,10 @@
  * Cholesky factor; such a group of rows is one task of a thread. Each thread's lane has its own
  * memory and processes groups one by one; results do not depend on which lane gets which group.
  *
- * A large support is factorised in float, which is three times as fast, A scaled to a unit
+ * A large support is factorized in float, which is three times as fast, A scaled to a unit
  * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until
  * the bracket is small enough. Where it does not become small, A is too near to singular for float,
- * and is factorised in double. */
+ * and is factorized in double. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 #include "kernel/linear/linear.h"
 
 enum {
-  FLOAT_FROM = 512, /* supports of at least so many columns are factorised in float instead of
+  FLOAT_FROM = 512, /* supports of at least so many columns are factorized in float instead of
                        double */
   MOST_STEPS = 12,
   MOST_TRIES = 40
@@ -113,9 +113,9 @@ static void gather_matrix(const solver *s, const int *support, int n, double dam
   }
 }
 
-/* Factorises A = H + d I. A is positive definite unless the rounding of H exceeds d: then d is
+/* Factorizes A = H + d I. A is positive definite unless the rounding of H exceeds d: then d is
  * raised. */
-static void factorise(const solver *s, const int *support, int n, double *factor) {
+static void factorize(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
   gather_matrix(s, support, n, damping, factor);
   for (int tries = 0; laci_linear_cholesky(NULL, factor, n) && tries < MOST_TRIES; tries++) {
@@ -124,7 +124,7 @@ static void factorise(const solver *s, const int *support, int n, double *factor
   }
 }
 
-static bool factorise_scaled(const lane *l, int n) {
+static bool factorize_scaled(const lane *l, int n) {
   for (int i = 0; i < n; i++) {
     const double *from = l->matrix + (int64_t)i * n;
     float *to = l->factor + (int64_t)i * n;
@@ -164,10 +164,10 @@ static bool refine_solution(const lane *l, int n) {
 
 static void solve_rows(const solver *s, const support_group *group, const lane *l, int n) {
   const int columns = s->sums->fit->columns;
-  bool in_float = false, factorised = false;
+  bool in_float = false, factorized = false;
   if (n >= FLOAT_FROM) {
     gather_matrix(s, l->support, n, s->sums->damping, l->matrix);
-    in_float = factorise_scaled(l, n);
+    in_float = factorize_scaled(l, n);
   }
   for (int at = group->begin; at < group->end; at++) {
     double *weight = s->weight + (int64_t)s->sorted[at].row * columns;
@@ -176,8 +176,8 @@ static void solve_rows(const solver *s, const support_group *group, const lane *
     if (!n) continue;
     if (in_float) in_float = refine_solution(l, n);
     if (!in_float) {
-      if (!factorised) factorise(s, l->support, n, l->matrix);
-      factorised = true;
+      if (!factorized) factorize(s, l->support, n, l->matrix);
+      factorized = true;
       memcpy(l->answer, l->side, sizeof *l->answer * (size_t)n);
       laci_linear_cholesky_solve(NULL, l->matrix, n, l->answer, 1);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Adds the numbers of several processes. Memory is read and written only once, which is the whole
- * cost, since compilers vectorise these loops. */
+ * cost, since compilers vectorize these loops. */
 #include <string.h>
 
 #include "comm/comm_in.h"

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "data/dataset.h"
 
-/** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialised is empty. */
+/** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialized is empty. */
 typedef struct laci_encoded {
   uint8_t *memory; /* memory that holds the bytes; to be freed */
   const uint8_t *bytes;

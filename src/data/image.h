@@ -14,7 +14,7 @@
 #include "data/region.h"
 #include "lacuna/status.h"
 
-/** An image; zero-initialised, it is empty. The memory grows as needed and is reused for the next
+/** An image; zero-initialized, it is empty. The memory grows as needed and is reused for the next
  * image. */
 typedef struct laci_image {
   int width, height;     /* pixels */

@@ -11,7 +11,7 @@
 
 typedef struct laci_arena laci_arena;
 
-/** A list of names, whose texts are in an arena. Zero-initialised, it is empty; free `at` with
+/** A list of names, whose texts are in an arena. Zero-initialized, it is empty; free `at` with
  * laci_free. */
 typedef struct laci_name_list {
   const char **at;

@@ -21,7 +21,7 @@ typedef struct laci_image_score {
   int64_t before; /* number of classes whose scores rank before that of its label */
 } laci_image_score;
 
-/** The metrics of the images added so far; zero-initialised, there are none. */
+/** The metrics of the images added so far; zero-initialized, there are none. */
 typedef struct laci_metrics {
   int64_t first;      /* number of the first image to be added */
   int64_t images;     /* number of images added */

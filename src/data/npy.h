@@ -11,7 +11,7 @@
 
 typedef struct laci_writer laci_writer;
 
-/** An array that owns its memory. Zero-initialised is empty. */
+/** An array that owns its memory. Zero-initialized is empty. */
 typedef struct laci_npy {
   laci_type type; /* all sizes of the shape are known */
   size_t size_bytes;

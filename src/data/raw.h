@@ -29,7 +29,7 @@ typedef struct laci_raw_image {
                        folder */
 } laci_raw_image;
 
-/** Training or validation images: by label, then by name. Zero-initialised is empty. */
+/** Training or validation images: by label, then by name. Zero-initialized is empty. */
 typedef struct laci_raw_part {
   laci_arena arena;    /* texts */
   const char *path;    /* path of the archive or folder; NULL: the part is missing */

@@ -10,7 +10,7 @@
 #include "kernel/image/resize.h"
 #include "lacuna/status.h"
 
-/** The weights of one axis. Zero-initialised, there are none; the next laci_taps_compute reuses the
+/** The weights of one axis. Zero-initialized, there are none; the next laci_taps_compute reuses the
  * memory. */
 typedef struct laci_taps {
   int n;                /* pixels of the result */

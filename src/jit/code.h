@@ -16,7 +16,7 @@
 
 typedef struct laci_pool laci_pool;
 
-/** The buffer. Initialise it to zeros with a limit; it is then empty. Not for use by several
+/** The buffer. Initialize it to zeros with a limit; it is then empty. Not for use by several
  * threads at once. */
 typedef struct laci_code {
   uint8_t *bytes;

@@ -126,7 +126,7 @@ LAC_MUST_CHECK lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l,
 LAC_MUST_CHECK lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool,
                                                         lac_error *err);
 
-/** Are all elements zero, as in a newly initialised head? Then magnitudes cannot choose a mask. */
+/** Are all elements zero, as in a newly initialized head? Then magnitudes cannot choose a mask. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-/** A growing text; zero-initialised it is empty. text is NULL until something was written; free it
+/** A growing text; zero-initialized it is empty. text is NULL until something was written; free it
  * with laci_label_clear. */
 typedef struct laci_label {
   char *text;

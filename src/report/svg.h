@@ -11,7 +11,7 @@
 
 #include "lacuna/status.h"
 
-/** A growing SVG text; zero-initialised it is empty. After a failure nothing is appended any more.
+/** A growing SVG text; zero-initialized it is empty. After a failure nothing is appended any more.
  */
 typedef struct laci_svg {
   char *text;

@@ -5,7 +5,7 @@
 
 #include "target/target.h"
 
-/** Initialises the fields NAME and n_NAME of a target from the array NAME. */
+/** Initializes the fields NAME and n_NAME of a target from the array NAME. */
 #define LACI_TARGET_LIST(name) .name = (name), .n_##name = sizeof(name) / sizeof *(name)
 
 /** Where the non-zero elements of a weight are. */

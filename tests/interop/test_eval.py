@@ -82,7 +82,7 @@ def test_predictions_are_those_of_the_runtime(name, tmp_path):
 
 
 @needs_photographs
-def test_photographs_are_recognised_as_measured_elsewhere():
+def test_photographs_are_recognized_as_measured_elsewhere():
     result = evaluate(MODELS / "efficientnet_lite0.onnx", "--data", DATA / "imagenet-sample",
                       "--mean", "127,127,127", "--std", "128,128,128")
     assert result["images"] == 100 and abs(result["top1"] - 89) <= 1 and abs(result["top5"] - 99) <= 1

@@ -127,7 +127,7 @@ def test_our_records_are_read_here(converted):
 
 
 @pytest.mark.skipif(not PHOTOGRAPHS.exists() or not NETWORK.exists(), reason="the photographs are not here")
-def test_photographs_are_recognised_in_records_as_in_folders(tmp_path):
+def test_photographs_are_recognized_in_records_as_in_folders(tmp_path):
     """From archives of photographs to an accuracy: training and validation images are the same ones here."""
     raw, labels = tmp_path / "raw", []
     raw.mkdir()

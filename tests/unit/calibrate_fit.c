@@ -40,7 +40,7 @@ static double error_of(const layer *l, const double *weight, double *energy) {
   return sum;
 }
 
-/* What is minimised: <w A, w> - 2 <w, G> of one row, A = H + d I, G = W_d (K + d I). */
+/* What is minimized: <w A, w> - 2 <w, G> of one row, A = H + d I, G = W_d (K + d I). */
 static double damped_of(const layer *l, int row, const double *w) {
   const int columns = l->fit.columns;
   const double d = damping_of(l), *k = l->fit.k ? l->k : l->h, *dense = l->weight + row * columns;

@@ -43,7 +43,7 @@ static void invert(const double *a, double add, int n, double *inverse) {
 }
 
 /* Upper U with U' U = a. */
-static void factorise_upper(const double *a, int n, double *u) {
+static void factorize_upper(const double *a, int n, double *u) {
   memset(u, 0, sizeof *u * SIDE * SIDE);
   for (int i = 0; i < n; i++) {
     for (int j = i; j < n; j++) {
@@ -137,7 +137,7 @@ static void define_ria(const layer *l, int row, uint8_t *mask, double *w) {
 static void define_sparsegpt(const layer *l, int row, uint8_t *mask, double *w) {
   static double u[SIDE * SIDE];
   const int columns = l->fit.columns;
-  factorise_upper(inverse, columns, u);
+  factorize_upper(inverse, columns, u);
   memcpy(w, start + row * columns, sizeof *w * (size_t)columns);
   for (int c = 0; c < columns; c++) {
     int wide;

@@ -189,7 +189,7 @@ static void run_factors(laci_pool *with, const char *backend) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) check_factor(sizes[i], with, backend);
 }
 
-static void factorises_and_solves(void **state) {
+static void factorizes_and_solves(void **state) {
   (void)state;
   both_backends(run_factors);
 }
@@ -306,7 +306,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(starts_no_threads),
       cmocka_unit_test(multiplies),
-      cmocka_unit_test(factorises_and_solves),
+      cmocka_unit_test(factorizes_and_solves),
       cmocka_unit_test(inverts),
       cmocka_unit_test(names_the_column_that_is_not_positive),
       cmocka_unit_test(gives_the_same_bytes_for_any_number_of_threads),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # requirements: paddlepaddle==3.0.0 paddle2onnx==2.1.0 onnx numpy setuptools
-"""Writes the Paddle fixtures of tests/fixtures/zoo: randomly initialised paddle.vision networks through
+"""Writes the Paddle fixtures of tests/fixtures/zoo: randomly initialized paddle.vision networks through
 paddle2onnx, weights stripped.
 
     export_paddle.py OUT_DIR

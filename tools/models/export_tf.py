@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # requirements: tensorflow-cpu tf2onnx onnx numpy
-"""Writes the Keras fixtures of tests/fixtures/zoo: randomly initialised Keras networks, once through
+"""Writes the Keras fixtures of tests/fixtures/zoo: randomly initialized Keras networks, once through
 tf2onnx (NAME_tf) and once by Keras' own model.export(format="onnx") (NAME_keras), weights stripped.
 
     export_tf.py OUT_DIR [NAME_REGEX]

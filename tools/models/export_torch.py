@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # requirements: torch torchvision transformers onnx onnxscript onnxruntime onnxconverter-common numpy
-"""Writes the torch fixtures of tests/fixtures/zoo: randomly initialised networks of torchvision and transformers
+"""Writes the torch fixtures of tests/fixtures/zoo: randomly initialized networks of torchvision and transformers
 as PyTorch's two exporters write them, their weights stripped (strip.py).
 
     export_torch.py OUT_DIR [NAME_REGEX]

@@ -24,7 +24,7 @@
 #include "lacuna/train.h"
 #include "lacuna/version.h"
 
-/* A struct of more bytes was never initialised: its size is not looked at further. */
+/* A struct of more bytes was never initialized: its size is not looked at further. */
 enum { MOST_BYTES = 1 << 16 };
 
 static size_t size_of(const void *given) {

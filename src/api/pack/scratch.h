@@ -8,7 +8,7 @@
 
 #include "lacuna/status.h"
 
-/** A temporary folder; zero-initialised there is none. */
+/** A temporary folder; zero-initialized there is none. */
 typedef struct laci_scratch {
   char folder[PATH_MAX];
   int lock; /* valid if there is a folder */

@@ -29,8 +29,8 @@ static const size_t BUFFER_BYTES = 128UL << 20;
 enum { SERIAL = 0, OWN_THREADS = 1 }; /* results of openblas_get_parallel */
 enum { MOST_BUFFERS = 64 };           /* more buffers are created when they are needed */
 
-typedef void factorise_f32(const char *triangle, const int *n, float *a, const int *lda, int *info);
-typedef void factorise_f64(const char *triangle, const int *n, double *a, const int *lda,
+typedef void factorize_f32(const char *triangle, const int *n, float *a, const int *lda, int *info);
+typedef void factorize_f64(const char *triangle, const int *n, double *a, const int *lda,
                            int *info);
 
 /* X(name in the library, its type) */
@@ -46,8 +46,8 @@ typedef void factorise_f64(const char *triangle, const int *n, double *a, const 
   X(cblas_dtrsv, __typeof__(cblas_dtrsv))                           \
   X(cblas_strsv, __typeof__(cblas_strsv))                           \
   X(cblas_dsymv, __typeof__(cblas_dsymv))                           \
-  X(dpotrf_, factorise_f64)                                         \
-  X(spotrf_, factorise_f32)
+  X(dpotrf_, factorize_f64)                                         \
+  X(spotrf_, factorize_f32)
 
 static struct {
 #define FIELD(name, type) type *name;
