@@ -22,7 +22,7 @@ const laci_target laci_target_vitis = {
     .remarks =
         "The optimizer's sparse pruner leaves a half or a quarter of every 16 input channels, for "
         "hardware that is not stated (pruner). AIE-ML multiplies by matrices with two zeros in "
-        "every four elements (four bytes, of types of 8 bits and less) in kernels of one's own "
-        "(aie). A 2:4 mask is of that form, and nothing says that Vitis AI's compiler uses it.",
+        "every four elements (four bytes, of types of 8 bits and less) in custom kernels (aie). A "
+        "2:4 mask is of that form, and nothing says that Vitis AI's compiler uses it.",
     LACI_TARGET_LIST(sources),
 };
