@@ -85,7 +85,7 @@ static lac_status start(worker *w, char **argv, lac_error *err) {
   options.run.dtype = strcmp(argv[3], "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   options.run.threads = atoi(argv[4]);
   double base = status_mb("VmRSS:"), begin = seconds_now();
-  lac_status st = lac_model_load(argv[1], &w->model, err);
+  lac_status st = lac_model_load(argv[1], NULL, &w->model, err);
   double loaded = seconds_now();
   if (!st) st = lac_engine_create(w->model, &options, &w->engine, err);
   double planned = seconds_now();

@@ -143,7 +143,7 @@ static lac_status train_network(demo *d, lac_error *err) {
 static lac_status load_model(const demo *d, const char *name, lac_model **model, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = output_folder_path(&d->out, name, path, err);
-  return st ? st : lac_model_load(path, model, err);
+  return st ? st : lac_model_load(path, NULL, model, err);
 }
 
 static void add_score(attempt *a, int64_t step, double top1) {

@@ -69,7 +69,7 @@ static lac_status compare_tensors(const char *path, const char *arch, const lac_
 lac_status export_load(const char *path, const char *arch, const lac_model *fresh,
                        lac_model **model, lac_error *err) {
   *model = NULL;
-  lac_status st = lac_model_load(path, model, err);
+  lac_status st = lac_model_load(path, NULL, model, err);
   return st ? st : compare_tensors(path, arch, fresh, *model, err);
 }
 

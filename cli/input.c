@@ -64,14 +64,16 @@ static lac_status fold_model(const arguments *args, lac_model *model, lac_error 
 
 static lac_status read_model(const arguments *args, const char *path, lac_model **model,
                              lac_error *err) {
-  const lac_load_options options = {.size = sizeof(lac_load_options), .lenient = args->lenient};
+  lac_load_options options = {.size = sizeof(lac_load_options), .lenient = args->lenient};
   *model = NULL;
-  if (strcmp(path, "-") != 0) return lac_model_load_with(path, &options, model, err);
+  if (strcmp(path, "-") != 0) return lac_model_load(path, &options, model, err);
   uint8_t *bytes = NULL;
   size_t size_bytes = 0;
   lac_status st = read_shared_stdin(args, &bytes, &size_bytes, err);
   if (!st) {
-    st = lac_model_load_memory_with(bytes, size_bytes, &options, model, err);
+    options.bytes = bytes;
+    options.size_bytes = size_bytes;
+    st = lac_model_load(NULL, &options, model, err);
     if (st) st = laci_fail_with_prefix(err, st, "standard input");
   }
   laci_free(bytes);

@@ -10,9 +10,11 @@
 /* A file, or with - bytes that may come from anywhere. */
 static lac_status load(const char *path, lac_model **model, lac_error *err) {
   static unsigned char bytes[64 << 20];
-  if (strcmp(path, "-") != 0) return lac_model_load(path, model, err);
-  size_t n = fread(bytes, 1, sizeof bytes, stdin);
-  return lac_model_load_memory(bytes, n, NULL, model, err);
+  if (strcmp(path, "-") != 0) return lac_model_load(path, NULL, model, err);
+  lac_load_options options = lac_load_options_default();
+  options.bytes = bytes;
+  options.size_bytes = fread(bytes, 1, sizeof bytes, stdin);
+  return lac_model_load(NULL, &options, model, err);
 }
 
 /* Where a layer's first input channel was, and what became of its first weight. */

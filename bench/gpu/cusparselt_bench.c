@@ -80,7 +80,7 @@ static json_t *ask_model(const cusparseLtHandle_t *lt, const char *path) {
   lac_error err = {0};
   tally t = tally_new();
   options.all_sizes = true;
-  if (lac_model_load(path, &model, &err) || laci_job_open(model, &options, &job, &err) ||
+  if (lac_model_load(path, NULL, &model, &err) || laci_job_open(model, &options, &job, &err) ||
       laci_job_materialise(&job, model, &err))
     die(path, err.text);
   for (int l = 0; l < job.analysis->n_layers; l++) {

@@ -39,23 +39,30 @@ typedef struct lac_tensor {
   size_t size_bytes; /* of `bytes` */
 } lac_tensor;
 
-/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data is in files next to it.
- * Large tensors stay in their files until they are needed: an engine reads each of them once; any
- * other function that needs one loads all of them into memory. To replace a file while the model
- * exists, rename another one over it: after a file was changed or truncated in place, later calls
- * fail LAC_IO. *model is NULL on failure. Fails LAC_IO, LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR
- * outside the range), LAC_NO_MEMORY. */
-LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
-                                                 lac_error *err);
-
-/** How to read a model. Start from lac_load_options_default() and set fields. */
+/** How to read a model, and from where. Start from lac_load_options_default() and set fields. */
 typedef struct lac_load_options {
   size_t size;  /* sizeof of this struct, set by lac_load_options_init */
   bool lenient; /* true: a node whose attributes or weight break ONNX's typing is treated as an
                    unknown operator: the channels that reach it are frozen, and it cannot be run.
                    false: loading fails LAC_BAD_FILE (false) */
-  const char *data_dir; /* for lac_model_load_memory_with: the folder of the external data; NULL:
-                           there must be none (NULL) */
+  const char *data_dir; /* with bytes or read: the folder of the external data (NULL) */
+  const void *bytes;    /* the model's bytes, instead of a path. What is needed of them is copied
+                           during the call (NULL) */
+  uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file that `read` has
+                           (0) */
+  /** Has the model's bytes, instead of a path: of an archive, an encrypted store, a network. Reads
+   * up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number: fewer are
+   * no failure, none is the file's end. name: "" for the model, else the location of external data
+   * as the model gives it, a relative path without "..". Large tensors are read when needed:
+   * the function must work, and give the same bytes, until lac_model_destroy. It is called by the
+   * threads that use the model and by an engine's, one call at a time for a model, and must not use
+   * the model itself. Its failure is the failure of the function that needs the bytes (NULL) */
+  lac_status (*read)(void *context, const char *name, uint64_t offset, void *to, size_t *n,
+                     lac_error *err);
+  /** Sets *size_bytes to the size of a file of external data, and is called like `read`. NULL: the
+   * model must have no external data, or have it in data_dir (NULL) */
+  lac_status (*find_size)(void *context, const char *name, uint64_t *size_bytes, lac_error *err);
+  void *read_context; /* passed to read and find_size (NULL) */
 } lac_load_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -63,21 +70,22 @@ typedef struct lac_load_options {
 LAC_API void lac_load_options_init(lac_load_options *options, size_t size);
 LAC_DEFAULT(lac_load_options)
 
-/** lac_model_load with options; NULL: the default ones. */
-LAC_API LAC_MUST_CHECK lac_status lac_model_load_with(const char *path,
-                                                      const lac_load_options *options,
-                                                      lac_model **model, lac_error *err);
-/** lac_model_load_memory with options; NULL: the default ones. */
-LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
-                                                             const lac_load_options *options,
-                                                             lac_model **model, lac_error *err);
-
-/** lac_model_load from the bytes of an ONNX file or pack in memory. What the model needs of the
- * bytes is copied. data_dir: the folder of the external data; NULL: there must be none. Fails as
- * lac_model_load. */
-LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_t size_bytes,
-                                                        const char *data_dir, lac_model **model,
-                                                        lac_error *err);
+/** Loads a model from one of three sources: a file (path), memory (options->bytes) or a function
+ * (options->read). It is an ONNX model or a pack (lacuna/pack.h), under any name. options NULL: the
+ * default ones.
+ *
+ * External data of a path is in files next to it. Large tensors stay in their files until they are
+ * needed: an engine reads each of them once; any other function that needs one loads all of them
+ * into memory. To replace a file while the model exists, rename another one over it: after a file
+ * was changed or truncated in place, later calls fail LAC_IO. The weights of a pack are dense for a
+ * caller that reads them (lac_model_tensor); an engine unpacks rows as it needs them.
+ *
+ * *model is NULL on failure. Fails LAC_BAD_ARGUMENT (no source, or more than one), LAC_IO (a file
+ * cannot be read, or `read` gives fewer bytes than the size, or other bytes than before),
+ * LAC_BAD_FILE (no ONNX model; any byte of a pack differs from what was written), LAC_UNSUPPORTED
+ * (opset or IR outside the range), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, const lac_load_options *options,
+                                                 lac_model **model, lac_error *err);
 
 /** Which weights lac_model_fold stores. */
 typedef enum lac_fold {

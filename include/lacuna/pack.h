@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packs: files that hold a network without the zeros of its N:M layers, and from which the ONNX
- * file can be restored byte for byte. docs/reference/pack.md describes the format.
+ * file can be restored byte for byte. lac_model_load reads a pack like any model.
+ * docs/reference/pack.md describes the format.
  *
  * Threads. Any number of threads may share a report of packing or an open pack, which are only read
  * until they are destroyed. No other thread may use a model while it is saved. */
@@ -63,14 +64,6 @@ LAC_API void lac_pack_report_destroy(lac_pack_report *report);
 /** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_report_json(const lac_pack_report *report, char **text,
                                                        lac_error *err);
-
-/** Loads the model from a pack; lac_model_load does the same. A caller that reads weights in place
- * (lac_model_tensor) gets them dense; an engine unpacks rows as it needs them. External data of the
- * packed model is unpacked to a temporary folder ($TMPDIR), whose files are already unlinked when
- * this returns. *model is NULL on failure. Fails LAC_BAD_FILE if any byte of the pack differs from
- * what was written. */
-LAC_API LAC_MUST_CHECK lac_status lac_pack_load(const char *path, lac_model **model,
-                                                lac_error *err);
 
 /** Restores the ONNX file that was packed, byte for byte, as the file `out`, and its external data
  * under the original names next to it. Writes all of these files or none. Fails LAC_EXISTS unless

@@ -20,8 +20,11 @@
 
 enum {
   BLOCK = 16 << 10,         /* unit in which bytes are read into pages */
-  WATCHED_BLOCK = 64 << 10, /* unit of bytes that has one checksum */
+  WATCHED_BLOCK = 64 << 10, /* least unit of bytes that has one checksum */
+  MOST_WATCHED = 1 << 20,   /* most checksums of a file */
 };
+static const uint64_t most_claimed = UINT64_C(1)
+                                     << 40; /* bytes that a function may claim to have */
 
 struct laci_reader {
   char *name;
@@ -30,7 +33,8 @@ struct laci_reader {
   bool has_id;
   struct timespec changed; /* time of the last change when the file was opened */
   int fd;                  /* -1: none, or closed by laci_reader_close_descriptor */
-  /* where a virtual file's content comes from; origin.whole NULL: this is a real file, or memory */
+  /* where the bytes come from: a virtual file has all functions, a caller's file `fetch` alone, and
+   * a real file or memory none */
   laci_origin origin;
   pthread_rwlock_t lock; /* read-locked to fetch, write-locked to read bytes into pages */
   bool has_lock;
@@ -42,8 +46,9 @@ struct laci_reader {
   bool kept;       /* a part was materialised */
   bool whole;      /* all bytes are in memory permanently */
   _Atomic uint64_t
-      *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_detect_changes
+      *sums;      /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_detect_changes
                              was not called */
+  size_t watched; /* bytes of a watched block */
 };
 
 /* ---- Opening ---- */
@@ -135,11 +140,17 @@ lac_status laci_reader_open_memory(const char *name, const void *bytes, size_t s
 
 lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
                                    lac_error *err) {
+  *reader = NULL;
+  if (origin->size_bytes > most_claimed) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: %zu bytes, wanted at most 1 TiB", origin->name,
+                     origin->size_bytes);
+  }
   *reader = new_reader(origin->name, origin->size_bytes);
   if (!*reader) return laci_fail_memory(err, origin->name);
   (*reader)->origin = *origin;
   (*reader)->id = origin->id;
-  (*reader)->has_id = true;
+  (*reader)->has_id = origin->whole != NULL;
+  (*reader)->whole = origin->size_bytes == 0;
   return LAC_OK;
 }
 
@@ -174,7 +185,10 @@ void laci_reader_close_descriptor(laci_reader *reader) {
 }
 
 lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err) {
-  size_t n = reader->size_bytes / WATCHED_BLOCK + 1;
+  if (reader->sums) return LAC_OK;
+  reader->watched = WATCHED_BLOCK;
+  while (reader->size_bytes / reader->watched >= MOST_WATCHED) reader->watched *= 2;
+  size_t n = reader->size_bytes / reader->watched + 1;
   reader->sums = laci_alloc(n, sizeof *reader->sums);
   return reader->sums ? LAC_OK : laci_fail_memory(err, reader->name);
 }
@@ -220,6 +234,8 @@ static lac_status read_from(const laci_reader *reader, int fd, size_t offset, si
 
 static lac_status read_file(const laci_reader *reader, size_t offset, size_t size_bytes,
                             uint8_t *to, lac_error *err) {
+  const laci_origin *origin = &reader->origin;
+  if (origin->fetch) return origin->fetch(origin->context, offset, size_bytes, to, err);
   if (reader->fd >= 0) return read_from(reader, reader->fd, offset, size_bytes, to, err);
   int fd = open_to_read(reader->name);
   if (fd < 0) return laci_fail_errno(err, reader->name, "cannot open again");
@@ -240,11 +256,11 @@ static bool is_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes
 static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, size_t size_bytes,
                                             uint8_t *to, lac_error *err) {
   lac_status st = LAC_OK;
-  uint8_t *edge = laci_alloc(WATCHED_BLOCK, 1);
+  uint8_t *edge = laci_alloc(reader->watched, 1);
   if (!edge) return laci_fail_memory(err, reader->name);
   for (size_t at = offset, end = offset + size_bytes; at < end && !st;) {
-    size_t block = at / WATCHED_BLOCK, first = block * WATCHED_BLOCK;
-    size_t left = reader->size_bytes - first, n = left < WATCHED_BLOCK ? left : WATCHED_BLOCK;
+    size_t block = at / reader->watched, first = block * reader->watched;
+    size_t left = reader->size_bytes - first, n = left < reader->watched ? left : reader->watched;
     bool inside = at == first && end - at >= n;
     uint8_t *bytes = inside ? to + (at - offset) : edge;
     size_t some = first + n - at < end - at ? first + n - at : end - at;
@@ -257,6 +273,13 @@ static lac_status fetch_and_check_unchanged(laci_reader *reader, size_t offset, 
   }
   laci_free(edge);
   return st;
+}
+
+/** Reads a part of the file, and compares it with the first read if changes are to be detected. */
+static lac_status read_part(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
+                            lac_error *err) {
+  return reader->sums ? fetch_and_check_unchanged(reader, offset, size_bytes, to, err)
+                      : read_file(reader, offset, size_bytes, to, err);
 }
 
 /* ---- What is there ---- */
@@ -290,7 +313,7 @@ static lac_status load_blocks(laci_reader *reader, size_t first, size_t end, lac
     if (!reader->opened && !laci_pages_commit(reader->pages + from, to - from)) {
       return laci_fail_memory(err, reader->name);
     }
-    lac_status st = read_file(reader, from, to - from, reader->pages + from, err);
+    lac_status st = read_part(reader, from, to - from, reader->pages + from, err);
     if (st) return st;
     for (size_t at = block; at < next; at++) {
       reader->blocks[at / 8] = (uint8_t)(reader->blocks[at / 8] | 1u << at % 8);
@@ -323,8 +346,7 @@ lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_byt
   if (are_all_loaded(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
   else if (reader->origin.whole)
     st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
-  else if (reader->sums) st = fetch_and_check_unchanged(reader, offset, size_bytes, to, err);
-  else st = read_file(reader, offset, size_bytes, to, err);
+  else st = read_part(reader, offset, size_bytes, to, err);
   (void)pthread_rwlock_unlock(&reader->lock);
   return st;
 }

@@ -28,11 +28,13 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
                                                   size_t size_bytes, laci_reader **reader,
                                                   lac_error *err);
 
-/** The source of a virtual file, whose content is computed from another file. */
+/** The source of a file whose bytes functions have: a virtual file, which is computed from another
+ * file, or a file of the caller's (outline and whole NULL), which is read part by part, as a real
+ * file is. */
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
-  laci_file_id id; /* identity of the file from which the content is computed */
+  laci_file_id id; /* a virtual file: identity of the file from which the content is computed */
   /** Copies a part to `to`. Several threads may call it at once. */
   lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
   /** Writes the parts that need no computation to their places in `to`, which has the file's size
@@ -45,7 +47,8 @@ typedef struct laci_origin {
   void *context;
 } laci_origin;
 
-/** Opens a reader over a virtual file; takes ownership of the origin on success. */
+/** Opens a reader over such a file; takes ownership of the origin on success. Fails
+ * LAC_UNSUPPORTED for a size of more than 1 TiB. */
 LAC_MUST_CHECK lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
                                                   lac_error *err);
 /** Closes the reader; the addresses of its bytes become invalid. NULL is fine. */
@@ -64,7 +67,7 @@ bool laci_reader_contains(const laci_reader *reader, const void *address);
 void laci_reader_close_descriptor(laci_reader *reader);
 
 /** Makes each later read of a part fail LAC_IO if its bytes differ from those of the first read:
- * for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
+ * for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB, at most 8 MiB. */
 LAC_MUST_CHECK lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err);
 
 /** Is a part, which must be inside the file, in memory at its address, and will it stay there? Any

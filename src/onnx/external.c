@@ -64,11 +64,6 @@ static lac_status resolve_location(const laci_onnx *file, const char *name, cons
                      "tensor '%s': external data '%s', but the model came without a folder", name,
                      location);
   }
-  if (location[0] == '\0' || location[0] == '/' || has_parent_step(location)) {
-    return laci_fail(err, LAC_BAD_FILE,
-                     "tensor '%s': external data '%s' is not in the model's folder", name,
-                     location);
-  }
   size_t n_dir = strlen(file->data_dir), n_location = strlen(location);
   char *joined = laci_alloc(n_dir + n_location + 2, 1);
   if (!joined) return laci_fail_memory(err, location);
@@ -94,6 +89,12 @@ static lac_status open_reader(const laci_onnx *file, const char *name, const cha
                               laci_reader **reader, lac_error *err) {
   char path[PATH_MAX];
   lac_status st;
+  bool has_place = file->open_data || file->data_dir;
+  if (has_place && (location[0] == '\0' || location[0] == '/' || has_parent_step(location))) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': external data '%s' is not in the model's folder", name,
+                     location);
+  }
   if (file->open_data) {
     st = file->open_data(file->data_context, location, reader, err);
   } else {

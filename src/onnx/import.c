@@ -200,8 +200,8 @@ lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph
   return finish_load(made, st, file, err);
 }
 
-lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_data, void *context,
-                               laci_onnx **file, laci_graph **graph, lac_error *err) {
+lac_status laci_onnx_load_from(laci_reader *model, const laci_onnx_outside *data, laci_onnx **file,
+                               laci_graph **graph, lac_error *err) {
   *file = NULL;
   *graph = NULL;
   laci_onnx *made = laci_alloc(1, sizeof *made);
@@ -209,20 +209,22 @@ lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_dat
     laci_reader_close(model);
     return laci_fail_memory(err, "the model");
   }
-  *made = (laci_onnx){.reader = model, .open_data = open_data, .data_context = context};
-  return finish_load(made, load_graph(made, graph, err), file, err);
+  *made = (laci_onnx){.reader = model,
+                      .open_data = data->folder ? NULL : data->open,
+                      .data_context = data->context};
+  lac_status st = data->folder ? keep_folder(made, data->folder, err) : LAC_OK;
+  if (!st) st = load_graph(made, graph, err);
+  return finish_load(made, st, file, err);
 }
 
 lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
                                  laci_onnx **file, laci_graph **graph, lac_error *err) {
+  const laci_onnx_outside data = {.folder = data_dir};
+  laci_reader *reader;
   *file = NULL;
   *graph = NULL;
-  laci_onnx *made = laci_alloc(1, sizeof *made);
-  if (!made) return laci_fail_memory(err, "the model");
-  lac_status st = laci_reader_open_memory("the model", bytes, size_bytes, &made->reader, err);
-  if (!st && data_dir) st = keep_folder(made, data_dir, err);
-  if (!st) st = load_graph(made, graph, err);
-  return finish_load(made, st, file, err);
+  lac_status st = laci_reader_open_memory("the model", bytes, size_bytes, &reader, err);
+  return st ? st : laci_onnx_load_from(reader, &data, file, graph, err);
 }
 
 void laci_onnx_destroy(laci_onnx *file) {

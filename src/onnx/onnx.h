@@ -37,15 +37,21 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
 /** Imports another graph from the file as it is now; the file must outlive it. */
 LAC_MUST_CHECK lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph, lac_error *err);
 
-/** Opens a data file by the location that the model gives. */
+/** Opens a data file by the location that the model gives: a relative path below the model's
+ * folder. */
 typedef lac_status laci_onnx_open_data(void *context, const char *location, laci_reader **reader,
                                        lac_error *err);
 
-/** Loads a model from readers. The reader `model` is owned by this function, even if it fails;
- * open_data is called only while loading. */
-LAC_MUST_CHECK lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_data,
-                                              void *context, laci_onnx **file, laci_graph **graph,
-                                              lac_error *err);
+/** Where data files are. All zero: there are none. */
+typedef struct laci_onnx_outside {
+  const char *folder;        /* their folder; NULL: see open */
+  laci_onnx_open_data *open; /* opens them; called only while loading */
+  void *context;
+} laci_onnx_outside;
+
+/** Loads a model from readers. The reader `model` is owned by this function, even if it fails. */
+LAC_MUST_CHECK lac_status laci_onnx_load_from(laci_reader *model, const laci_onnx_outside *data,
+                                              laci_onnx **file, laci_graph **graph, lac_error *err);
 
 /** Copies n bytes from `bytes`, which point into a stored tensor of the file's graph. This reads
  * the file into `to`, and does not load the memory at `bytes`. Fails LAC_IO where the file was

@@ -394,13 +394,18 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
   return st;
 }
 
+bool laci_packfile_begins(const void *first, size_t n) {
+  const size_t n_magic = sizeof(pack_word);
+  return n >= n_magic && memcmp(first, PACK_HEAD_MAGIC, n_magic) == 0;
+}
+
 bool laci_packfile_is_pack(const char *path) {
   laci_reader *file;
-  char magic[8];
+  char magic[sizeof(pack_word)];
   if (laci_reader_open(path, &file, NULL)) return false;
   bool is = laci_reader_size(file) >= sizeof magic &&
             laci_reader_fetch(file, 0, sizeof magic, magic, NULL) == LAC_OK &&
-            memcmp(magic, PACK_HEAD_MAGIC, sizeof magic) == 0;
+            laci_packfile_begins(magic, sizeof magic);
   laci_reader_close(file);
   return is;
 }
@@ -433,6 +438,15 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
              : laci_reader_detect_changes(file, err);
   if (!st) return open_from(file, path, pack, err);
   laci_reader_close(file);
+  return st;
+}
+
+lac_status laci_packfile_open_reader(laci_reader *reader, const char *name, laci_packfile **pack,
+                                     lac_error *err) {
+  *pack = NULL;
+  lac_status st = laci_reader_detect_changes(reader, err);
+  if (!st) return open_from(reader, name, pack, err);
+  laci_reader_close(reader);
   return st;
 }
 

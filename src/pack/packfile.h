@@ -61,6 +61,12 @@ LAC_MUST_CHECK lac_status laci_packfile_open_whole(const char *path, laci_packfi
 /** Opens a pack from `bytes`, which are copied. Fails as laci_packfile_open. */
 LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
                                                     laci_packfile **pack, lac_error *err);
+/** Opens a pack as laci_packfile_open, from a reader that it owns, even if it fails. name: begins
+ * the text of failures. */
+LAC_MUST_CHECK lac_status laci_packfile_open_reader(laci_reader *reader, const char *name,
+                                                    laci_packfile **pack, lac_error *err);
+/** Do a file's first bytes begin a pack? */
+bool laci_packfile_begins(const void *first, size_t n);
 /** Does the file begin like a pack? False where it cannot be read. */
 bool laci_packfile_is_pack(const char *path);
 /** NULL is fine. */

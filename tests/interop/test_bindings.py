@@ -68,7 +68,10 @@ def test_prunes_with_arrays_and_runs(ffi, lib):
     call = Calls(ffi, lib)
     data = (ROOT / "examples/digits/digits.onnx").read_bytes()
     model, report, session = ffi.new("lac_model **"), ffi.new("lac_report **"), ffi.new("lac_session **")
-    call("lac_model_load_memory", data, len(data), ffi.NULL, model)
+    source = call.options("load_options")
+    kept = source.bytes = ffi.from_buffer(data)
+    source.size_bytes = len(data)
+    call("lac_model_load", ffi.NULL, source, model)
     samples = numpy.random.default_rng(0).random((64, 1, 8, 8), dtype=numpy.float32)
     images, _keep = call.array(samples, "image")
     calibration, options = call.options("calibration"), call.options("options")
@@ -91,7 +94,7 @@ def test_prunes_with_arrays_and_runs(ffi, lib):
 def test_an_error_has_its_cure(ffi, lib):
     call = Calls(ffi, lib)
     model, path = ffi.new("lac_model **"), str(ROOT / "examples/digits/digits.onnx").encode()
-    call("lac_model_load", path, model)
+    call("lac_model_load", path, ffi.NULL, model)
     options, report = call.options("options"), ffi.new("lac_report **")
     options.max_memory = 1
     with pytest.raises(ValueError, match="bytes are allowed") as failure:

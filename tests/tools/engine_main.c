@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
     (void)fprintf(stderr, "usage: engine_main [options] MODEL.onnx [IN_DIR OUT_DIR]\n");
     return 2;
   }
-  lac_status st = lac_model_load(t.model, &model, &err);
+  lac_status st = lac_model_load(t.model, NULL, &model, &err);
   double start = laci_clock_seconds();
   if (!st) st = lac_engine_create(model, &t.options, &engine, &err);
   if (!st && t.seconds > 0) {

@@ -37,7 +37,7 @@ static lac_status run(char *line, const char *engine, lac_error *err) {
   lac_infer_options options = lac_infer_options_default();
   options.run.engine = engine;
   options.run.threads = 1;
-  lac_status st = lac_model_load(path, &model, err);
+  lac_status st = lac_model_load(path, NULL, &model, err);
   if (!st) st = lac_infer(model, inputs, n_inputs, folder, &options, NULL, err);
   lac_model_destroy(model);
   return st;

@@ -28,6 +28,7 @@
 #include "lacuna/prune.h"
 #include "lacuna/run.h"
 #include "lacuna/train.h"
+#include "support/load_bytes.h"
 #include "torture/mutate.h"
 
 enum { ASK_AFTER_S = 10, HANGS_AFTER_S = 60, MOST_RUN_BYTES = 1 << 26 };
@@ -88,7 +89,7 @@ static void check_pruned(lac_model *original) {
   lac_model *pruned = NULL;
   lac_report *report = NULL;
   lac_error err = {0};
-  if (!holds("load", lac_model_load(pruned_path, &pruned, &err), &err))
+  if (!holds("load", lac_model_load(pruned_path, NULL, &pruned, &err), &err))
     say_wrong("what prune wrote does not load", err.text);
   lac_status st = lac_check(pruned, original, &o, &report, &err);
   if (!holds("check", st, &err) && st == LAC_PROOF_FAILED)
@@ -102,12 +103,12 @@ static void try_prune(const mutant *m) {
   lac_model *model = NULL, *original = NULL;
   lac_report *report = NULL;
   lac_error err = {0};
-  if (lac_model_load_memory(m->bytes, m->n, NULL, &model, &err)) return;
+  if (load_bytes(m->bytes, m->n, &model, &err)) return;
   lac_status st = lac_prune(model, &o, &report, &err);
   if (st == LAC_PROOF_FAILED) say_wrong("prune", err.text);
   try_report("prune", st, model, report, &err);
   if (!st && holds("save", lac_model_save(model, pruned_path, true, &err), &err) &&
-      !lac_model_load_memory(m->bytes, m->n, NULL, &original, &err))
+      !load_bytes(m->bytes, m->n, &original, &err))
     check_pruned(original);
   (void)unlink(pruned_path);
   lac_report_destroy(report);
@@ -149,8 +150,7 @@ static void try_training(lac_model *model) {
 static void run_verbs(const mutant *m) {
   lac_model *model = NULL;
   lac_error err = {0};
-  if (!holds("load", lac_model_load_memory(m->bytes, m->n, NULL, &model, &err), &err))
-    _exit(REFUSED);
+  if (!holds("load", load_bytes(m->bytes, m->n, &model, &err), &err)) _exit(REFUSED);
   try_inspect(model);
   try_prune(m);
   try_engine(model);

@@ -39,7 +39,7 @@ static lac_status prune(const lac_options *options, uint8_t bytes[MOST_WEIGHT], 
                         lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
-  lac_status st = lac_model_load(DIGITS, &model, err);
+  lac_status st = lac_model_load(DIGITS, NULL, &model, err);
   if (!st) st = lac_prune(model, options, &report, err);
   for (int l = 0; !st && l < report->n_layers; l++) {
     lac_tensor tensor = LAC_SIZED(lac_tensor);
@@ -119,7 +119,7 @@ static void labels_count_right_answers(void **state) {
   calibration.arrays = arrays;
   calibration.n_arrays = 2;
   options.calibration = &calibration;
-  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   assert_int_equal(lac_prune(model, &options, &report, NULL), LAC_OK);
   assert_true(report->calibration->labelled > 0);
   assert_non_null(strstr(report->calibration->data, "(memory)"));
@@ -189,7 +189,7 @@ static void scores_choose_masks(void **state) {
   lac_error err = {0};
   lac_options options = lac_options_default();
   options.permute = false;
-  assert_int_equal(lac_model_load(DIGITS, &model, &err), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, &err), LAC_OK);
   for (int t = 0; t < lac_model_tensor_count(model) && n_scores < 64; t++) {
     lac_tensor tensor = LAC_SIZED(lac_tensor);
     assert_int_equal(lac_model_tensor(model, t, &tensor, NULL), LAC_OK);

@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "graph/graph.h"
+#include "support/load_bytes.h"
 #include "support/programs.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -88,7 +89,7 @@ static lac_model *make(const huge *h) {
   build_output(&b, "y");
   uint8_t *bytes = build_bytes(&b, &size);
   assert_true(size < 8192);
-  if (lac_model_load_memory(bytes, size, NULL, &model, &err)) fail_msg("%s", err.text);
+  if (load_bytes(bytes, size, &model, &err)) fail_msg("%s", err.text);
   build_clear(&b);
   return model;
 }

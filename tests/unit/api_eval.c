@@ -22,6 +22,7 @@
 #include "lacuna/infer.h"
 #include "lacuna/report.h"
 #include "lacuna/train.h"
+#include "support/load_bytes.h"
 #include "unit/data_folder.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
@@ -137,7 +138,7 @@ static lac_model *load(design d) {
   put_bytes(&model, 8, opset.at, opset.n);
   lac_model *made;
   lac_error err = {0};
-  if (lac_model_load_memory(model.at, model.n, NULL, &made, &err)) fail_msg("%s", err.text);
+  if (load_bytes(model.at, model.n, &made, &err)) fail_msg("%s", err.text);
   return made;
 }
 
@@ -638,7 +639,7 @@ static void both_engines_write_the_same_within_rounding(void **state) {
   path_in(in, &f, "x.npy");
   path_in(folders[0], &f, "fast");
   path_in(folders[1], &f, "plain");
-  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   laci_npy got[2];
   for (int plain = 0; plain < 2; plain++) {
     lac_infer_options options = lac_infer_options_default();

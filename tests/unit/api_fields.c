@@ -29,7 +29,7 @@ static lac_model *model;
 
 static int open_all(void **state) {
   (void)state;
-  return lac_model_load(DIGITS, &model, NULL);
+  return lac_model_load(DIGITS, NULL, &model, NULL);
 }
 
 static int close_all(void **state) {

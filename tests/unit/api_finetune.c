@@ -23,7 +23,7 @@
 static lac_model *load(const char *path) {
   lac_model *model = NULL;
   lac_error err = {0};
-  if (lac_model_load(path, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 

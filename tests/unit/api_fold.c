@@ -9,6 +9,7 @@
 #include "api/model/model_in.h"
 #include "base/memory.h"
 #include "lacuna/prune.h"
+#include "support/load_bytes.h"
 #include "tensor/buf.h"
 
 enum { K = 16, C = 16, N = K * C };
@@ -66,7 +67,7 @@ static lac_model *load_function(lac_error *err) {
   }
   build_output(&b, "y");
   uint8_t *bytes = build_bytes(&b, &n);
-  lac_status st = lac_model_load_memory(bytes, n, NULL, &model, err);
+  lac_status st = load_bytes(bytes, n, &model, err);
   build_clear(&b);
   return st ? NULL : model;
 }
@@ -89,7 +90,7 @@ static lac_model *load_ir(int ir_version, int dtype, lac_error *err) {
   build_node(&b, b.graph, "Add", "a c", "y");
   PUSH(&b, b.graph, output, build_info(&b, "y", dtype, NULL));
   uint8_t *bytes = build_bytes(&b, &n);
-  lac_status st = lac_model_load_memory(bytes, n, NULL, &model, err);
+  lac_status st = load_bytes(bytes, n, &model, err);
   build_clear(&b);
   return st ? NULL : model;
 }
@@ -111,7 +112,7 @@ static lac_model *load_two(lac_error *err) {
   build_node(&b, b.graph, "MatMul", "a l", "y");
   build_output(&b, "y");
   uint8_t *bytes = build_bytes(&b, &n);
-  lac_status st = lac_model_load_memory(bytes, n, NULL, &model, err);
+  lac_status st = load_bytes(bytes, n, &model, err);
   build_clear(&b);
   return st ? NULL : model;
 }

@@ -114,7 +114,7 @@ static void a_pruned_model_has_the_masks_of_its_report(void **state) {
   lac_mask *mask = NULL;
   lac_options options = lac_options_default();
   options.permute = false;
-  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   assert_int_equal(lac_mask_from_model(model, &options, &mask, NULL), LAC_OK);
   assert_int_equal(lac_mask_count(mask), 0);
   lac_mask_destroy(mask);

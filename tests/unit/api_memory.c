@@ -52,7 +52,7 @@ static void fail_in_turn(bool (*body)(lac_error *err)) {
 
 static bool load(lac_error *err) {
   lac_model *model;
-  if (lac_model_load(DIGITS, &model, err)) {
+  if (lac_model_load(DIGITS, NULL, &model, err)) {
     assert_null(model);
     return false;
   }
@@ -67,7 +67,7 @@ static bool prune(lac_error *err) {
   options.verify = false;
   options.effort = LAC_EFFORT_FAST;
   options.threads = 1;
-  if (lac_model_load(DIGITS, &model, err)) return false;
+  if (lac_model_load(DIGITS, NULL, &model, err)) return false;
   uint64_t before = checksum(model);
   bool done = lac_prune(model, &options, &report, err) == LAC_OK;
   if (!done) assert_true(before == checksum(model));
@@ -83,7 +83,7 @@ static bool check_and_json(lac_error *err) {
   lac_options options = lac_options_default();
   options.verify = false;
   options.threads = 1;
-  if (lac_model_load(DIGITS, &model, err)) return false;
+  if (lac_model_load(DIGITS, NULL, &model, err)) return false;
   bool done = lac_check(model, model, &options, &report, err) == LAC_OK &&
               lac_report_json(report, &text, err) == LAC_OK;
   lac_text_free(text);
@@ -124,7 +124,7 @@ static lac_status prune_and_save(uint64_t *sum, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options = quiet_options();
-  lac_status st = lac_model_load(DIGITS, &model, err);
+  lac_status st = lac_model_load(DIGITS, NULL, &model, err);
   if (!st) st = lac_prune(model, &options, &report, err);
   if (!st) st = lac_permutation_save(report, ORDER, true, err);
   if (!st) *sum = checksum(model);
@@ -138,7 +138,7 @@ static lac_status apply_saved(uint64_t *sum, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options = quiet_options();
-  lac_status st = lac_model_load(DIGITS, &model, err);
+  lac_status st = lac_model_load(DIGITS, NULL, &model, err);
   uint64_t before = st ? 0 : checksum(model);
   if (!st) st = lac_permutation_apply(model, ORDER, false, &options, &report, err);
   if (!st) *sum = checksum(model);

@@ -73,7 +73,8 @@ static int measure(const char *path) {
   const lac_engine_port *in, *out;
   lac_engine_options options = lac_engine_options_default();
   options.run.threads = THREADS;
-  if (lac_model_load(path, &model, &err) || lac_engine_create(model, &options, &engine, &err)) {
+  if (lac_model_load(path, NULL, &model, &err) ||
+      lac_engine_create(model, &options, &engine, &err)) {
     fprintf(stderr, "%s\n", err.text);
     return 2;
   }
@@ -127,7 +128,7 @@ static void a_packed_network_does_too(void **state) {
   lac_options options = lac_options_default();
   options.permute = false;
   options.verify = false;
-  if (lac_model_load(full, &model, &err) || lac_prune(model, &options, &report, &err)) {
+  if (lac_model_load(full, NULL, &model, &err) || lac_prune(model, &options, &report, &err)) {
     fail_msg("%s", err.text);
   }
   lac_report_destroy(report);
@@ -141,7 +142,7 @@ static void a_packed_network_does_too(void **state) {
 static lac_model *load(const char *path) {
   lac_model *model;
   lac_error err = {0};
-  if (lac_model_load(path, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 

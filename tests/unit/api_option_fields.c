@@ -38,7 +38,7 @@ static folder outputs;
 static lac_status pruned_copy(const lac_options *o, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
-  lac_status st = lac_model_load(DIGITS "/digits.onnx", &model, err);
+  lac_status st = lac_model_load(DIGITS "/digits.onnx", NULL, &model, err);
   if (!st) st = lac_prune(model, o, &report, err);
   lac_report_destroy(report);
   lac_model_destroy(model);
@@ -135,7 +135,7 @@ static lac_status try_lac_finetune_options(const lac_finetune_options *o, lac_er
   training.steps = 1;
   training.evaluate = false;
   quick.training = &training;
-  lac_status st = lac_model_load(DIGITS "/digits.onnx", &model, err);
+  lac_status st = lac_model_load(DIGITS "/digits.onnx", NULL, &model, err);
   if (!st) st = lac_finetune(model, DIGITS, &quick, &result, err);
   lac_finetune_result_clear(&result);
   lac_model_destroy(model);
@@ -174,7 +174,7 @@ static lac_status try_lac_process_group_options(const lac_process_group_options 
 
 static lac_status try_lac_load_options(const lac_load_options *o, lac_error *err) {
   lac_model *model = NULL;
-  lac_status st = lac_model_load_with(DIGITS "/digits.onnx", o, &model, err);
+  lac_status st = lac_model_load(DIGITS "/digits.onnx", o, &model, err);
   lac_model_destroy(model);
   return st;
 }
@@ -255,7 +255,7 @@ static int open_all(void **state) {
   lac_log_set(LAC_LOG_ERROR, NULL, NULL);
   outputs = make_folder();
   add_bytes(&outputs, "image.npy", npy, sizeof npy);
-  return lac_model_load(DIGITS "/digits.onnx", &dense, NULL);
+  return lac_model_load(DIGITS "/digits.onnx", NULL, &dense, NULL);
 }
 
 static int close_all(void **state) {

@@ -43,7 +43,7 @@ static lac_options options_of(int n, int m) {
 static lac_model *load(const char *path) {
   lac_model *model;
   lac_error err = {0};
-  if (lac_model_load(path, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 
@@ -100,7 +100,7 @@ static void a_model_changed_in_memory_comes_back(void **state) {
     assert_true(report->n_packed >= cases[k].n_packed);
     assert_true(report->packed_bytes < report->dense_bytes);
     lac_pack_report_destroy(report);
-    if (lac_pack_load(path_of("a.pack"), &again, &err)) fail_msg("%s", err.text);
+    if (lac_model_load(path_of("a.pack"), NULL, &again, &err)) fail_msg("%s", err.text);
     expect_same_tensors(model, again);
     assert_true(lac_model_reads(again, path_of("a.pack"))); /* never to be replaced */
     assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
@@ -118,7 +118,7 @@ static void an_unpacked_model_can_be_worked_on(void **state) {
   lac_error err = {0};
   lac_options options = options_of(2, 4);
   lac_report *report;
-  assert_int_equal(lac_pack_load(path_of("a.pack"), &again, &err), LAC_OK);
+  assert_int_equal(lac_model_load(path_of("a.pack"), NULL, &again, &err), LAC_OK);
   assert_int_equal(lac_check(again, NULL, &options, &report, &err), LAC_OK);
   assert_int_equal(report->summary.pruned, 8);
   assert_string_equal(report->model, path_of("a.pack"));
@@ -169,7 +169,7 @@ static void zeros_keep_their_signs(void **state) {
   lac_pack_report *report = save(model, path_of("a.pack"), 2, 4);
   assert_int_equal(report->n_packed, 8);
   lac_pack_report_destroy(report);
-  assert_int_equal(lac_pack_load(path_of("a.pack"), &again, &err), LAC_OK);
+  assert_int_equal(lac_model_load(path_of("a.pack"), NULL, &again, &err), LAC_OK);
   expect_same_tensors(model, again);
   lac_model_destroy(again);
   lac_model_destroy(model);
@@ -287,10 +287,10 @@ static bool there_and_back(lac_error *err) {
   lac_pack_report *report = NULL;
   char *text = NULL;
   lac_options options = options_of(2, 4);
-  bool done = lac_model_load(path_of("a.onnx"), &model, err) == LAC_OK &&
+  bool done = lac_model_load(path_of("a.onnx"), NULL, &model, err) == LAC_OK &&
               lac_pack_save(model, path_of("f.pack"), &options, true, &report, err) == LAC_OK &&
               lac_pack_report_json(report, &text, err) == LAC_OK &&
-              lac_pack_load(path_of("f.pack"), &again, err) == LAC_OK &&
+              lac_model_load(path_of("f.pack"), NULL, &again, err) == LAC_OK &&
               lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, err) == LAC_OK;
   lac_text_free(text);
   lac_pack_report_destroy(report);

@@ -53,7 +53,7 @@ static int remove_data(void **state) {
 static lac_model *load(void) {
   lac_model *model;
   lac_error err = {0};
-  if (lac_model_load(DIGITS, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 

@@ -33,7 +33,7 @@ static float wanted[MOST_BATCH + 1][MOST_BATCH * CLASSES]; /* of every batch, by
 static lac_model *load(void) {
   lac_model *model = NULL;
   lac_error err = {0};
-  if (lac_model_load(DIGITS, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 

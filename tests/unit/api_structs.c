@@ -91,7 +91,7 @@ static void the_library_checks_sizes(void **state) {
     int64_t tomorrow;
   } options = {.today = lac_options_default()};
   options.today.size = sizeof options;
-  assert_int_equal(lac_model_load(DIGITS, &model, &err), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, &err), LAC_OK);
   assert_int_equal(lac_inspect(model, &options.today, &report, &err), LAC_OK);
   lac_report_destroy(report);
   options.tomorrow = 1;
@@ -121,7 +121,7 @@ static void reserved_bytes_are_zero(void **state) {
   lac_error err = {0};
   lac_engine_options options = lac_engine_options_default();
   options.run.reserved[2] = 1;
-  assert_int_equal(lac_model_load(DIGITS, &model, &err), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, &err), LAC_OK);
   assert_int_equal(lac_engine_create(model, &options, &engine, &err), LAC_UNSUPPORTED);
   assert_null(engine);
   assert_non_null(strstr(err.text, "reserved byte 2 of lac_run_options is set"));

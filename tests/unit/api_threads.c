@@ -24,7 +24,7 @@
 static lac_model *load(void) {
   lac_model *model = NULL;
   lac_error err = {0};
-  if (lac_model_load(DIGITS "/digits.onnx", &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(DIGITS "/digits.onnx", NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 
@@ -142,7 +142,7 @@ static void *run_job(void *user) {
   lac_model *model = NULL;
   lac_tensor tensor = LAC_SIZED(lac_tensor);
   (void)lac_context_enter(j->context);
-  j->status = lac_model_load(DIGITS "/digits.onnx", &model, &j->err);
+  j->status = lac_model_load(DIGITS "/digits.onnx", NULL, &model, &j->err);
   if (j->status) return NULL;
   if (j->trains) train_and_log(j, model);
   else prune_and_log(j, model);

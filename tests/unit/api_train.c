@@ -279,7 +279,7 @@ static void expect_saved(const folder *f, lac_model **model, const char *data, c
   path_in(path, f, name);
   if (lac_model_save(*model, path, true, &err)) fail_msg("%s", err.text);
   lac_model_destroy(*model);
-  if (lac_model_load(path, model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, model, &err)) fail_msg("%s", err.text);
   expect_names(f, *model, names);
   o.run.threads = 1;
   o.resize = o.crop = 32;
@@ -823,7 +823,7 @@ static void a_fresh_network_is_a_model_like_any_other(void **state) {
   if (lac_eval(model, DIGITS, NULL, &result, &err)) fail_msg("%s", err.text);
   path_in(path, &f, "digits.onnx");
   if (lac_model_save(model, path, false, &err)) fail_msg("%s", err.text);
-  if (lac_model_load(path, &read, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, &read, &err)) fail_msg("%s", err.text);
   int n;
   assert_true(lac_network_names(&n) && n > 5);
   lac_network_options unknown = {.size = sizeof(lac_network_options), .name = "nothing"};

@@ -23,7 +23,7 @@ enum { BATCH = 3, MOST_VALUES = 4096 };
 static lac_model *load(void) {
   lac_model *model;
   lac_error err = {0};
-  if (lac_model_load(DIGITS, &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 

@@ -146,7 +146,7 @@ static void a_network_can_be_pruned_there(void **state) {
 static int load(void **state) {
   lac_error err;
   (void)state;
-  return lac_model_load(DIGITS, &model, &err);
+  return lac_model_load(DIGITS, NULL, &model, &err);
 }
 
 static int unload(void **state) {

@@ -59,7 +59,7 @@ static void expect_used(int least_runs) {
 static lac_model *digits(void) {
   lac_model *model;
   lac_error err = {0};
-  if (lac_model_load(DIGITS "/digits.onnx", &model, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(DIGITS "/digits.onnx", NULL, &model, &err)) fail_msg("%s", err.text);
   return model;
 }
 
@@ -358,9 +358,9 @@ static void a_pack_gives_the_pattern_of_weights_until_they_change(void **state) 
   make(model);
   assert_int_equal(counting.patterns, 0);
   if (lac_model_save(model, pruned, false, &err)) fail_msg("%s", err.text);
-  if (lac_model_load(pruned, &saved, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(pruned, NULL, &saved, &err)) fail_msg("%s", err.text);
   if (lac_pack_save(saved, path, &options, false, NULL, &err)) fail_msg("%s", err.text);
-  if (lac_model_load(path, &packed, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, NULL, &packed, &err)) fail_msg("%s", err.text);
   make(packed);
   assert_true(counting.patterns > 0);
   assert_int_equal(counting.patterns, lac_mask_count(mask));

@@ -221,7 +221,7 @@ static lac_report *prune(const char *const *targets, int n, lac_model **model) {
   o.permute = false;
   o.targets = targets;
   o.n_targets = n;
-  assert_int_equal(lac_model_load(DIGITS, model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, model, NULL), LAC_OK);
   if (lac_prune(*model, &o, &report, &err)) fail_msg("%s", err.text);
   return report;
 }
@@ -257,7 +257,7 @@ static void pruning_for_what_takes_nothing_is_refused(void **state) {
   lac_error err = {0};
   o.targets = &target;
   o.n_targets = 1;
-  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   assert_int_equal(lac_prune(model, &o, &report, &err), LAC_BAD_ARGUMENT);
   assert_non_null(strstr(err.text,
                          "the target takes none of 8 layers; the first is left out by "
@@ -274,7 +274,7 @@ static void reports_without_memory_fail_and_leave_nothing(void **state) {
   o.threads = 1;
   o.targets = &target;
   o.n_targets = 1;
-  assert_int_equal(lac_model_load(DIGITS, &model, NULL), LAC_OK);
+  assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   for (long n = 1;; n++) {
     lac_report *report;
     laci_memory_fail_once(n);

@@ -60,7 +60,7 @@ static network set_up(const char *name) {
   if (fill_network(name, n.path) != 0) fail_msg("%s", name);
   options.all_sizes = true;
   options.threads = 1;
-  must(lac_model_load(n.path, &n.model, &err), &err);
+  must(lac_model_load(n.path, NULL, &n.model, &err), &err);
   must(laci_job_open(n.model, &options, &n.job, &err), &err);
   n.graph = n.model->graph;
   n.analysis = n.job.analysis;

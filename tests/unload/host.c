@@ -54,7 +54,7 @@ int host_run(const char *path, void **code) {
   options.run.threads = 2;
   options.shapes = &shape;
   options.n_shapes = 1;
-  int st = lac_model_load(path, &model, &err);
+  int st = lac_model_load(path, NULL, &model, &err);
   if (!st) st = lac_engine_create(model, &options, &engine, &err);
   if (!st) st = run(engine, &err);
   if (!st) st = run_session(model, &err);

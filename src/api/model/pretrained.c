@@ -265,7 +265,7 @@ static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
   if (ends_in(path, ".safetensors") || laci_safetensors_begins(head, n)) {
     return laci_safetensors_open(path, &f->tensors, err);
   }
-  st = lac_model_load(path, &f->model, err);
+  st = lac_model_load(path, NULL, &f->model, err);
   return st ? st : laci_model_materialise(f->model, err);
 }
 

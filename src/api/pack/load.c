@@ -204,20 +204,19 @@ static lac_status load_pack(laci_packfile **pack, lac_model *model, lac_error *e
   lac_status st = open_reader(from, 0, &reader, err);
   if (st) return st;
   *pack = NULL; /* the reader owns it now */
-  st = laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
+  const laci_onnx_outside data = {.open = open_data, .context = from};
+  st = laci_onnx_load_from(reader, &data, &model->file, &model->graph, err);
   return st ? st : record_packed_weights(from, model, err);
 }
 
-lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
-  laci_packfile *pack = NULL;
+lac_status laci_pack_load(const char *name, laci_packfile *pack, lac_model **model,
+                          lac_error *err) {
   lac_model *made = NULL;
   *model = NULL;
-  lac_status st = laci_packfile_open(path, &pack, err);
-  if (st) return st;
-  st = laci_model_new(path, &made, err);
+  lac_status st = laci_model_new(name, &made, err);
   if (!st) made->packed = true;
   if (!st) st = load_pack(&pack, made, err);
-  if (st) st = laci_fail_with_prefix(err, st, "%s", path);
+  if (st) st = laci_fail_with_prefix(err, st, "%s", name);
   if (st) lac_model_destroy(made);
   else *model = made;
   laci_packfile_close(pack);

@@ -73,7 +73,7 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   st = laci_file_set_end(&set, st, err);
   lac_load_options lenient = lac_load_options_default();
   lenient.lenient = true; /* it was read already */
-  if (!st) st = lac_model_load_with(saved_path, &lenient, &saved, err);
+  if (!st) st = lac_model_load(saved_path, &lenient, &saved, err);
   if (!st) st = pack_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
   if (st) laci_scratch_report(&scratch, err);

@@ -12,7 +12,11 @@ typedef struct laci_pack_report {
   lac_pack_layer *layers;
 } laci_pack_report;
 
-/** Does lac_pack_load without checking the network's types (graph/typing.h). */
-LAC_MUST_CHECK lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err);
+typedef struct laci_packfile laci_packfile;
+
+/** Makes a model from a pack, which it owns from then on, even on failure, without checking the
+ * network's types (graph/typing.h). name: the model's path, which begins the text of failures. */
+LAC_MUST_CHECK lac_status laci_pack_load(const char *name, laci_packfile *pack, lac_model **model,
+                                         lac_error *err);
 
 #endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Failures of callers' functions, which may set no text or return no status of ours. */
+#ifndef LACI_API_MODEL_CALLBACK_H
+#define LACI_API_MODEL_CALLBACK_H
+
+#include "lacuna/status.h"
+
+/** Copies to err what a caller's function said of its failure; without a text err says that the
+ * function failed for `name`. Returns status, or LAC_IO if it is none of lac_status. */
+lac_status laci_callback_fail(lac_status status, const lac_error *said, const char *name,
+                              const char *function, lac_error *err);
+
+#endif
