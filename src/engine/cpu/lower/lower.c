@@ -21,6 +21,7 @@ typedef struct operator_implementations {
 
 static const operator_implementations of_operators[] = {
     {&laci_op_conv, laci_implementations_conv},
+    {&laci_op_conv_transpose, laci_implementations_conv_transpose},
     {&laci_op_gemm, laci_implementations_gemm},
     {&laci_op_mat_mul, laci_implementations_matmul},
     {&laci_op_max_pool, laci_implementations_pool},

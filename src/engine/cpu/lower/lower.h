@@ -43,7 +43,7 @@ typedef struct laci_implementation {
 } laci_implementation;
 
 /** The lists of implementations, each for one operator, or for several that are lowered alike. */
-extern const laci_implementation laci_implementations_conv[],
+extern const laci_implementation laci_implementations_conv[], laci_implementations_conv_transpose[],
     laci_implementations_conv_grad_input[], laci_implementations_conv_grad_weight[];
 extern const laci_implementation laci_implementations_gemm[], laci_implementations_matmul[];
 extern const laci_implementation laci_implementations_pool[], laci_implementations_global_pool[],
@@ -169,6 +169,9 @@ int laci_net_convert_to_dense(laci_net *net, int tensor, laci_element dt);
 /** Returns a tensor with the content of `tensor` that is no part of another, in any dense layout,
  * of the net's element type. */
 int laci_net_make_whole_tensor(laci_net *net, int tensor);
+/** Returns a tensor with the same elements in the same order and the axes of `shape`: itself, or a
+ * view where strides can describe it. */
+int laci_net_reshape_tensor(laci_net *net, int tensor, const laci_shape *shape);
 /** Returns a tensor of the value in blocks of 16 channels, of the net's element type. */
 int laci_net_read_in_blocks(laci_net *net, int value);
 /** Binds a value to the tensor that holds it. In a recomputation, a value that was not dropped

@@ -94,9 +94,9 @@ int laci_net_read_in_blocks(laci_net *net, int value) {
   return tensor;
 }
 
-/** Returns a tensor with the same elements in the same order and the axes of `shape`: a view where
- * strides can describe it. */
-static int reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) {
+int laci_net_reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) {
+  if (net->plan.status || tensor < 0) return -1;
+  if (laci_shape_equal(shape, &net->tensors[tensor].shape)) return tensor;
   laci_element dt = net->tensors[tensor].dt;
   const laci_layout *from = net->tensors[tensor].md;
   int64_t strides[LACI_MAX_RANK], offset;
@@ -114,11 +114,7 @@ static int reshape_tensor(laci_net *net, int tensor, const laci_shape *shape) {
 
 void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
   const laci_shape shape = laci_net_shape_with_axis(laci_plan_shape(&net->plan, value));
-  if (net->plan.status || tensor < 0) return;
-  if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
-    tensor = reshape_tensor(net, tensor, &shape);
-  }
-  laci_net_bind_value(net, value, tensor);
+  laci_net_bind_value(net, value, laci_net_reshape_tensor(net, tensor, &shape));
 }
 
 /* ---- Posts ---- */

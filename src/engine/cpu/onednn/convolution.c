@@ -64,33 +64,32 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
 
 /* ---- How a convolution is computed ---- */
 
-typedef struct conv {
-  laci_shape x, y;   /* height and width exchanged where `upright` */
-  laci_shape weight; /* grouped */
-  bool upright;      /* laci_conv_is_upright */
-  int64_t margin;    /* zeros that a copy of x has before each row, in the place of pads */
-  bool widened;      /* x is the shape of such a copy */
-  int64_t groups;
-  laci_window window;
-  laci_element result;
-  laci_layout *bias; /* NULL: none */
-} conv;
-
-static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
-  *c = (conv){.x = *laci_plan_shape(&net->plan, node->inputs[0]),
-              .y = *laci_plan_shape(&net->plan, node->outputs[0]),
-              .groups = laci_node_int(node, "group", 1),
-              .result = laci_net_result_element(net, fused->output)};
-  c->weight = laci_conv_grouped_shape(stored, c->groups);
-  (void)laci_conv_read_window(node, &c->x, &c->y, stored->dims + 2, &c->window);
+/** Exchanges height and width where that is quicker. */
+static void lay_upright(laci_conv *c) {
   c->upright = laci_conv_is_upright(&c->x, &c->y, &c->window);
   if (!c->upright) return;
   laci_conv_lay_shape(&c->x);
   laci_conv_lay_shape(&c->y);
   laci_conv_lay_shape(&c->weight);
   laci_conv_lay_window(&c->window);
+}
+
+/** Describes the node's convolution. */
+static void describe(const laci_net *net, const laci_fused *fused, laci_conv *c) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
+  *c = (laci_conv){.x = *laci_plan_shape(&net->plan, node->inputs[0]),
+                   .y = *laci_plan_shape(&net->plan, node->outputs[0]),
+                   .groups = laci_node_int(node, "group", 1),
+                   .result = laci_net_result_element(net, fused->output)};
+  c->weight = laci_conv_grouped_shape(stored, c->groups);
+  (void)laci_conv_read_window(node, &c->x, &c->y, stored->dims + 2, &c->window);
+}
+
+/** Describes the node's convolution as it is computed. */
+static void read_conv(const laci_net *net, const laci_fused *fused, laci_conv *c) {
+  describe(net, fused, c);
+  lay_upright(c);
 }
 
 /** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
@@ -103,20 +102,23 @@ static laci_layout *make_blocks_or_any_layout(laci_net *net, const laci_shape *s
 
 /** Describes a primitive for c, with input and output in blocks or in layouts that oneDNN chooses.
  * A status of refusal does not fail the plan. */
-static lac_status try_to_describe_conv(laci_net *net, const conv *c, laci_conv_algorithm alg,
+static lac_status try_to_describe_conv(laci_net *net, const laci_conv *c, laci_conv_algorithm alg,
                                        bool blocks, const laci_posts *attr, laci_primitive **pd) {
   laci_element dt = laci_net_float_element(net);
   laci_layout *src =
       blocks ? make_blocks_or_any_layout(net, &c->x, dt) : laci_net_any_layout(net, &c->x, dt);
   laci_layout *dst = blocks ? make_blocks_or_any_layout(net, &c->y, c->result)
                             : laci_net_any_layout(net, &c->y, c->result);
-  laci_layout *w = laci_net_any_layout(net, &c->weight, dt);
+  laci_layout *w = laci_net_any_layout(net, &c->weight, dt), *bias = NULL;
   lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
+  if (c->has_bias)
+    bias = laci_net_dense_layout(net, &(laci_shape){1, {c->y.dims[1]}}, LACI_ELEMENT_F32);
   if (!net->plan.status) {
     st = laci_primitive_describe_conv(
-        pd, net->onednn, alg, (const laci_layout *const[]){src, w, c->bias, dst}, &c->window, attr);
+        pd, net->onednn, alg, (const laci_layout *const[]){src, w, bias, dst}, &c->window, attr);
   }
+  laci_layout_destroy(bias);
   laci_layout_destroy(src);
   laci_layout_destroy(w);
   laci_layout_destroy(dst);
@@ -125,7 +127,7 @@ static lac_status try_to_describe_conv(laci_net *net, const conv *c, laci_conv_a
 
 /** Is Winograd's algorithm faster? With enough channels, the measured speedup is 1.1 (7x7 pixels)
  * to 3. */
-static bool gains_by_winograd(const laci_net *net, const conv *c) {
+static bool gains_by_winograd(const laci_net *net, const laci_conv *c) {
   int64_t in = c->x.dims[1], out = c->y.dims[1];
   int64_t rows = c->y.dims[2], columns = c->y.dims[c->y.rank - 1];
   int64_t least = rows < columns ? rows : columns;
@@ -135,7 +137,7 @@ static bool gains_by_winograd(const laci_net *net, const conv *c) {
 }
 
 bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused) {
-  conv c;
+  laci_conv c;
   read_conv(net, fused, &c);
   return laci_cpu_has_avx512f() && gains_by_winograd(net, &c);
 }
@@ -148,10 +150,11 @@ static bool is_slow_kernel(const laci_primitive *pd) {
 /** Replaces *pd by a quick kernel that has no pads in a row, where there is one: oneDNN's have no
  * pads that are wider than the few pixels that they compute at a time. c then describes a copy of x
  * with these pads. */
-static void replace_wide_pads(laci_net *net, conv *c, const laci_posts *attr, laci_primitive **pd) {
+static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *attr,
+                              laci_primitive **pd) {
   const int last = c->window.n_spatial - 1;
   laci_primitive *other = NULL;
-  conv wide = *c;
+  laci_conv wide = *c;
   int64_t before = c->window.pads_begin[last], after = c->window.pads_end[last];
   if (before <= 0 || after < 0 || c->widened || !is_slow_kernel(*pd)) return;
   wide.x.dims[wide.x.rank - 1] += before + after;
@@ -166,7 +169,7 @@ static void replace_wide_pads(laci_net *net, conv *c, const laci_posts *attr, la
   *c = wide;
 }
 
-static laci_primitive *choose_conv(laci_net *net, conv *c, const laci_posts *attr) {
+static laci_primitive *choose_conv(laci_net *net, laci_conv *c, const laci_posts *attr) {
   laci_primitive *pd = NULL;
   bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, c->groups);
   if (blocks && gains_by_winograd(net, c) &&
@@ -192,7 +195,7 @@ typedef struct products {
 
 static void count_products(laci_net *net, const laci_fused *fused, products *p) {
   laci_primitive *pd = NULL;
-  conv c;
+  laci_conv c;
   read_conv(net, fused, &c);
   int64_t channels = c.y.dims[1];
   double n = (double)laci_shape_count(&c.y) * (double)(laci_shape_count(&c.weight) / channels);
@@ -241,7 +244,7 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
 
 /** Returns a copy of x with the zeros of c->margin before each row, and others after it, in layout
  * md. */
-static int add_widening_steps(laci_net *net, const conv *c, int x, const laci_layout *md) {
+static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
   int64_t offsets[LACI_MAX_RANK] = {0};
   laci_primitive *pd = NULL;
   if (net->plan.status || x < 0) return -1;
@@ -258,18 +261,29 @@ static int add_widening_steps(laci_net *net, const conv *c, int x, const laci_la
   return to;
 }
 
+/** Returns the weights in that layout. Row-major, they are the same upright and lying. */
+static int read_weights(laci_net *net, const laci_conv *c, const laci_conv_operands *operands,
+                        const laci_layout *wanted) {
+  if (!operands->constant) {
+    laci_layout *md = laci_net_dense_layout(net, &c->weight, LACI_ELEMENT_F32);
+    const int dense = laci_net_view_new(net, operands->weights, &c->weight, md, false);
+    return laci_net_convert_tensor(net, dense, wanted, laci_net_float_element(net));
+  }
+  laci_net_weight constant = *operands->constant;
+  constant.shape = c->weight;
+  return laci_net_weight_in_layout(net, &constant, wanted);
+}
+
 /** Adds the step of the convolution; returns the result's tensor. */
-static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd, const conv *c,
-                         int bias, int sum) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
+static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                         const laci_conv *c, const laci_conv_operands *operands, int sum) {
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int x = laci_net_read_value(net, node->inputs[0]), to;
-  if (c->upright) x = laci_conv_turn_tensor(net, x);
-  x = c->widened ? add_widening_steps(net, c, x, src)
-                 : laci_net_convert_tensor(net, x, src, laci_net_float_element(net));
-  const laci_net_weight dense = laci_conv_weight(net, fused, &c->weight);
-  int w = laci_net_weight_in_layout(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  const laci_layout *weights = laci_primitive_layout(pd, LACI_ARG_WEIGHTS);
+  const laci_element dt = laci_net_float_element(net);
+  int x = c->upright ? laci_conv_turn_tensor(net, operands->x) : operands->x, to;
+  x = c->widened ? add_widening_steps(net, c, x, src) : laci_net_convert_tensor(net, x, src, dt);
+  const int w = read_weights(net, c, operands, weights);
   if (sum >= 0) {
     int have = laci_net_read_value(net, sum);
     if (c->upright) have = laci_conv_turn_tensor(net, have);
@@ -277,10 +291,11 @@ static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive 
   } else {
     to = laci_net_result_new(net, &c->y, c->result, dst);
   }
-  laci_net_step_add(
-      net, fused, pd, bias >= 0 ? 4 : 3,
-      (const int[][2]){
-          {LACI_ARG_SRC, x}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DST, to}, {LACI_ARG_BIAS, bias}});
+  laci_net_step_add(net, fused, pd, operands->bias >= 0 ? 4 : 3,
+                    (const int[][2]){{LACI_ARG_SRC, x},
+                                     {LACI_ARG_WEIGHTS, w},
+                                     {LACI_ARG_DST, to},
+                                     {LACI_ARG_BIAS, operands->bias}});
   return c->upright ? laci_conv_turn_tensor(net, to) : to;
 }
 
@@ -364,7 +379,8 @@ static void add_post_steps(laci_net *net, const laci_fused *fused, int first, in
 /** Chooses the primitive for as many of the first posts as its kernel computes quickly: fused keeps
  * these. oneDNN's kernels for AVX2 add no value after a function; its reference does, in a hundred
  * times the time. A swish at the end is left to our kernel. */
-static laci_primitive *choose_conv_and_posts(laci_net *net, conv *c, laci_fused *fused, int *sum) {
+static laci_primitive *choose_conv_and_posts(laci_net *net, laci_conv *c, laci_fused *fused,
+                                             int *sum) {
   for (;; fused->n_posts--) {
     if (fused->n_posts > 0 && is_own_swish(net, &fused->posts[fused->n_posts - 1])) {
       fused->n_posts--;
@@ -377,17 +393,25 @@ static laci_primitive *choose_conv_and_posts(laci_net *net, conv *c, laci_fused 
   }
 }
 
-void laci_lower_conv_dense(laci_net *net, const laci_fused *whole) {
+int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv *conv,
+                        const laci_conv_operands *operands) {
   laci_fused fused = *whole;
+  laci_conv c = *conv;
   int sum, to = -1;
-  conv c;
-  read_conv(net, &fused, &c);
-  laci_shape channels = laci_shape_of(1, &fused.channels);
-  int bias = laci_conv_bias(net, &fused);
-  c.bias = bias >= 0 ? laci_net_dense_layout(net, &channels, LACI_ELEMENT_F32) : NULL;
+  c.has_bias = operands->bias >= 0;
+  lay_upright(&c);
   laci_primitive *pd = choose_conv_and_posts(net, &c, &fused, &sum);
-  if (pd) to = add_conv_step(net, &fused, pd, &c, bias, sum);
+  if (pd) to = add_conv_step(net, &fused, pd, &c, operands, sum);
   add_post_steps(net, whole, fused.n_posts, to);
-  laci_net_bind_value(net, fused.output, to);
-  laci_layout_destroy(c.bias);
+  return to;
+}
+
+void laci_lower_conv_dense(laci_net *net, const laci_fused *fused) {
+  laci_conv c;
+  describe(net, fused, &c);
+  const int bias = laci_conv_bias(net, fused);
+  const int x = laci_net_read_value(net, net->plan.graph->nodes[fused->node].inputs[0]);
+  const laci_net_weight weight = laci_conv_weight(net, fused, &c.weight);
+  const laci_conv_operands operands = {.x = x, .constant = &weight, .weights = -1, .bias = bias};
+  laci_net_bind_value(net, fused->output, laci_conv_add_steps(net, fused, &c, &operands));
 }

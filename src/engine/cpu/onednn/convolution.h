@@ -5,8 +5,7 @@
 #define LACI_ENGINE_CPU_ONEDNN_CONVOLUTION_H
 
 #include "engine/cpu/net_in.h"
-
-typedef struct laci_window laci_window;
+#include "engine/cpu/onednn/onednn.h"
 
 /* ---- convolution_window.c ---- */
 
@@ -41,6 +40,32 @@ laci_lower_supports laci_conv_constant_fits;
 /* ---- convolution.c ---- */
 
 laci_lower_function laci_lower_conv_dense;
+
+/** A convolution of a tensor by constant weights. */
+typedef struct laci_conv {
+  laci_shape x, y;
+  laci_shape weight; /* grouped */
+  int64_t groups;
+  laci_window window;
+  laci_element result;
+  /* How it is computed; laci_conv_add_steps sets these: */
+  bool has_bias;
+  bool upright;   /* laci_conv_is_upright: height and width are exchanged in all of the above */
+  bool widened;   /* x is the shape of a copy with zeros in the place of pads in a row ... */
+  int64_t margin; /* ... which has so many before each row */
+} laci_conv;
+
+/** Its operands, tensors. */
+typedef struct laci_conv_operands {
+  int x;                           /* of the shape conv.x, in any layout */
+  const laci_net_weight *constant; /* NULL: the weights are the next field */
+  int weights;                     /* of the shape conv.weight, row-major, of floats */
+  int bias;                        /* -1: none */
+} laci_conv_operands;
+/** Adds the steps of a convolution with the posts of the fused node; returns the result's tensor,
+ * in a layout that oneDNN chooses. */
+int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv *conv,
+                        const laci_conv_operands *operands);
 /** Returns the weights multiplied by the fused scale, with the axes of `shape`. */
 laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
                                  const laci_shape *shape);

@@ -187,6 +187,25 @@ static double conv_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
       (laci_finite_rows){.inner = 1, .length = laci_shape_count_range(w, 1, w->rank)});
 }
 
+/** Takes of a weight [c, k, kernel] the largest sum over c, times the size of the kernel. */
+static double conv_transpose_bound(laci_cpu_plan *plan, const double *bounds,
+                                   const laci_fused *fused) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
+  const double window = (double)laci_shape_count_range(w, 2, w->rank);
+  double scale = fused->scale ? 0 : 1, bias = 0;
+  for (int64_t c = 0; fused->scale && c < fused->channels; c++) {
+    scale = larger_or_nan(scale, fabs((double)fused->scale[c]));
+  }
+  if (laci_plan_has_input(node, 2)) {
+    bias = laci_finite_operand_bound(plan, bounds, node->inputs[2]);
+  }
+  const laci_finite_rows rows = {.inner = laci_shape_count_range(w, 1, w->rank),
+                                 .length = w->dims[0]};
+  const double sum = product_bound_by_rows(plan, bounds, fused, &rows);
+  return bound_with_scales(fused, sum * window * scale, bias);
+}
+
 static double matrix_bound(laci_cpu_plan *plan, const double *bounds, const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
@@ -291,6 +310,7 @@ typedef enum bound_rule {
   REACH_TWICE,
   REACH_ONE,
   REACH_CONV,
+  REACH_CONV_TRANSPOSE,
   REACH_MATRIX,
   REACH_BATCH_NORM,
   REACH_LAYER_NORM,
@@ -304,6 +324,7 @@ typedef struct row {
 
 static const row rows[] = {
     {&laci_op_conv, REACH_CONV, true, false, false},
+    {&laci_op_conv_transpose, REACH_CONV_TRANSPOSE, true, false, false},
     {&laci_op_gemm, REACH_MATRIX, true, false, false},
     {&laci_op_mat_mul, REACH_MATRIX, true, false, false},
     {&laci_op_max_pool, REACH_POOLED, true, true, true},
@@ -407,6 +428,7 @@ static double core_bound(laci_cpu_plan *plan, const double *bounds, const laci_f
     case REACH_LEAST: return bound_of_extremes(plan, bounds, node, -1);
     case REACH_ONE: return x < LACI_FINITE_BOUND ? 1 : INFINITY;
     case REACH_CONV: return conv_bound(plan, bounds, fused);
+    case REACH_CONV_TRANSPOSE: return conv_transpose_bound(plan, bounds, fused);
     case REACH_MATRIX: return matrix_bound(plan, bounds, fused);
     case REACH_BATCH_NORM: return batch_norm_bound(plan, node, x);
     case REACH_LAYER_NORM: {

@@ -88,7 +88,7 @@ static void find_patterns(laci_cpu_plan *plan, int node) {
 /** Returns the number of channels whose scale can be multiplied into the weights. */
 static int64_t weight_channels_of(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
-  return y->rank < 1 ? 0 : y->dims[node->op == &laci_op_conv ? 1 : y->rank - 1];
+  return y->rank < 1 ? 0 : y->dims[laci_plan_channel_axis(node, y->rank)];
 }
 
 /** Can the node's result be infinite or NaN even for finite operands? Then no node that could lose

@@ -109,10 +109,15 @@ bool laci_plan_is_inference_norm(const laci_node *node) {
   return true;
 }
 
+int laci_plan_channel_axis(const laci_node *node, int rank) {
+  const bool convolution = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;
+  return convolution && rank > 1 ? 1 : rank - 1;
+}
+
 static bool fuse_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   int rank = laci_plan_shape(plan, fused->output)->rank;
-  int axis = node->op == &laci_op_conv ? 1 : rank - 1;
+  int axis = laci_plan_channel_axis(node, rank);
   size_t n = (size_t)fused->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool whole = a.scale && a.shift, fits = whole && axis >= 0;

@@ -264,6 +264,10 @@ bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fuse
  * node, and nothing is fused with it. */
 bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
 
+/** Returns the axis of a node's result along which scales can be multiplied into its weights: the
+ * channels of convolutions, the columns of products. */
+int laci_plan_channel_axis(const laci_node *node, int rank);
+
 /** Is it a BatchNormalization with given statistics, one number for each channel, and with one
  * output? */
 bool laci_plan_is_inference_norm(const laci_node *node);
