@@ -174,21 +174,35 @@ static lac_status read_attributes(const laci_node *node, laci_resampling *r, lac
   return LAC_OK;
 }
 
-static lac_status eval(laci_eval *eval) {
-  const laci_node *node = eval->node;
-  int sizes = sizes_port(node);
-  contents c = {.scales = null_if_empty(laci_operand(eval, scales_port(node))),
-                .sizes = sizes < 0 ? NULL : null_if_empty(laci_operand(eval, sizes))};
-  laci_resampling r;
+/** Returns input number `port` if it is there and not empty; else NULL. */
+static const laci_buf *operand_at(const laci_node *node, const laci_buf *const *operands,
+                                  int port) {
+  return port >= 0 && port < node->n_inputs ? null_if_empty(operands[port]) : NULL;
+}
+
+lac_status laci_resize_describe(const laci_node *node, const laci_shape *x,
+                                const laci_buf *const *operands, laci_resampling *how,
+                                laci_resample_axis *axes, lac_error *err) {
+  contents c = {.scales = operand_at(node, operands, scales_port(node)),
+                .sizes = operand_at(node, operands, sizes_port(node))};
   plan p;
-  lac_status st = read_attributes(node, &r, eval->err);
+  lac_status st = read_attributes(node, how, err);
   if (st) return st;
-  if (r.place == LACI_CROP_AND_RESIZE) c.roi = null_if_empty(laci_operand(eval, 1));
+  if (how->place == LACI_CROP_AND_RESIZE) c.roi = operand_at(node, operands, 1);
   if (!c.scales && !c.sizes) {
-    return laci_node_fail(node, eval->err, LAC_BAD_FILE, "neither scales nor sizes are given");
+    return laci_node_fail(node, err, LAC_BAD_FILE, "neither scales nor sizes are given");
   }
-  st = make_plan(node, &eval->in[0]->shape, &c, &p, eval->err);
-  return st ? st : laci_resample(eval, &r, p.axis);
+  st = make_plan(node, x, &c, &p, err);
+  for (int axis = 0; axis < x->rank && !st; axis++) axes[axis] = p.axis[axis];
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_resampling how;
+  laci_resample_axis axes[LACI_MAX_RANK];
+  lac_status st =
+      laci_resize_describe(eval->node, &eval->in[0]->shape, eval->in, &how, axes, eval->err);
+  return st ? st : laci_resample(eval, &how, axes);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -51,25 +51,34 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-static lac_status eval(laci_eval *eval) {
-  const char *mode = laci_node_text(eval->node, "mode", "nearest");
+lac_status laci_upsample_describe(const laci_node *node, const laci_shape *x,
+                                  const laci_buf *const *operands, laci_resampling *how,
+                                  laci_resample_axis *axes, lac_error *err) {
+  const char *mode = laci_node_text(node, "mode", "nearest");
   bool nearest = strcmp(mode, "nearest") == 0;
   bool linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
-  if (!nearest && !linear) {
-    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mode %s", mode);
-  }
+  if (!nearest && !linear) { return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode %s", mode); }
   double scales[LACI_MAX_RANK];
   bool known;
-  int rank = eval->in[0]->shape.rank;
-  lac_status st = read_scales(eval->node, laci_operand(eval, 1), rank, scales, &known, eval->err);
+  const laci_buf *input = node->n_inputs > 1 ? operands[1] : NULL;
+  lac_status st = read_scales(node, input, x->rank, scales, &known, err);
   if (st) return st;
-  if (!known) return laci_node_fail(eval->node, eval->err, LAC_BAD_FILE, "there are no scales");
+  if (!known) return laci_node_fail(node, err, LAC_BAD_FILE, "there are no scales");
+  for (int axis = 0; axis < x->rank; axis++) {
+    axes[axis] = (laci_resample_axis){.scale = scales[axis]};
+  }
+  *how = (laci_resampling){.mode = nearest ? LACI_NEAREST : LACI_LINEAR,
+                           .place = LACI_ASYMMETRIC,
+                           .round = LACI_ROUND_OLD};
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_resampling how;
   laci_resample_axis axes[LACI_MAX_RANK];
-  for (int axis = 0; axis < rank; axis++) axes[axis] = (laci_resample_axis){.scale = scales[axis]};
-  laci_resampling how = {.mode = nearest ? LACI_NEAREST : LACI_LINEAR,
-                         .place = LACI_ASYMMETRIC,
-                         .round = LACI_ROUND_OLD};
-  return laci_resample(eval, &how, axes);
+  lac_status st =
+      laci_upsample_describe(eval->node, &eval->in[0]->shape, eval->in, &how, axes, eval->err);
+  return st ? st : laci_resample(eval, &how, axes);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

@@ -2,7 +2,7 @@
  * Resize and Upsample along height and width, where oneDNN defines them as ONNX does. */
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/resize.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
@@ -53,7 +53,7 @@ static bool is_nearest(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0;
 }
 
-static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_resize_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
@@ -62,7 +62,7 @@ static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why
          is_supported_resize(node, x, y, is_nearest(node)) && are_sizes_exact(net, node, x, y);
 }
 
-static void lower_resize(laci_net *net, const laci_fused *fused) {
+void laci_lower_resize(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_primitive *pd = NULL;
@@ -84,8 +84,3 @@ static void lower_resize(laci_net *net, const laci_fused *fused) {
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind_value(net, fused->output, to);
 }
-
-const laci_implementation laci_implementations_resize[] = {
-    {"oneDNN's", LACI_FUSIBLE_NOTHING, resize_fits, lower_resize},
-    {.name = NULL},
-};

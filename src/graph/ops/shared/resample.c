@@ -10,17 +10,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/to_int.h"
+#include "graph/ops.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
 /** The largest width of a filter; no real input is as long. */
 enum { LARGEST_FILTER = 1 << 20 };
-
-typedef struct taps {
-  int64_t n_out, width; /* width: weights for one position */
-  int64_t *first;       /* [n_out]; may be outside of the input */
-  double *weight;       /* [n_out, width]; first == INT64_MIN: the output gets outside_value */
-} taps;
 
 /** Computes x / scale: in float for LACI_NEAREST, where the result is rounded to an integer, as
  * runtimes do. 3 / 0.6f is 5 in float, a little less in double. */
@@ -75,7 +70,7 @@ static double kernel_weight(const laci_resampling *r, double distance) {
 
 /** Fills in the weights of `width` input positions for output position o; their sum is 1. */
 static void fill_weights(const laci_resampling *r, double place, double shrink, int64_t in,
-                         const taps *t, int64_t o) {
+                         const laci_resample_taps *t, int64_t o) {
   double half = (r->mode == LACI_LINEAR ? 1 : 2) / shrink, sum = 0;
   int64_t first = laci_int_from_f(floor(place - half)) + 1;
   t->first[o] = first;
@@ -89,18 +84,19 @@ static void fill_weights(const laci_resampling *r, double place, double shrink, 
   for (int64_t at = 0; at < t->width && sum != 0; at++) t->weight[o * t->width + at] /= sum;
 }
 
-static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
-                            const laci_resample_axis *axis, int64_t in, taps *t) {
+/** Fills in the taps; t->n_out is set. */
+static lac_status make_taps(const laci_node *node, const laci_resampling *r,
+                            const laci_resample_axis *axis, int64_t in, laci_resample_taps *t,
+                            lac_error *err) {
   double shrink = r->antialias && axis->scale < 1 ? axis->scale : 1;
   double half = r->mode == LACI_NEAREST ? 0.5 : (r->mode == LACI_LINEAR ? 1 : 2) / shrink;
   if (!(2 * half < LARGEST_FILTER)) {
-    return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g is too small",
-                          axis->scale);
+    return laci_node_fail(node, err, LAC_BAD_VALUE, "a scale of %g is too small", axis->scale);
   }
   t->width = laci_int_from_f(ceil(2 * half));
   t->first = laci_alloc((size_t)t->n_out, sizeof *t->first);
   t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
-  if (!t->first || !t->weight) return laci_fail_memory(eval->err, eval->node->name);
+  if (!t->first || !t->weight) return laci_fail_memory(err, node->name);
   for (int64_t o = 0; o < t->n_out; o++) {
     double place = source_position(r, axis, o, in, t->n_out);
     bool outside = !(place >= 0 && place <= (double)(in - 1));
@@ -109,7 +105,7 @@ static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
       continue;
     }
     if (!(fabs(place) < 9e15)) {
-      return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g", axis->scale);
+      return laci_node_fail(node, err, LAC_BAD_VALUE, "a scale of %g", axis->scale);
     }
     if (r->mode == LACI_NEAREST) {
       t->first[o] = laci_int_from_f(rounded(r->round, axis->scale < 1, place));
@@ -122,7 +118,7 @@ static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
 }
 
 typedef struct pass {
-  const taps *taps;
+  const laci_resample_taps *taps;
   const double *x; /* [outer, in, inner] */
   double *y;       /* [outer, n_out, inner] */
   int64_t in, inner;
@@ -152,10 +148,10 @@ static lac_status resample_axis(const laci_eval *eval, const laci_resampling *r,
                                 const laci_resample_axis *how, int axis, laci_buf **now) {
   laci_shape shape = (*now)->shape;
   int64_t in = shape.dims[axis];
-  taps t = {.n_out = eval->out[0]->shape.dims[axis]};
+  laci_resample_taps t = {.n_out = eval->out[0]->shape.dims[axis]};
   laci_buf *next = NULL;
   shape.dims[axis] = t.n_out;
-  lac_status st = make_taps(eval, r, how, in, &t);
+  lac_status st = make_taps(eval->node, r, how, in, &t, eval->err);
   if (!st) st = laci_buf_create(LAC_DTYPE_F64, &shape, &next, eval->err);
   if (st) goto out;
   pass p = {.taps = &t,
@@ -168,9 +164,15 @@ static lac_status resample_axis(const laci_eval *eval, const laci_resampling *r,
   laci_buf_destroy(*now);
   *now = next;
 out:
-  laci_free(t.first);
-  laci_free(t.weight);
+  laci_resample_clear_taps(&t);
   return st;
+}
+
+/** Is the axis as it was before? */
+static bool is_unchanged(const laci_resampling *r, const laci_resample_axis *axis, int64_t in,
+                         int64_t out) {
+  bool crop = r->place == LACI_CROP_AND_RESIZE && (axis->crop_begin != 0 || axis->crop_end != 1);
+  return in == out && axis->scale == 1 && !crop;
 }
 
 lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
@@ -185,9 +187,7 @@ lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
   if (st) goto out;
   for (int64_t at = 0; at < x->count; at++) now->f[at] = laci_buf_get_f(x, at);
   for (int axis = 0; !st && axis < x->shape.rank; axis++) {
-    bool crop = resize->place == LACI_CROP_AND_RESIZE &&
-                (axes[axis].crop_begin != 0 || axes[axis].crop_end != 1);
-    if (x->shape.dims[axis] == y->shape.dims[axis] && axes[axis].scale == 1 && !crop) continue;
+    if (is_unchanged(resize, &axes[axis], x->shape.dims[axis], y->shape.dims[axis])) continue;
     st = resample_axis(eval, resize, &axes[axis], axis, &now);
   }
   for (int64_t at = 0; !st && at < y->count; at++) {
@@ -197,4 +197,28 @@ lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
 out:
   laci_buf_destroy(now);
   return st;
+}
+
+/* ---- For engines ---- */
+
+lac_status laci_resample_find_taps(const laci_resampled *of, int axis, laci_resample_taps *taps,
+                                   lac_error *err) {
+  const int64_t in = of->x->dims[axis], out = of->y->dims[axis];
+  laci_resampling how;
+  laci_resample_axis axes[LACI_MAX_RANK];
+  *taps = (laci_resample_taps){0};
+  laci_resample_describe *describe =
+      of->node->op == &laci_op_upsample ? laci_upsample_describe : laci_resize_describe;
+  lac_status st = describe(of->node, of->x, of->operands, &how, axes, err);
+  if (st || is_unchanged(&how, &axes[axis], in, out)) return st;
+  taps->n_out = out;
+  st = make_taps(of->node, &how, &axes[axis], in, taps, err);
+  if (st) laci_resample_clear_taps(taps);
+  return st;
+}
+
+void laci_resample_clear_taps(laci_resample_taps *taps) {
+  laci_free(taps->first);
+  laci_free(taps->weight);
+  *taps = (laci_resample_taps){0};
 }

@@ -5,6 +5,7 @@
 #define LACI_GRAPH_OPS_SHARED_RESAMPLE_IN_H
 
 #include "graph/op.h"
+#include "graph/resample.h"
 
 typedef enum laci_resample_mode { LACI_NEAREST, LACI_LINEAR, LACI_CUBIC } laci_resample_mode;
 
@@ -46,5 +47,11 @@ typedef struct laci_resample_axis {
 /** out = in resampled along every axis whose size differs or whose scale is not 1. */
 LAC_MUST_CHECK lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
                                         const laci_resample_axis *axes);
+
+/** Reads what a Resize or an Upsample does with each axis of x: resize.c, upsample.c. */
+typedef lac_status laci_resample_describe(const laci_node *node, const laci_shape *x,
+                                          const laci_buf *const *operands, laci_resampling *how,
+                                          laci_resample_axis *axes, lac_error *err);
+laci_resample_describe laci_resize_describe, laci_upsample_describe;
 
 #endif

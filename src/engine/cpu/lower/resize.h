@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The implementations of Resize and Upsample: onednn/resize.c, lower/resample.c. */
+#ifndef LACI_ENGINE_CPU_LOWER_RESIZE_H
+#define LACI_ENGINE_CPU_LOWER_RESIZE_H
+
+#include "engine/cpu/net_in.h"
+
+/** By oneDNN. */
+laci_lower_supports laci_resize_fits;
+laci_lower_function laci_lower_resize;
+
+#endif
