@@ -20,6 +20,7 @@
 #include "lacuna/mask.h"
 #include "lacuna/model.h"
 #include "lacuna/pack.h"
+#include "lacuna/plan.h"
 #include "lacuna/plugin.h"
 #include "lacuna/pretrained.h"
 #include "lacuna/process_group.h"

@@ -4,12 +4,8 @@
  * Threads. Different models are independent of each other. A function that takes a `lac_model *`
  * may change the model: no other thread may use the model during the call. A function that takes a
  * `const lac_model *` does not change network or weights: several threads may call such functions
- * on one model at the same time, since what they cache (data read from files, inferred shapes) is
- * guarded by a lock. One order has to be kept. The first call of lac_inspect, lac_inspect_why,
- * lac_check or lac_mask_from_model on a model infers shapes, which functions that run a network
- * (engines, lac_infer, lac_eval) read without the lock. So let that first call return
- * before another thread runs the model. Sessions (session.h) read them with the lock: for them the
- * order does not matter. Any number of threads may read views. */
+ * on one model at the same time, in any order, since what they cache (data read from files,
+ * inferred shapes) is guarded by a lock. Any number of threads may read views. */
 #ifndef LACUNA_MODEL_H
 #define LACUNA_MODEL_H
 

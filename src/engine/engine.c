@@ -109,16 +109,11 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
   return !st && row->supports(graph, node, why);
 }
 
-bool laci_engine_offers_bf16(const char *engine) {
+laci_engine_bf16 laci_engine_has_bf16(const char *engine) {
   const laci_engine_row *row;
   lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL);
-  return !st && row->bf16 && row->bf16();
-}
-
-bool laci_engine_lacks_bf16(const char *engine) {
-  const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL);
-  return !st && row->bf16 && !row->bf16();
+  if (st || !row->bf16) return LACI_BF16_NEVER;
+  return row->bf16() ? LACI_BF16_HERE : LACI_BF16_NOT_HERE;
 }
 
 lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error *err) {
@@ -228,6 +223,16 @@ size_t laci_engine_step_count(const laci_engine *engine) {
 
 laci_engine_step laci_engine_step_info(const laci_engine *engine, size_t step) {
   return engine->row->step_info(engine->self, step);
+}
+
+void laci_engine_list_nodes(const laci_engine *engine, const laci_graph *graph,
+                            laci_engine_node *nodes) {
+  if (engine->row->nodes) {
+    engine->row->nodes(engine->self, graph, nodes);
+    return;
+  }
+  for (int n = 0; n < graph->n_nodes; n++)
+    nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_FAST};
 }
 
 laci_engine_exact laci_engine_exact_part(const laci_engine *engine) {

@@ -15,6 +15,7 @@
 
 #include "tensor/shape.h"
 
+typedef struct laci_arena laci_arena;
 typedef struct laci_buf laci_buf;
 typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
@@ -120,6 +121,15 @@ typedef enum laci_engine_finite {
   LACI_FINITE_CAREFUL, /* every run is in careful mode, and slow */
 } laci_engine_finite;
 
+/** How far an engine is made. */
+typedef enum laci_engine_extent {
+  LACI_EXTENT_WHOLE,   /* it can run */
+  LACI_EXTENT_OUTLINE, /* it is planned only, and cannot run: it fails where the whole one does, but
+                          for want of memory or of time. Engines may ignore it */
+  LACI_EXTENT_PARTIAL, /* an outline that leaves out what cannot be run, see laci_engine_ask. Only
+                          AUTO makes it; other engines take it as an outline */
+} laci_engine_extent;
+
 typedef struct laci_engine_options {
   const char *engine;            /* NULL: LACI_ENGINE_FAST */
   int threads;                   /* <= 0: one for each core that this process may use */
@@ -147,6 +157,7 @@ typedef struct laci_engine_options {
                           late */
   laci_budget *budget; /* memory that others hold, and the limit; the engine adds its ports, weights
                           and values. NULL: no limit */
+  laci_engine_extent extent;
   const laci_engine_weight *weights;    /* [n_weights], at most one for each value */
   int n_weights;                        /* 0: nothing is known about any weight */
   const laci_engine_observer *observer; /* NULL: none, which costs nothing */
@@ -177,6 +188,26 @@ typedef struct laci_engine_step {
   int64_t bytes_read, bytes_written; /* each operand and result counted once */
 } laci_engine_step;
 
+/** What runs a node of the network. */
+typedef enum laci_engine_runner {
+  LACI_RUNNER_NONE,    /* nothing: the network is refused */
+  LACI_RUNNER_UNKNOWN, /* not known, since sizes of the inputs are open, or do not fit */
+  LACI_RUNNER_NO_STEP, /* nothing in a run: its results are the same in every run, or nobody reads
+                       them, or the node is merged into another one */
+  LACI_RUNNER_FAST,    /* a fast kernel, alone or with other nodes */
+  LACI_RUNNER_PLAIN,   /* the operator's own evaluation, in the fast engine */
+  LACI_RUNNER_EXACT,   /* the exact engine */
+} laci_engine_runner;
+
+/** How an engine runs a node of its graph. */
+typedef struct laci_engine_node {
+  laci_engine_runner runner;
+  bool sparse;          /* the kernel skips zeros of the weight */
+  bool sparse_possible; /* a kernel could skip the zeros that the weight has, faster or not */
+  const char *reason;   /* why no fast kernel runs it; NULL: one does, or none is needed. Lives as
+                           long as the engine */
+} laci_engine_node;
+
 /** Which part of a network runs on the exact engine, because the fast one cannot run it. */
 typedef struct laci_engine_exact {
   int n_nodes;        /* of the network; 0: none */
@@ -197,10 +228,35 @@ LAC_MUST_CHECK lac_status laci_engine_check_name(const char *name, lac_error *er
 bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
                           lac_error *why);
 
-/** Can that engine (NULL: the default) compute in bf16 on this machine? */
-bool laci_engine_offers_bf16(const char *engine);
-/** Is that engine (NULL: the default) able to compute in bf16, but not on this machine? */
-bool laci_engine_lacks_bf16(const char *engine);
+/** What laci_engine_ask found. */
+typedef struct laci_engine_answer {
+  lac_error refusal; /* what laci_engine_create fails with; status LAC_OK: it does not */
+  bool open;         /* sizes of inputs are open: the nodes are those of a plan for sizes that were
+                        assumed */
+} laci_engine_answer;
+
+/** Can the graph be planned with these options, and how is each node run? Sizes of inputs may be
+ * open. Answered by planning, without what only a run needs.
+ *  nodes    [n_nodes] out: how each node of the graph is run. If the graph is refused: how it would
+ *           be, if nothing else prevented it
+ *  memory   holds the reasons
+ * With all sizes fixed, laci_engine_create fails as answer->refusal says, or makes a plan that runs
+ * the nodes so (without tuning). With open sizes, the graph is refused, and a node is
+ * LACI_RUNNER_NONE, only if no sizes can change that. Fails as laci_engine_create, but for
+ * LAC_UNSUPPORTED, LAC_BAD_SHAPE and LAC_MEMORY_LIMIT, which are answers. */
+LAC_MUST_CHECK lac_status laci_engine_ask(const laci_graph *graph,
+                                          const laci_engine_options *options, laci_arena *memory,
+                                          laci_engine_node *nodes, laci_engine_answer *answer,
+                                          lac_error *err);
+
+/** Can an engine compute in bf16? */
+typedef enum laci_engine_bf16 {
+  LACI_BF16_NEVER,
+  LACI_BF16_NOT_HERE, /* on other machines */
+  LACI_BF16_HERE,
+} laci_engine_bf16;
+/** Can that engine (NULL: the default)? */
+laci_engine_bf16 laci_engine_has_bf16(const char *engine);
 
 /** Measures what layers cost on this machine with that engine (NULL: the default), which takes some
  * minutes. *text is the content of a file that LAC_COSTS=FILE reads; the caller frees it

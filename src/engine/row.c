@@ -149,6 +149,13 @@ void laci_engine_graph_clear(laci_engine_graph *own) {
 
 /* ---- Nodes ---- */
 
+int laci_engine_find_node(const laci_graph *graph, const laci_node *node) {
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] >= 0) return graph->values[node->outputs[at]].producer;
+  }
+  return -1;
+}
+
 lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err) {
   if (node->op && node->op->infer && node->op->eval) return LAC_OK;
   if (laci_node_control_flow(node)) {

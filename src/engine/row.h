@@ -36,6 +36,9 @@ typedef struct laci_engine_reached {
                        shape where not known; out: also the types of those that it computes */
   int first;        /* the first node that the engine does not run; -1: it runs all */
   lac_error *why;   /* what it lacks to run that node */
+  const char **reasons; /* [n_nodes] out: what it lacks to run each node, in `memory`; NULL: not
+                           wanted */
+  laci_arena *memory;
 } laci_engine_reached;
 
 typedef struct laci_engine_row {
@@ -61,7 +64,10 @@ typedef struct laci_engine_row {
   bool (*knows_costs)(void);                                    /* true: it needs none */
   bool (*bf16)(void);                                           /* false */
   laci_engine_exact (*exact)(const void *self);                 /* no node */
-  const laci_buf *(*result)(const void *self, int port);        /* NULL */
+  /** As laci_engine_list_nodes; laci_engine_find_node finds a node of `graph`. */
+  void (*nodes)(const void *self, const laci_graph *graph,
+                laci_engine_node *nodes);                /* all nodes are LACI_RUNNER_FAST */
+  const laci_buf *(*result)(const void *self, int port); /* NULL */
   /** Finds which nodes the engine can run. A node that it cannot run is no failure. Fails
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
@@ -130,6 +136,14 @@ LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const l
                                                  const bool *skipped, laci_budget *budget,
                                                  lac_error *err);
 void laci_engine_graph_clear(laci_engine_graph *own);
+
+/** Writes how the engine runs its nodes into nodes, those of `graph`: its own, or one of which its
+ * own is a part, with the same values. Nodes without a step in a run are left as they are. */
+void laci_engine_list_nodes(const laci_engine *engine, const laci_graph *graph,
+                            laci_engine_node *nodes);
+/** Returns the node of `graph` that is this node of a part of the graph, with the same values; -1:
+ * it has no output. */
+int laci_engine_find_node(const laci_graph *graph, const laci_node *node);
 
 /** Fails LAC_UNSUPPORTED where the node's operator is not declared, or has no evaluation. */
 LAC_MUST_CHECK lac_status laci_engine_check_has_evaluation(const laci_node *node, lac_error *err);

@@ -71,6 +71,13 @@ void laci_model_add_stored_to_budget(const lac_model *model, laci_budget *budget
 /** Were the shapes inferred? Any thread may call it. */
 bool laci_model_is_inferred(const lac_model *model);
 
+/** Makes a view of a model for functions that run its network: all that the first inference of
+ * shapes writes is copied under the lock, so that another thread may infer at any time. The view
+ * borrows the model. Any thread. */
+LAC_MUST_CHECK lac_status laci_model_view_create(const lac_model *model, lac_model **view,
+                                                 lac_error *err);
+void laci_model_view_destroy(lac_model *view); /* NULL is fine */
+
 /** Loads all stored tensors into memory; call it before stored bytes are read in place (engines
  * fetch them instead). Any thread may call it. */
 LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_error *err);

@@ -7,6 +7,7 @@
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
 #include "api/run/infer.h"
+#include "api/run/request.h"
 #include "api/run/tuning.h"
 #include "base/budget.h"
 #include "base/memory.h"
@@ -23,8 +24,7 @@ struct lac_engine {
   laci_engine *engine;
   int n_inputs, n_outputs;
   lac_engine_port *inputs, *outputs;
-  lac_dtype dtype; /* type of the computation */
-  int n_nodes;
+  laci_request request; /* the network that the engine borrows, and the type of the computation */
   bool has_run;
   void **results; /* [n_outputs] elements of open outputs that lac_engine_result returned; NULL: not
                      requested since the last run */
@@ -33,7 +33,9 @@ struct lac_engine {
 const char *laci_engine_or_default(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
 
 lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted) {
-  return wanted == LAC_DTYPE_BF16 && laci_engine_lacks_bf16(engine) ? LAC_DTYPE_F32 : wanted;
+  return wanted == LAC_DTYPE_BF16 && laci_engine_has_bf16(engine) == LACI_BF16_NOT_HERE
+             ? LAC_DTYPE_F32
+             : wanted;
 }
 
 lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted) {
@@ -54,18 +56,6 @@ void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes) {
 void lac_engine_options_init(lac_engine_options *options, size_t size) {
   const lac_engine_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
   laci_struct_init(&usual, sizeof usual, options, size);
-}
-
-static lac_status convert_shapes(const lac_engine_options *options, laci_input_shape **shapes,
-                                 lac_error *err) {
-  *shapes = laci_alloc((size_t)options->n_shapes, sizeof **shapes);
-  if (!*shapes) return laci_fail_memory(err, "input shapes");
-  for (int at = 0; at < options->n_shapes; at++) {
-    const lac_engine_shape *from = &options->shapes[at];
-    (*shapes)[at] =
-        (laci_input_shape){.name = from->name, .shape = laci_shape_of(from->rank, from->shape)};
-  }
-  return LAC_OK;
 }
 
 static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_port **ports,
@@ -104,13 +94,22 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
   return st;
 }
 
+/* Describes the ports of the engine that was made. */
+static lac_status describe_ports(lac_engine *made, lac_error *err) {
+  const laci_engine_port *ports;
+  made->n_inputs = laci_engine_inputs(made->engine, &ports);
+  lac_status st = copy_ports(made->n_inputs, ports, &made->inputs, err);
+  if (st) return st;
+  made->n_outputs = laci_engine_outputs(made->engine, &ports);
+  st = copy_ports(made->n_outputs, ports, &made->outputs, err);
+  if (st) return st;
+  made->results = laci_alloc((size_t)made->n_outputs, sizeof *made->results);
+  return made->results ? LAC_OK : laci_fail_memory(err, "the engine's outputs");
+}
+
 lac_status laci_model_create_engine(const lac_model *model, const lac_engine_options *options,
                                     const laci_parallel *parallel, laci_budget *budget,
                                     lac_engine **engine, lac_error *err) {
-  laci_input_shape *shapes = NULL;
-  laci_engine_weight *weights = NULL;
-  int n_weights = 0;
-  const laci_engine_port *ports;
   if (engine) *engine = NULL;
   const laci_named_pointer given[] = {{"model", model}, {"engine", engine}};
   lac_status st = laci_check_arguments("lac_engine_create", given, 2, err);
@@ -118,41 +117,15 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
-  st = convert_shapes(options, &shapes, err);
-  if (!st) st = laci_model_list_known_weights(model, &weights, &n_weights, err);
+  laci_request *request = &made->request;
+  st = laci_request_init(request, model, options, err);
   if (!st) {
-    const char *name = laci_engine_or_default(options->run.engine);
-    made->dtype = laci_dtype_supported_or_warn(name, options->run.dtype);
-    made->n_nodes = model->graph->n_nodes;
-    laci_engine_options o = {.engine = name,
-                             .threads = options->run.threads,
-                             .parallel = parallel,
-                             .bf16 = made->dtype == LAC_DTYPE_BF16,
-                             .dense_only = options->run.dense_only,
-                             .shapes = shapes,
-                             .n_shapes = options->n_shapes,
-                             .weights = weights,
-                             .n_weights = n_weights,
-                             .fetch = model->file ? laci_onnx_fetch : NULL,
-                             .fetch_context = model->file,
-                             .budget = budget};
-    st = laci_tuned_engine_create(model->graph, &o, options->run.tuning, options->run.timings,
-                                  &made->engine, err);
+    request->options.parallel = parallel;
+    request->options.budget = budget;
+    st = laci_tuned_engine_create(request->view->graph, &request->options, options->run.tuning,
+                                  options->run.timings, &made->engine, err);
   }
-  if (!st) {
-    made->n_inputs = laci_engine_inputs(made->engine, &ports);
-    st = copy_ports(made->n_inputs, ports, &made->inputs, err);
-  }
-  if (!st) {
-    made->n_outputs = laci_engine_outputs(made->engine, &ports);
-    st = copy_ports(made->n_outputs, ports, &made->outputs, err);
-  }
-  if (!st) {
-    made->results = laci_alloc((size_t)made->n_outputs, sizeof *made->results);
-    if (!made->results) st = laci_fail_memory(err, "the engine's outputs");
-  }
-  laci_free(shapes);
-  laci_free(weights);
+  if (!st) st = describe_ports(made, err);
   if (st) lac_engine_destroy(made);
   else *engine = made;
   return st;
@@ -170,6 +143,7 @@ void lac_engine_destroy(lac_engine *engine) {
   free_results(engine);
   laci_free((void *)engine->results);
   laci_engine_destroy(engine->engine);
+  laci_request_clear(&engine->request);
   laci_free(engine->inputs);
   laci_free(engine->outputs);
   laci_free(engine);
@@ -214,7 +188,7 @@ const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
 
 void laci_log_engine_parts(const lac_engine *engine) {
   const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
-  laci_log_exact_nodes(&exact, engine->n_nodes);
+  laci_log_exact_nodes(&exact, engine->request.view->graph->n_nodes);
 }
 
 /* Fills *port with the actual shape of an output of the last run, and engine->results with its
@@ -259,8 +233,8 @@ lac_engine_facts laci_model_engine_facts(const lac_engine *engine) {
   const laci_engine_exact exact = laci_engine_exact_part(engine->engine);
   return (lac_engine_facts){.size = sizeof(lac_engine_facts),
                             .name = laci_engine_name(engine->engine),
-                            .dtype = engine->dtype,
-                            .n_nodes = engine->n_nodes,
+                            .dtype = engine->request.dtype,
+                            .n_nodes = engine->request.view->graph->n_nodes,
                             .n_exact = exact.n_nodes,
                             .exact_reason = exact.reason};
 }

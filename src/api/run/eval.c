@@ -34,6 +34,7 @@ enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
 /* The state of one evaluation; evaluation_clear frees it. */
 typedef struct evaluation {
+  lac_model *view; /* of the network: laci_model_view_create */
   laci_dataset *set;
   laci_loader *loader;
   lac_engine *engine;
@@ -127,11 +128,11 @@ static lac_status check_output(evaluation *e, lac_error *err) {
   return laci_dataset_check_outputs(e->set, logits.name, e->classes, err);
 }
 
-static lac_status plan_network(evaluation *e, const lac_model *model,
-                               const lac_eval_options *options, lac_error *err) {
+static lac_status plan_network(evaluation *e, const lac_eval_options *options, lac_error *err) {
+  const laci_graph *graph = e->view->graph;
   laci_image_input input = {.batch = e->images < options->batch ? (int)e->images : options->batch};
-  lac_status st = laci_fit_images_to_network(model->graph, e->set, &e->preprocessing, &input, err);
-  if (!st) st = laci_check_classes(model->graph, e->set, err);
+  lac_status st = laci_fit_images_to_network(graph, e->set, &e->preprocessing, &input, err);
+  if (!st) st = laci_check_classes(graph, e->set, err);
   if (st) return st;
   e->batch = input.batch;
   lac_engine_shape shape = {.name = input.name,
@@ -147,7 +148,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   laci_budget budget = laci_budget_with_limit(options->run.max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
-  st = laci_model_create_engine(model, &o, NULL, &budget, &e->engine, err);
+  st = laci_model_create_engine(e->view, &o, NULL, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
   if (!e->quiet) laci_log_engine_parts(e->engine);
@@ -262,6 +263,7 @@ static void evaluation_clear(evaluation *e) {
     laci_free(e->labels[k]);
   }
   lac_engine_destroy(e->engine);
+  laci_model_view_destroy(e->view);
   laci_dataset_close(e->set);
 }
 
@@ -273,8 +275,9 @@ static lac_status prepare_evaluation(evaluation *e, const lac_model *model, cons
     e->dtype = laci_dtype_supported_or_warn(laci_engine_or_default(options->run.engine),
                                             options->run.dtype);
   if (!st) st = open_data(e, model, data, options, err);
-  if (!st) st = plan_network(e, model, options, err);
-  if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
+  if (!st) st = laci_model_view_create(model, &e->view, err);
+  if (!st) st = plan_network(e, options, err);
+  if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(e->view->graph);
   e->metrics.counts_bad = true;
   if (!st) st = alloc_buffers(e, err);
   return st ? st : open_predictions(e, model, options, err);

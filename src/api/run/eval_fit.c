@@ -67,17 +67,26 @@ static int64_t classes_of(const laci_graph *network) {
   return shape->rank == RANK_LOGITS && shape->dims[1] > 0 ? shape->dims[1] : 0;
 }
 
+static int64_t count_classes(const lac_model *model) {
+  lac_model *view;
+  const int64_t n = laci_model_view_create(model, &view, NULL) ? 0 : classes_of(view->graph);
+  laci_model_view_destroy(view);
+  return n;
+}
+
 /* If shapes cannot be inferred, returns 0: making the engine fails later with a better explanation.
  */
 int64_t laci_model_n_classes(const lac_model *model, uint64_t max_memory) {
-  if (classes_of(model->graph) == 0 && !laci_model_is_inferred(model)) {
+  int64_t n = count_classes(model);
+  if (n == 0 && !laci_model_is_inferred(model)) {
     lac_options options = lac_options_default();
     laci_job job;
     options.max_memory = max_memory;
     if (laci_job_open(model, &options, &job, NULL)) return 0;
     laci_job_close(&job);
+    n = count_classes(model);
   }
-  return classes_of(model->graph);
+  return n;
 }
 
 lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {

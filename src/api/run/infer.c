@@ -246,10 +246,12 @@ static lac_status run_steps(laci_inference *run, const lac_model *model, lac_err
 
 static lac_status inference_init(laci_inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {
-  size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
-  *run = (laci_inference){.graph = model->graph,
-                          .options = options,
+  *run = (laci_inference){.options = options,
                           .budget = laci_budget_with_limit(options->run.max_memory)};
+  lac_status st = laci_model_view_create(model, &run->view, err);
+  if (st) return st;
+  run->graph = run->view->graph;
+  const size_t n_in = (size_t)run->graph->n_inputs, n_out = (size_t)run->graph->n_outputs;
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);
@@ -264,8 +266,8 @@ static void inference_clear(laci_inference *run) {
   for (int at = 0; run->inputs && at < run->graph->n_inputs; at++) {
     laci_buf_destroy(run->inputs[at]);
   }
-  for (int at = 0; at < run->graph->n_outputs; at++) {
-    if (run->outputs) laci_buf_destroy(run->outputs[at]);
+  for (int at = 0; run->outputs && at < run->graph->n_outputs; at++) {
+    laci_buf_destroy(run->outputs[at]);
   }
   laci_inference_close_files(run);
   laci_stepper_destroy(run->walk);
@@ -273,6 +275,7 @@ static void inference_clear(laci_inference *run) {
   laci_free(run->outputs);
   laci_free(run->writers);
   laci_free(run->keep);
+  laci_model_view_destroy(run->view);
   lac_infer_result_destroy(run->result ? &run->result->pub : NULL);
 }
 

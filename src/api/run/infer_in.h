@@ -22,6 +22,7 @@ typedef struct laci_infer_result {
 
 /** The state of one inference. */
 typedef struct laci_inference {
+  lac_model *view; /* of the network: laci_model_view_create */
   const laci_graph *graph;
   const lac_infer_options *options;
   lac_dtype dtype;       /* type of the computation */

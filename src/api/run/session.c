@@ -22,20 +22,6 @@ void lac_session_options_init(lac_session_options *options, size_t size) {
 
 /* ---- Creation ---- */
 
-/* Copies what inference may change later, so that plans need no lock (model_in.h). */
-static lac_status view_model(lac_session *s, const lac_model *model, lac_error *err) {
-  s->values = laci_alloc((size_t)model->graph->n_values, sizeof *s->values);
-  if (!s->values) return laci_fail_memory(err, "the session");
-  pthread_mutex_lock(&model->inferred->lock);
-  s->graph = *model->graph;
-  for (int v = 0; v < s->graph.n_values; v++) s->values[v] = model->graph->values[v];
-  pthread_mutex_unlock(&model->inferred->lock);
-  s->graph.values = s->values;
-  s->model = *model;
-  s->model.graph = &s->graph;
-  return LAC_OK;
-}
-
 /* Describes values as the network declares them; an input without a type is one of floats. */
 static lac_status describe(const laci_graph *graph, const int *values, int n, lac_array **arrays,
                            lac_error *err) {
@@ -93,7 +79,7 @@ static void clear(lac_session *s) {
   laci_free(s->outputs);
   laci_free(s->engine);
   laci_free(s->timings);
-  laci_free(s->values);
+  laci_model_view_destroy(s->view);
   laci_free(s);
 }
 
@@ -107,13 +93,13 @@ lac_status lac_session_create(const lac_model *model, const lac_session_options 
   lac_session *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, "the session");
   st = set_options(s, &o, err);
-  if (!st) st = view_model(s, model, err);
+  if (!st) st = laci_model_view_create(model, &s->view, err);
   if (!st) {
-    s->n_inputs = s->graph.n_inputs;
-    s->n_outputs = s->graph.n_outputs;
-    st = describe(&s->graph, s->graph.inputs, s->n_inputs, &s->inputs, err);
+    s->n_inputs = s->view->graph->n_inputs;
+    s->n_outputs = s->view->graph->n_outputs;
+    st = describe(s->view->graph, s->view->graph->inputs, s->n_inputs, &s->inputs, err);
   }
-  if (!st) st = describe(&s->graph, s->graph.outputs, s->n_outputs, &s->outputs, err);
+  if (!st) st = describe(s->view->graph, s->view->graph->outputs, s->n_outputs, &s->outputs, err);
   if (st) {
     clear(s);
     return st;

@@ -51,10 +51,7 @@ typedef struct laci_session_plans {
 } laci_session_plans;
 
 struct lac_session {
-  lac_model model;    /* a view of the caller's, with `graph` */
-  laci_graph graph;   /* a view of the model's graph, with `values` */
-  laci_value *values; /* [n_values] as they were when the session was created: another thread may
-                         infer the model's shapes later */
+  lac_model *view;             /* of the caller's model, as it was when the session was created */
   lac_engine_options options;  /* of every engine, but for shapes */
   laci_parallel parallel;      /* the caller's threads; run NULL: none */
   char *engine, *timings;      /* the texts of `options` */

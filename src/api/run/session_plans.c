@@ -71,7 +71,7 @@ static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64
   const laci_parallel *parallel = s->parallel.run ? &s->parallel : NULL;
   const bool timed = options.run.tuning != LAC_TUNING_OFF;
   if (timed) pthread_mutex_lock(&s->plans.tuning);
-  if (!st) st = laci_model_create_engine(&s->model, &options, parallel, &budget, &e->engine, err);
+  if (!st) st = laci_model_create_engine(s->view, &options, parallel, &budget, &e->engine, err);
   if (timed) pthread_mutex_unlock(&s->plans.tuning);
   laci_free(given);
   if (!st) {

@@ -24,9 +24,8 @@ static void save_timings(laci_timings *timings) {
   laci_timings_close(timings);
 }
 
-/* Adds a hint to a failure: the automatic engine can run the network if every operator is known. */
-static lac_status add_hint(const laci_graph *graph, const laci_engine_options *options,
-                           lac_status st, lac_error *err) {
+lac_status laci_engine_add_hint(const laci_graph *graph, const laci_engine_options *options,
+                                lac_status st, lac_error *err) {
   const char *name = options->engine ? options->engine : LACI_ENGINE_FAST;
   bool all = st == LAC_UNSUPPORTED && strcmp(name, LACI_ENGINE_AUTO) != 0;
   for (int n = 0; all && n < graph->n_nodes; n++)
@@ -48,11 +47,11 @@ lac_status laci_tuned_engine_create(const laci_graph *graph, const laci_engine_o
   if (st) return st;
   own.tuning = tunings[tuning];
   if (own.tuning == LACI_TUNING_OFF)
-    return add_hint(graph, &own, laci_engine_create(graph, &own, engine, err), err);
+    return laci_engine_add_hint(graph, &own, laci_engine_create(graph, &own, engine, err), err);
   laci_cpu_model(machine);
   st = laci_timings_open(path, machine, &own.timings, err);
   if (st) return st;
   st = laci_engine_create(graph, &own, engine, err);
   save_timings(own.timings);
-  return add_hint(graph, &own, st, err);
+  return laci_engine_add_hint(graph, &own, st, err);
 }

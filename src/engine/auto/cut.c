@@ -9,10 +9,6 @@
 #include "graph/op.h"
 #include "graph/sizes.h"
 
-/* A phase with fewer multiply-adds and results than this is not worth a plan, and the copies to its
- * buffers and back. */
-static const int64_t least_work = 10000;
-
 /* ---- What is reached ---- */
 
 static bool is_double(const laci_graph *graph, const laci_type *types, int value) {
@@ -35,6 +31,7 @@ static void make_double_node_exact(laci_auto_cut *cut, int node) {
     return;
   }
   cut->fast[node] = false;
+  cut->reasons[node] = "elements of type f64";
   if (!cut->reason.text[0])
     (void)laci_fail(&cut->reason, LAC_UNSUPPORTED, "%s (%s): elements of type f64", n->name,
                     n->type);
@@ -79,11 +76,16 @@ lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut, const laci_engine_o
   cut->fast = laci_alloc(n, sizeof *cut->fast);
   cut->constant = laci_alloc(n, sizeof *cut->constant);
   cut->phase = laci_alloc(n, sizeof *cut->phase);
+  cut->reasons = laci_arena_alloc(&cut->memory, n, sizeof *cut->reasons);
   laci_engine_reach *nodes = laci_alloc(n, sizeof *nodes);
-  bool whole = cut->fast && cut->constant && cut->phase && nodes;
+  bool whole = cut->fast && cut->constant && cut->phase && cut->reasons && nodes;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the phases of a run");
   if (!st) {
-    laci_engine_reached reached = {.nodes = nodes, .types = cut->types, .why = &cut->reason};
+    laci_engine_reached reached = {.nodes = nodes,
+                                   .types = cut->types,
+                                   .why = &cut->reason,
+                                   .reasons = cut->reasons,
+                                   .memory = &cut->memory};
     st = laci_engine_find_reach(LACI_ENGINE_FAST, cut->graph, options, &reached, err);
   }
   for (size_t at = 0; at < n && !st; at++) {
@@ -100,6 +102,7 @@ void laci_auto_cut_clear(laci_auto_cut *cut) {
   laci_free(cut->fast);
   laci_free(cut->constant);
   laci_free(cut->phase);
+  laci_arena_clear(&cut->memory);
   *cut = (laci_auto_cut){0};
 }
 
@@ -178,30 +181,37 @@ static int64_t count_phase_operations(const laci_auto_cut *cut, int phase) {
   return work;
 }
 
-/* Makes the fast nodes of the phase exact; returns true if there were any. */
-static bool make_phase_exact(laci_auto_cut *cut, int phase) {
+/* Makes the fast nodes of the phase exact; returns true if there were any. reason: why, which lives
+ * as long as the cut. */
+static bool make_phase_exact(laci_auto_cut *cut, int phase, const char *reason) {
   bool any = false;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] != phase || !cut->fast[n]) continue;
     cut->fast[n] = false;
+    cut->reasons[n] = reason;
     any = true;
   }
   return any;
 }
 
-void laci_auto_cut_assign_phases(laci_auto_cut *cut) {
+void laci_auto_cut_assign_phases(laci_auto_cut *cut, int64_t least_work) {
   bool dropped = true;
   while (dropped) {
     find_phases(cut);
     dropped = false;
     for (int phase = 0; phase < cut->n_phases; phase += 2) {
-      if (count_phase_operations(cut, phase) < least_work)
-        dropped = make_phase_exact(cut, phase) || dropped;
+      if (count_phase_operations(cut, phase) >= least_work) continue;
+      dropped =
+          make_phase_exact(cut, phase, "too little work between nodes that run exactly") || dropped;
     }
   }
 }
 
-void laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase, const lac_error *why) {
-  (void)make_phase_exact(cut, phase);
+lac_status laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase, const lac_error *why,
+                                          lac_error *err) {
+  const char *reason = laci_arena_text(&cut->memory, why->text);
+  if (!reason) return laci_fail_memory(err, "a reason");
+  (void)make_phase_exact(cut, phase, reason);
   if (!cut->reason.text[0]) cut->reason = *why;
+  return LAC_OK;
 }

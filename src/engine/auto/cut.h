@@ -9,7 +9,12 @@
 #ifndef LACI_ENGINE_AUTO_CUT_H
 #define LACI_ENGINE_AUTO_CUT_H
 
+#include "base/memory.h"
 #include "engine/engine.h"
+
+/** A phase with fewer multiply-adds and results than this is not worth a plan, and copies to its
+ * buffers and back. */
+enum { LACI_AUTO_LEAST_WORK = 10000 };
 
 typedef struct laci_auto_cut {
   const laci_graph *graph;
@@ -19,8 +24,10 @@ typedef struct laci_auto_cut {
   bool *constant;
   int *phase; /* [n_nodes] even: fast nodes, odd: exact ones */
   int n_phases;
-  int n_exact;      /* nodes */
-  lac_error reason; /* why the first exact node is not fast */
+  int n_exact;          /* nodes */
+  lac_error reason;     /* why the first exact node is not fast */
+  const char **reasons; /* [n_nodes] why each exact node is not fast; NULL: it is */
+  laci_arena memory;    /* of the reasons */
 } laci_auto_cut;
 
 /** Initializes a cut with the types only. *doubles: the network computes with elements of type f64,
@@ -34,9 +41,10 @@ LAC_MUST_CHECK lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut,
                                                         lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
-/** Assigns the nodes to phases. The fast nodes of a phase with too little work become exact. */
-void laci_auto_cut_assign_phases(laci_auto_cut *cut);
-/** Makes the fast nodes of a phase exact, and notes why. */
-void laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase, const lac_error *why);
+/** Assigns the nodes to phases. Fast nodes of a phase with less than least_work become exact. */
+void laci_auto_cut_assign_phases(laci_auto_cut *cut, int64_t least_work);
+/** Makes the fast nodes of a phase exact, and notes why. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_auto_cut_make_phase_exact(laci_auto_cut *cut, int phase,
+                                                         const lac_error *why, lac_error *err);
 
 #endif

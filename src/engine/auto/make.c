@@ -23,6 +23,9 @@ typedef struct builder {
   lac_error why;
 } builder;
 
+/* Is an outline wanted that leaves out what cannot be run? */
+static bool is_partial(const builder *m) { return m->options->extent == LACI_EXTENT_PARTIAL; }
+
 static bool is_numeric(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
@@ -225,7 +228,7 @@ static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
   if (!part->nodes) return laci_fail_memory(err, "a part of the network");
   for (int n = 0; n < a->graph->n_nodes; n++) {
     if (a->cut.phase[n] != phase || a->cut.fast[n]) continue;
-    lac_status st = check_exact_node(&a->graph->nodes[n], err);
+    lac_status st = is_partial(m) ? LAC_OK : check_exact_node(&a->graph->nodes[n], err);
     if (st) return st;
     part->nodes[part->n_steps++] = n;
   }
@@ -321,13 +324,15 @@ static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_budget before = m->budget;
   lac_error why = {0};
-  laci_auto_cut_assign_phases(&a->cut);
+  const int64_t least = is_partial(m) ? 0 : LACI_AUTO_LEAST_WORK;
+  laci_auto_cut_assign_phases(&a->cut, least);
   lac_status st = make_parts(m, &why);
   while (st && m->refused >= 0) {
     destroy_parts(a);
     m->budget = before;
-    laci_auto_cut_make_phase_exact(&a->cut, m->refused, &m->why);
-    laci_auto_cut_assign_phases(&a->cut);
+    st = laci_auto_cut_make_phase_exact(&a->cut, m->refused, &m->why, err);
+    if (st) return st;
+    laci_auto_cut_assign_phases(&a->cut, least);
     st = make_parts(m, &why);
   }
   return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
@@ -344,6 +349,7 @@ static lac_status cut_network(builder *m, lac_error *err) {
   m->listed = laci_alloc(n, sizeof *m->listed);
   bool whole = a->at && a->ours && a->in_stepper && m->chosen && m->listed;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
+  if (!st && is_partial(m)) return make_parts_with_fallback(m, err);
   if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
   if (!st) st = describe_ports(m, graph->outputs, graph->n_outputs, &a->outputs, err);
   if (!st) st = make_parts_with_fallback(m, err);
@@ -364,7 +370,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
   a->graph = graph;
   lac_status st = laci_auto_cut_find_fast_nodes(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';
-  if (all && refusal->status == LAC_BAD_SHAPE)
+  if (all && refusal->status == LAC_BAD_SHAPE && !is_partial(&m))
     st = laci_fail(err, LAC_BAD_SHAPE, "%s", refusal->text);
   if (all) a->cut.reason = *refusal;
   if (!st && options->observer) {
@@ -399,7 +405,7 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
-  if (divided && options->bf16) divided = laci_engine_offers_bf16(LACI_ENGINE_FAST);
+  if (divided && options->bf16) divided = laci_engine_has_bf16(LACI_ENGINE_FAST) == LACI_BF16_HERE;
   divided = divided && has_threads(options->threads);
   why.status = st;
   if (!divided) laci_auto_cut_clear(&a->cut);

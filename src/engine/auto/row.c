@@ -46,7 +46,7 @@ static lac_status measure_costs(char **text, lac_error *err) {
 
 static bool knows_costs(void) { return laci_engine_knows_costs(LACI_ENGINE_FAST); }
 
-static bool has_bf16(void) { return laci_engine_offers_bf16(LACI_ENGINE_FAST); }
+static bool has_bf16(void) { return laci_engine_has_bf16(LACI_ENGINE_FAST) == LACI_BF16_HERE; }
 
 static laci_engine_exact exact_part(const void *self) {
   const laci_auto *a = self;
@@ -110,6 +110,22 @@ static size_t output_step(const void *self, int port) {
   return a->whole ? laci_engine_output_step(a->whole, port) : a->n_steps;
 }
 
+static void list_nodes(const void *self, const laci_graph *graph, laci_engine_node *nodes) {
+  const laci_auto *a = self;
+  if (a->whole) {
+    laci_engine_list_nodes(a->whole, graph, nodes);
+    return;
+  }
+  for (int at = 0; at < a->n_parts; at++) {
+    const laci_auto_part *part = &a->parts[at];
+    if (part->engine) laci_engine_list_nodes(part->engine, graph, nodes);
+    for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
+      const int node = part->nodes[step];
+      nodes[node] = (laci_engine_node){.runner = LACI_RUNNER_EXACT, .reason = a->cut.reasons[node]};
+    }
+  }
+}
+
 /* ---- Text ---- */
 
 static size_t name_list_length(int n) { return n > 0 ? (size_t)n : 0; }
@@ -164,4 +180,5 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .knows_costs = knows_costs,
                                           .bf16 = has_bf16,
                                           .exact = exact_part,
+                                          .nodes = list_nodes,
                                           .result = get_result};

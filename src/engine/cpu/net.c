@@ -131,7 +131,7 @@ static void bind_primitive(laci_net *net, laci_net_step *step) {
 
 /** Allocates the arena, creates the primitives and binds them to it. */
 static void bind_memory(laci_net *net) {
-  if (net->plan.status) return;
+  if (net->plan.status || net->outline) return;
   net->arena = laci_alloc(net->plan.arena_bytes, 1);
   if (!net->arena) {
     laci_plan_fail(&net->plan, LAC_NO_MEMORY, "not enough memory for an arena of %zu bytes",
@@ -242,6 +242,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
     made->writes_blocks = place->writes_blocks;
   }
   made->early_outputs = options->early_outputs;
+  made->outline = options->extent != LACI_EXTENT_WHOLE;
   made->native_use = use.which;
   made->algorithm = use.algorithm;
   made->timings = options->timings;

@@ -69,6 +69,8 @@ const char *laci_net_node_needing_careful_plan(const laci_net *net);
  * outputs are undefined. NULL: all values were finite, and the run is complete. */
 const char *laci_net_suspect_value(const laci_net *net);
 
+/** As laci_engine_list_nodes. */
+void laci_net_list_nodes(const laci_net *net, const laci_graph *graph, laci_engine_node *nodes);
 size_t laci_net_step_count(const laci_net *net);
 laci_engine_step laci_net_step_info(const laci_net *net, size_t at);
 size_t laci_net_output_step(const laci_net *net, int port);

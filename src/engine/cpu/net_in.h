@@ -50,6 +50,8 @@ struct laci_net {
       *suspect;
   laci_onednn *onednn;
   laci_native_net *native; /* native/layer.h; NULL: sparse kernels support no layer */
+  bool outline;            /* the net cannot run: it has no arena, and no primitive is created */
+  laci_engine_node *nodes; /* [n_nodes] how the fused node that begins with each node is run */
   int *workspaces; /* [n_nodes] the workspace that a forward node keeps for its gradient, a tensor;
                       -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;

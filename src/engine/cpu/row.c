@@ -65,6 +65,10 @@ static size_t output_step(const void *self, int port) {
   return laci_microbatches_output_step(self, port);
 }
 
+static void list_nodes(const void *self, const laci_graph *graph, laci_engine_node *nodes) {
+  laci_microbatches_list_nodes(self, graph, nodes);
+}
+
 const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .supports = supports_node,
                                          .create = create_engine,
@@ -81,4 +85,5 @@ const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .measure_costs = laci_cpu_measure_costs,
                                          .knows_costs = laci_cpu_has_costs,
                                          .bf16 = has_bf16,
+                                         .nodes = list_nodes,
                                          .reach = find_reach};

@@ -6,6 +6,7 @@
  * follows from the node's values. Next: api/bench/bench.c, which prints it. */
 #include <string.h>
 
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "engine/row.h"
@@ -116,6 +117,31 @@ size_t laci_net_output_step(const laci_net *net, int port) {
     return buffer->last > 0 ? (size_t)buffer->last : 0;
   }
   return net->n_steps;
+}
+
+/* Notes the nodes whose weights are read without zeros, or could be. */
+static void note_sparse_nodes(const laci_net *net, const laci_graph *graph,
+                              laci_engine_node *nodes) {
+  const laci_graph *own = net->plan.graph;
+  int at = 0;
+  for (int n = laci_native_next_sparse(net, &at); n >= 0; n = laci_native_next_sparse(net, &at)) {
+    const int to = laci_engine_find_node(graph, &own->nodes[n]);
+    if (to >= 0) nodes[to].sparse_possible = true;
+  }
+  for (size_t s = 0; s < net->n_steps; s++) {
+    const laci_node *node = net->steps[s].sparse ? net->steps[s].node : NULL;
+    const int to = node ? laci_engine_find_node(graph, node) : -1;
+    if (to >= 0) nodes[to].sparse = nodes[to].sparse_possible = true;
+  }
+}
+
+void laci_net_list_nodes(const laci_net *net, const laci_graph *graph, laci_engine_node *nodes) {
+  for (int n = 0; n < net->plan.graph->n_nodes; n++) {
+    const int to = laci_engine_find_node(graph, &net->plan.graph->nodes[n]);
+    if (to >= 0 && net->plan.computed[n])
+      nodes[to] = net->nodes[laci_plan_find_computing_node(&net->plan, n)];
+  }
+  note_sparse_nodes(net, graph, nodes);
 }
 
 int laci_net_threads(const laci_net *net) { return net->n_threads; }

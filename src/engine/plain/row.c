@@ -134,6 +134,14 @@ static laci_engine_step step_info(const void *self, size_t at) {
   return step;
 }
 
+static void list_nodes(const void *self, const laci_graph *graph, laci_engine_node *nodes) {
+  (void)self;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_EXACT,
+                                  .reason = "the engine '" LACI_ENGINE_EXACT "' runs every node"};
+  }
+}
+
 static size_t write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
 static size_t write_line(char *to, size_t capacity, const char *format, ...) {
   va_list args;
@@ -384,4 +392,5 @@ const laci_engine_row laci_engine_plain = {.name = LACI_ENGINE_EXACT,
                                            .text = plan_text,
                                            .step_count = step_count,
                                            .step_info = step_info,
+                                           .nodes = list_nodes,
                                            .stepping = &stepping};

@@ -207,6 +207,26 @@ static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **w
   return false;
 }
 
+/** Returns why no list of implementations is tried for the fused node; NULL: one is. */
+static const char *why_no_list(const laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  if (find_implementations(net, fused)) return NULL;
+  if (net->plan.careful && !keeps_nonfinite(node))
+    return "it keeps NaN and infinity, which fast kernels may lose";
+  if (!fused->pattern && !laci_plan_has_elements(&net->plan, node)) return "it has no elements";
+  return "no fast kernel computes this operator";
+}
+
+/** Notes how the fused node is run. why: what the last implementation lacks, if none lowered it. */
+static void note_runner(laci_net *net, const laci_fused *fused, bool done, const char *why) {
+  laci_engine_node *to = &net->nodes[fused->node];
+  const char *no_list = done ? NULL : why_no_list(net, fused);
+  *to = (laci_engine_node){.runner = done ? LACI_RUNNER_FAST : LACI_RUNNER_PLAIN};
+  if (done || net->plan.status) return;
+  to->reason = laci_arena_text(&net->plan.memory, no_list ? no_list : why);
+  if (!to->reason) laci_plan_fail_no_memory(&net->plan);
+}
+
 static void lower_fused(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool alone = fused->tail == fused->node && !fused->pattern;
@@ -218,9 +238,12 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
   net->plan.err = err;
   if (net->plan.status) {
     (void)laci_fail(err, net->plan.status, "%s (%s): %s", node->name, node->type, failure.text);
-  } else if (!done && alone) {
+  } else if (done) {
+    note_runner(net, fused, true, NULL);
+  } else if (alone) {
     laci_lower_plain(net, fused);
-  } else if (!done) {
+    note_runner(net, fused, false, why);
+  } else {
     laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
   }
   note_reads_done(net, fused);
@@ -292,6 +315,7 @@ void laci_net_lower_graph(laci_net *net) {
   bool *lowered = laci_plan_alloc(&net->plan, (size_t)net->n_outputs, sizeof *lowered);
   net->workspaces =
       laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
+  net->nodes = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->nodes);
   for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
   laci_native_choose(net);
   laci_conv_choose_blocked_layout(net);

@@ -60,6 +60,11 @@ size_t laci_microbatches_output_step(const laci_microbatches *stages, int port) 
   return last->first_step + laci_net_output_step(last->net, port);
 }
 
+void laci_microbatches_list_nodes(const laci_microbatches *stages, const laci_graph *graph,
+                                  laci_engine_node *nodes) {
+  for (int at = 0; at < stages->n; at++) laci_net_list_nodes(stages->stages[at].net, graph, nodes);
+}
+
 /* ---- Text ---- */
 
 /** Writes a stage's title: "stage 1 of 2: 8 micro-batches of 2 images, up to relu_3". Returns its

@@ -33,6 +33,8 @@ const char *laci_microbatches_plan_text(const laci_microbatches *stages);
 LAC_MUST_CHECK lac_status laci_microbatches_run(laci_microbatches *stages,
                                                 const void *const *inputs, void *const *outputs,
                                                 const laci_engine_watch *watch, lac_error *err);
+void laci_microbatches_list_nodes(const laci_microbatches *stages, const laci_graph *graph,
+                                  laci_engine_node *nodes);
 size_t laci_microbatches_step_count(const laci_microbatches *stages);
 laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, size_t at);
 size_t laci_microbatches_output_step(const laci_microbatches *stages, int port);

@@ -31,6 +31,9 @@ typedef struct laci_native_refusal {
 /** Finds the next layer that the algorithm named by LAC_ALGORITHM cannot compute, from layer *at
  * on, and sets *at to the layer after it; false: there are no more. */
 bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal);
+/** Finds the next layer, chosen or not, for whose weight a kernel skips zeros, from layer *at on,
+ * and sets *at to the layer after it. Returns its node; -1: there are no more. */
+int laci_native_next_sparse(const laci_net *net, int *at);
 /** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
 /** Makes generated code executable. Called when everything is lowered. */

@@ -6,6 +6,7 @@
  * every size is a number, the graph is shared and not changed, and constants of any size are
  * folded: one walk asks each operator for its shapes and evaluates constant nodes. Next: fuse.c. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
@@ -497,6 +498,24 @@ static void set_known_types(laci_cpu_plan *plan, const laci_node *node, const la
   }
 }
 
+/** Returns why the node is not run. found: the reason that inference gave; "": an operand is not
+ * known. NULL: no memory. */
+static const char *describe_refusal(const laci_cpu_plan *plan, const laci_node *node,
+                                    const char *found, laci_arena *memory) {
+  char text[256];
+  if (found[0]) return laci_arena_text(memory, found);
+  if (node->body || node->n_captures > 0)
+    return laci_arena_text(memory, "it is in a body of If, Loop or Scan");
+  for (int at = 0; at < node->n_inputs; at++) {
+    const int value = node->inputs[at];
+    if (value < 0 || is_numeric_of_known_size(&plan->values[value].type)) continue;
+    (void)snprintf(text, sizeof text, "it reads '%.200s', whose size or type is not known",
+                   plan->graph->values[value].name);
+    return laci_arena_text(memory, text);
+  }
+  return laci_arena_text(memory, "a type is not known");
+}
+
 static lac_status set_reach_of_node(laci_cpu_plan *plan, int id, laci_engine_reached *reached,
                                     lac_error *err) {
   const laci_node *node = &plan->graph->nodes[id];
@@ -509,6 +528,10 @@ static lac_status set_reach_of_node(laci_cpu_plan *plan, int id, laci_engine_rea
                        : is_constant(plan, node) ? LACI_REACH_CONSTANT
                                                  : LACI_REACH_RUNS;
   if (st) set_known_types(plan, node, reached->types);
+  if (st && reached->reasons) {
+    reached->reasons[id] = describe_refusal(plan, node, why.text, reached->memory);
+    if (!reached->reasons[id]) return laci_fail_memory(err, "a reason");
+  }
   if (st && reached->first < 0 && why.text[0]) {
     reached->first = id;
     *reached->why = why;

@@ -63,6 +63,7 @@ void laci_plan_find_computed_nodes(laci_cpu_plan *plan) {
 static laci_fused *fuse_match(laci_cpu_plan *plan, const laci_match *match) {
   for (int at = 0; at < match->n_nodes; at++) {
     plan->fused[match->nodes[at]].output = -1;
+    plan->joined[match->nodes[at]] = match->last;
     plan->fused_at[match->nodes[at]] = -1;
   }
   plan->fused[match->last] = match->fused;
@@ -126,6 +127,7 @@ static void init_fused(laci_cpu_plan *plan) {
     int output = plan->graph->nodes[n].n_outputs > 0 ? plan->graph->nodes[n].outputs[0] : -1;
     plan->fused[n] = (laci_fused){.node = n, .tail = n, .n_nodes = 1, .output = output};
     plan->fused_at[n] = plan->computed[n] ? n : -1;
+    plan->joined[n] = n;
   }
 }
 
@@ -133,6 +135,7 @@ lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err) {
   int n_nodes = plan->graph->n_nodes;
   laci_plan_find_computed_nodes(plan);
   plan->fused = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused);
+  plan->joined = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->joined);
   plan->fused_at = laci_plan_alloc(plan, (size_t)n_nodes, sizeof *plan->fused_at);
   if (plan->status) return laci_fail_memory(err, "the plan's fused nodes");
   init_fused(plan);

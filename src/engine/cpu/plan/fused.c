@@ -24,6 +24,11 @@ bool laci_plan_is_fused(const laci_cpu_plan *plan, int node) {
   return plan->fused[node].output < 0;
 }
 
+int laci_plan_find_computing_node(const laci_cpu_plan *plan, int node) {
+  while (plan->joined[node] != node) node = plan->joined[node];
+  return node;
+}
+
 int laci_plan_only_reader(const laci_cpu_plan *plan, int value) {
   int readers[2];
   if (laci_plan_count_uses(plan, value) != 1 || laci_plan_find_readers(plan, value, readers) != 1)
@@ -54,6 +59,7 @@ bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node) {
 
 void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node) {
   plan->fused[node].output = -1;
+  plan->joined[node] = fused->node;
   plan->fused_at[node] = -1;
   plan->fused_at[fused->tail] = -1;
   fused->tail = node;

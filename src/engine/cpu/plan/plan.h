@@ -195,6 +195,8 @@ struct laci_cpu_plan {
   laci_plan_value *values;       /* [n_values] */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
   laci_fused *fused;             /* [n_nodes]; output -1: fused into another, or not computed */
+  int *joined;                   /* [n_nodes] the node with whose fused node it was fused; itself:
+                                    it was not */
   int *fused_at;                 /* [n_nodes] the fused node whose last node is this one; -1:
                                     none */
   int n_scheduled, n_recomputed; /* n_recomputed: graph nodes that are recomputed */
@@ -246,6 +248,8 @@ int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
 int laci_plan_producer(const laci_cpu_plan *plan, int value);
 /** Returns the number of computed nodes that read the value, and writes the first two. */
 int laci_plan_find_readers(const laci_cpu_plan *plan, int value, int readers[2]);
+/** Returns the node of the fused node that computes this node, too. */
+int laci_plan_find_computing_node(const laci_cpu_plan *plan, int node);
 /** Is the node fused into another node's fused node? */
 bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
 /** Appends the node to the fused node, whose new output is that of the node. */

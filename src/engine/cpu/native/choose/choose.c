@@ -208,6 +208,15 @@ static void choose_possible_layers(laci_net *net) {
   avoid_needless_phases(native);
 }
 
+int laci_native_next_sparse(const laci_net *net, int *at) {
+  const laci_native_net *native = net->native;
+  while (native && *at < native->n_layers) {
+    const laci_native_layer *layer = &native->layers[(*at)++];
+    if (layer->kind == LACI_NATIVE_PRODUCT && layer->kept < 1) return layer->fused->node;
+  }
+  return -1;
+}
+
 void laci_native_choose(laci_net *net) {
   if (!may_be_sparse(net)) return;
   laci_native_find_layers(net);

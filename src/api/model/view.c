@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Views of models, for functions that run a network while another thread may infer its shapes. */
+#include <string.h>
+
+#include "api/model/model_in.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+
+/** What a view is. */
+typedef struct view {
+  lac_model model;  /* first: a view is a lac_model. The caller's, but with `graph` */
+  laci_graph graph; /* the model's, but with `values` and `nodes` */
+  laci_value *values;
+  laci_node *nodes;
+} view;
+
+lac_status laci_model_view_create(const lac_model *model, lac_model **out, lac_error *err) {
+  const size_t n_values = (size_t)model->graph->n_values, n_nodes = (size_t)model->graph->n_nodes;
+  view *v = laci_alloc(1, sizeof *v);
+  *out = v ? &v->model : NULL;
+  if (v) v->values = laci_alloc(n_values, sizeof *v->values);
+  if (v) v->nodes = laci_alloc(n_nodes, sizeof *v->nodes);
+  if (!v || !v->values || !v->nodes) {
+    laci_model_view_destroy(*out);
+    *out = NULL;
+    return laci_fail_memory(err, "a view of the network");
+  }
+  pthread_mutex_lock(&model->inferred->lock);
+  v->model = *model;
+  v->graph = *model->graph;
+  if (n_values) memcpy(v->values, model->graph->values, n_values * sizeof *v->values);
+  if (n_nodes) memcpy(v->nodes, model->graph->nodes, n_nodes * sizeof *v->nodes);
+  pthread_mutex_unlock(&model->inferred->lock);
+  v->graph.values = v->values;
+  v->graph.nodes = v->nodes;
+  v->model.graph = &v->graph;
+  return LAC_OK;
+}
+
+void laci_model_view_destroy(lac_model *out) {
+  view *v = (view *)out;
+  if (!v) return;
+  laci_free(v->values);
+  laci_free(v->nodes);
+  laci_free(v);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a caller's lac_engine_options and model ask of an engine: the options of engine/engine.h. */
+#ifndef LACI_API_RUN_REQUEST_H
+#define LACI_API_RUN_REQUEST_H
+
+#include "api/model/model_in.h"
+#include "engine/engine.h"
+#include "lacuna/engine.h"
+
+typedef struct laci_request {
+  lac_model *view; /* has the graph of the engine, which borrows it */
+  laci_engine_options options;
+  laci_input_shape *shapes;
+  laci_engine_weight *weights;
+  lac_dtype dtype; /* type of the computation */
+} laci_request;
+
+/** Fills the request, but for memory, threads of the caller and tuning. It must not be
+ * cleared before the engine is destroyed. Logs a warning if there is no bf16 here. Clear it in any
+ * case. */
+LAC_MUST_CHECK lac_status laci_request_init(laci_request *request, const lac_model *model,
+                                            const lac_engine_options *options, lac_error *err);
+void laci_request_clear(laci_request *request);
+
+#endif
