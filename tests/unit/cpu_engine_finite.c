@@ -26,6 +26,9 @@ static const char *const nets[] = {
     "z\n",
     "f = Flatten(x)\ng = Gemm(f, l) transB=1\nr = Relu(g)\nk = Gemm(r, k1) transB=1\n"
     "s = Softmax(k)\noutput s\n",
+    "stored t 3 i64 = 36 1 32\nstored u 3 i64 = 1 288 32\nstored e 1x288x72\n"
+    "f = Reshape(x, t)\nv = Reshape(w, u)\no, h = LSTM(f, v, e) hidden_size=72 clip=3.0\n"
+    "r = Relu(h)\noutput r\n",
 };
 enum { N_NETS = sizeof nets / sizeof *nets, ALL = -2 };
 

@@ -383,7 +383,9 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   int before = laci_openmp_set_threads(net->n_threads);
   laci_net_check_inputs(net, inputs);
   flush_denormals(net, true);
+  net->watch = watch;
   st = run_steps(net, watch, err);
+  net->watch = NULL;
   if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }

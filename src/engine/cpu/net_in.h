@@ -45,6 +45,7 @@ struct laci_net {
                        tried */
   bool recomputing; /* a recomputation is being lowered */
   bool has_run;
+  const laci_engine_watch *watch; /* of the run in progress, for steps that take long; or NULL */
   const laci_checked_value
       /* name of the value at which the last run stopped because that value may not be finite */
       *suspect;

@@ -62,6 +62,7 @@ extern const laci_implementation laci_implementations_concat[], laci_implementat
     laci_implementations_gather[], laci_implementations_gather_nd[], laci_implementations_resize[];
 extern const laci_implementation laci_implementations_logic[], laci_implementations_where[],
     laci_implementations_expand[], laci_implementations_cast[];
+extern const laci_implementation laci_implementations_recurrent[];
 extern const laci_implementation laci_implementations_cross_entropy[],
     laci_implementations_cross_entropy_grad[], laci_implementations_squared_error[],
     laci_implementations_squared_error_grad[];

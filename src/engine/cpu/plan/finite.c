@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/cpu/plan/recurrent.h"
 #include "graph/ops.h"
 
 typedef struct bound_search {
@@ -148,13 +149,16 @@ static bool may_be_nonfinite(bound_search *w, const laci_fused *fused) {
   return n == 1 && laci_function_may_be_nonfinite(&f[0]);
 }
 
-/** Sets the bounds of further outputs: parts of the first operand have its bound, others none. */
-static void bound_other_outputs(bound_search *w, const laci_fused *fused) {
+/** Sets the bounds of further outputs: parts of the first operand and states of a recurrent node
+ * have the bound of the first output, others none. */
+static void bound_other_outputs(bound_search *w, const laci_fused *fused, double first) {
   const laci_node *node = &w->plan->graph->nodes[fused->node];
-  const bool parts = node->op == &laci_op_split && fused->output >= 0;
+  laci_recurrent_node recurrent;
+  const bool alike = (node->op == &laci_op_split && fused->output >= 0) ||
+                     laci_plan_read_recurrent(w->plan, node, &recurrent, NULL);
   for (int at = 1; at < node->n_outputs && !fused->pattern; at++) {
     if (node->outputs[at] < 0) continue;
-    w->bounds[node->outputs[at]] = parts ? w->bounds[fused->output] : INFINITY;
+    w->bounds[node->outputs[at]] = alike && is_known(first) ? first : INFINITY;
   }
 }
 
@@ -188,7 +192,7 @@ static void check_node(bound_search *w, const laci_fused *fused) {
     if (core.shows && !is_known(y))
       add_value_to_check(w, fused->output, core.picks ? LACI_FINITE_MOST : 1);
   }
-  bound_other_outputs(w, fused);
+  bound_other_outputs(w, fused, y);
 }
 
 /** Is it a network for training? Then the training loop checks the loss. */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "engine/cpu/plan/finite.h"
+#include "engine/cpu/plan/recurrent.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 #include "tensor/narrow.h"
@@ -485,9 +486,14 @@ laci_finite_core laci_finite_core_bounds(laci_cpu_plan *plan, const double *boun
                                          const laci_fused *fused) {
   const laci_node *node = &plan->graph->nodes[fused->node];
   laci_function f[2];
+  laci_recurrent_node recurrent;
   int input;
   if (fused->pattern) return bounds_of_pattern_core(plan, bounds, fused);
   if (!laci_plan_has_elements(plan, node)) return (laci_finite_core){.bound = INFINITY};
+  if (laci_plan_read_recurrent(plan, node, &recurrent, NULL)) {
+    const double bound = laci_plan_recurrent_bound(plan, bounds, node, &recurrent);
+    return (laci_finite_core){.bound = bound, .loses = true};
+  }
   const bool numbers = !has_nan_attribute(node);
   const int n = laci_functions_of_node(plan, node, &input, f);
   if (n > 0) {

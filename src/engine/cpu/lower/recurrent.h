@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The step of an LSTM, GRU or RNN: recurrent.c makes it, recurrent_run.c runs it.
+ *
+ * Hidden units are in blocks of 16, `width` of them with those that pad the last block. A row of
+ * gates is [n_gates, width]; weights are in strips (kernel/linear/strips.h), those of w as
+ * [directions, n_gates * blocks] strips of depth `inputs`, those of r of depth `hidden`. */
+#ifndef LACI_ENGINE_CPU_LOWER_RECURRENT_H
+#define LACI_ENGINE_CPU_LOWER_RECURRENT_H
+
+#include "engine/cpu/lower/lower.h"
+#include "engine/cpu/plan/recurrent.h"
+#include "kernel/linear/strips.h"
+#include "kernel/pointwise/function.h"
+
+/** A matrix [directions * n_gates * hidden, depth] in strips. */
+typedef struct laci_recurrent_matrix {
+  int strips; /* tensor of the strips: a weight, or scratch that every run fills */
+  int rows;   /* tensor of a matrix that is computed, row-major; -1: it is constant */
+  int64_t depth;
+} laci_recurrent_matrix;
+
+/** Where parts of the step's scratch memory begin, in floats. */
+typedef struct laci_recurrent_areas {
+  int64_t start;    /* [directions, n_gates, width] bias of w and r */
+  int64_t inner;    /* [directions, width] of a GRU with linear_before_reset: the bias of r */
+  int64_t peephole; /* [directions, 3, width] */
+  int64_t h[2];     /* [directions, batch, width] the state before and after a step */
+  int64_t c;        /* [directions, batch, width] the cell */
+  int64_t extra;    /* [directions, batch, width] of the step alone */
+  int64_t gates;    /* [directions, batch, chunk, n_gates, width] w x of some steps, then gates */
+  int64_t n;        /* floats of all */
+} laci_recurrent_areas;
+
+typedef struct laci_recurrent_step {
+  laci_recurrent_node node;
+  int64_t blocks, width, chunk; /* chunk: steps whose inputs are multiplied at once */
+  laci_recurrent_matrix w, r;
+  int x, bias, lengths, initial_h, initial_c, peephole; /* tensors; -1: absent */
+  int results[3];                                       /* y, y_h, y_c; -1: absent */
+  int scratch;
+  laci_recurrent_areas at;
+  laci_multiply_strips *multiply;
+  laci_pointwise_apply *apply;
+} laci_recurrent_step;
+
+laci_net_code laci_recurrent_run;
+
+/** Writes a row-major matrix's rows [first, first + n) into its strips. */
+void laci_recurrent_pack(const laci_recurrent_step *s, int64_t depth, int64_t first, int64_t n,
+                         const float *rows, float *strips);
+
+#endif

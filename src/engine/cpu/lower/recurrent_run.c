@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs the step of an LSTM, GRU or RNN (recurrent.h).
+ *
+ * A lane is some sequences of one direction that advance together. A team is lanes that take their
+ * time steps in turn with each other. Work is divided by one of two methods:
+ *
+ *   a team for each thread   the lanes are independent and never wait for each other
+ *   one team for all         too few sequences: the threads divide the hidden units of a time step,
+ *                            and wait for each other at its end
+ *
+ * Every number is computed in the same order by both. */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cpu/pool.h"
+#include "engine/cpu/lower/recurrent.h"
+#include "engine/cpu/net_in.h"
+#include "engine/row.h"
+
+enum {
+  SHARED_STEP = 1 << 17,   /* fewest multiplications of a time step that threads divide */
+  SHARED_INPUTS = 1 << 19, /* ... of a chunk's product with the inputs */
+};
+
+typedef struct run {
+  laci_net *net;
+  const laci_recurrent_step *s;
+  const float *x, *w, *r;
+  float *scratch, *y;
+  const int64_t *lengths; /* [batch] or NULL */
+  int64_t n_groups, length;
+  bool alike; /* all sequences have `length` steps */
+  atomic_bool interrupted;
+} run;
+
+typedef struct lane {
+  int64_t direction, first, n, length; /* sequences [first, first + n) */
+} lane;
+
+typedef struct team {
+  run *run;
+  laci_pool *pool; /* NULL: the team is one thread */
+  lane lanes[2];
+  int n_lanes;
+  int64_t n_parts;          /* parts of the loop that runs */
+  int64_t step, begin, end; /* the time step, and the chunk of steps that it belongs to */
+  int phase;                /* of the time step: a GRU has two */
+} team;
+
+/** The units [begin, end) of a row, whole blocks, and the operands of a lane's time step. */
+typedef struct units {
+  int64_t begin, end, gate; /* gate: elements from a gate to the next one */
+  const float *peephole;    /* [3, gate] or NULL */
+  const laci_function_kind *functions;
+} units;
+
+/* ---- Gates ---- */
+
+static void activate(const laci_recurrent_step *s, laci_function_kind function, float *x,
+                     int64_t n) {
+  const float clip = s->node.clip;
+  if (clip < (float)INFINITY)
+    s->apply(&(laci_pointwise){.kind = LACI_POINTWISE_CLIP, .alpha = -clip, .beta = clip}, x, n);
+  s->apply(&(laci_pointwise){.kind = function == LACI_FUNCTION_TANH ? LACI_POINTWISE_TANH
+                                                                    : LACI_POINTWISE_LOGISTIC},
+           x, n);
+}
+
+static void add_products(float *sum, const float *a, const float *b, int64_t n) {
+  for (int64_t k = 0; k < n; k++) sum[k] += a[k] * b[k];
+}
+
+/** A row of an LSTM: gates i, o, f and what is new, at `x`, become the cell c and the state h. */
+static void step_lstm(const laci_recurrent_step *s, const units *u, float *x, float *c, float *h,
+                      float *extra) {
+  const int64_t n = u->end - u->begin;
+  float *in = x, *out = x + u->gate, *forget = out + u->gate, *fresh = forget + u->gate;
+  if (u->peephole) {
+    add_products(in, u->peephole + u->begin, c, n);
+    add_products(forget, u->peephole + 2 * u->gate + u->begin, c, n);
+  }
+  activate(s, u->functions[0], in, n);
+  activate(s, u->functions[0], forget, n);
+  activate(s, u->functions[1], fresh, n);
+  for (int64_t k = 0; s->node.input_forget && k < n; k++) forget[k] = 1 - in[k];
+  for (int64_t k = 0; k < n; k++) c[k] = forget[k] * c[k] + in[k] * fresh[k];
+  if (u->peephole) add_products(out, u->peephole + u->gate + u->begin, c, n);
+  activate(s, u->functions[0], out, n);
+  memcpy(extra, c, (size_t)n * sizeof *c);
+  s->apply(&(laci_pointwise){.kind = u->functions[2] == LACI_FUNCTION_TANH
+                                         ? LACI_POINTWISE_TANH
+                                         : LACI_POINTWISE_LOGISTIC}, /* it is not clipped */
+           extra, n);
+  for (int64_t k = 0; k < n; k++) h[k] = out[k] * extra[k];
+}
+
+/** The gates z and r of a GRU's row; r is multiplied by what it resets. */
+static void reset_gru(const laci_recurrent_step *s, const units *u, float *x, const float *before,
+                      float *extra) {
+  const int64_t n = u->end - u->begin;
+  float *update = x, *reset = x + u->gate, *fresh = reset + u->gate;
+  activate(s, u->functions[0], update, n);
+  activate(s, u->functions[0], reset, n);
+  if (s->node.linear_before) add_products(fresh, reset, extra, n);
+  for (int64_t k = 0; !s->node.linear_before && k < n; k++) extra[k] = reset[k] * before[k];
+}
+
+static void finish_gru(const laci_recurrent_step *s, const units *u, float *x, const float *before,
+                       float *h) {
+  const int64_t n = u->end - u->begin;
+  float *update = x, *fresh = x + 2 * u->gate;
+  activate(s, u->functions[1], fresh, n);
+  for (int64_t k = 0; k < n; k++) h[k] = (1 - update[k]) * fresh[k] + update[k] * before[k];
+}
+
+/* ---- A time step ---- */
+
+/** The rows of a lane: gates of the time step, and states. */
+typedef struct rows {
+  int64_t t;
+  float *gates, *before, *h, *c, *extra; /* first row; rows are `row` (gates) or `width` apart */
+} rows;
+
+static int64_t row_size(const laci_recurrent_step *s) { return s->node.n_gates * s->width; }
+
+static bool goes_backward(const laci_recurrent_step *s, const lane *l) {
+  return l->direction == 1 || s->node.backward;
+}
+
+/** Returns the first point in time of the lane's chunk. */
+static int64_t chunk_time(const team *t, const lane *l) {
+  return goes_backward(t->run->s, l) ? l->length - t->end : t->begin;
+}
+
+static rows rows_of(const team *t, const lane *l) {
+  const laci_recurrent_step *s = t->run->s;
+  float *scratch = t->run->scratch;
+  const int64_t sequence = l->direction * s->node.batch + l->first, state = sequence * s->width;
+  rows r = {.t = goes_backward(s, l) ? l->length - 1 - t->step : t->step,
+            .before = scratch + s->at.h[t->step & 1] + state,
+            .h = scratch + s->at.h[1 - (t->step & 1)] + state,
+            .c = scratch + s->at.c + state,
+            .extra = scratch + s->at.extra + state};
+  r.gates =
+      scratch + s->at.gates + (sequence * s->chunk + (r.t - chunk_time(t, l)) * l->n) * row_size(s);
+  return r;
+}
+
+/** Adds the product of r and x to gates [first, last) of the units. */
+static void add_state(const team *t, const lane *l, const units *u, const float *x,
+                      const int gates[2], float *to) {
+  const laci_recurrent_step *s = t->run->s;
+  const int64_t matrix = l->direction * s->node.n_gates, strip = s->r.depth * LACI_STRIP;
+  const int64_t block = u->begin / LACI_STRIP, n = (u->end - u->begin) / LACI_STRIP;
+  const bool whole = n == s->blocks; /* the gates are one after the other */
+  for (int gate = gates[0]; gate < gates[1]; gate++) {
+    float *y = to + gate * s->width + u->begin;
+    const laci_strip_product p = {
+        .n_rows = l->n,
+        .depth = s->r.depth,
+        .n_strips = whole ? (gates[1] - gates[0]) * n : n,
+        .x = x,
+        .strips = t->run->r + ((matrix + gate) * s->blocks + block) * strip,
+        .start = y,
+        .y = y,
+        .x_row = s->width,
+        .start_row = row_size(s),
+        .y_row = row_size(s)};
+    s->multiply(&p);
+    if (whole) break;
+  }
+}
+
+/** Multiplies the state by the last gate of a GRU with linear_before_reset, apart from its
+ * inputs. */
+static void multiply_inner(const team *t, const lane *l, const units *u, const rows *r) {
+  const laci_recurrent_step *s = t->run->s;
+  const int64_t gate = l->direction * s->node.n_gates + 2;
+  const laci_strip_product p = {
+      .n_rows = l->n,
+      .depth = s->r.depth,
+      .n_strips = (u->end - u->begin) / LACI_STRIP,
+      .x = r->before,
+      .strips = t->run->r + (gate * s->width + u->begin) * s->r.depth,
+      .start = t->run->scratch + s->at.inner + l->direction * s->width + u->begin,
+      .y = r->extra + u->begin,
+      .x_row = s->width,
+      .y_row = s->width};
+  s->multiply(&p);
+}
+
+/** Writes the units of the lane's states to y. */
+static void write_states(const team *t, const lane *l, const units *u, const rows *r) {
+  const laci_recurrent_step *s = t->run->s;
+  const laci_recurrent_node *node = &s->node;
+  const int64_t end = u->end < node->hidden ? u->end : node->hidden;
+  for (int64_t at = 0; t->run->y && at < l->n; at++) {
+    const int64_t b = l->first + at;
+    const int64_t place = node->batch_first
+                              ? (b * node->time + r->t) * node->directions + l->direction
+                              : (r->t * node->directions + l->direction) * node->batch + b;
+    memcpy(t->run->y + place * node->hidden + u->begin, r->h + at * s->width + u->begin,
+           (size_t)(end - u->begin) * sizeof(float));
+  }
+}
+
+static void step_gru(const team *t, const lane *l, const units *u, const rows *r) {
+  const laci_recurrent_step *s = t->run->s;
+  const bool linear = s->node.linear_before;
+  if (t->phase == 0) {
+    add_state(t, l, u, r->before, (const int[]){0, 2}, r->gates);
+    if (linear) multiply_inner(t, l, u, r);
+  } else {
+    add_state(t, l, u, r->extra, (const int[]){2, 3}, r->gates);
+  }
+  for (int64_t at = 0; at < l->n; at++) {
+    float *x = r->gates + at * row_size(s) + u->begin;
+    const int64_t state = at * s->width + u->begin;
+    if (t->phase == 0) reset_gru(s, u, x, r->before + state, r->extra + state);
+    if (t->phase == 1 || linear) finish_gru(s, u, x, r->before + state, r->h + state);
+  }
+}
+
+static void step_units(const team *t, const lane *l, const units *u) {
+  const laci_recurrent_step *s = t->run->s;
+  const rows r = rows_of(t, l);
+  if (s->node.kind == LACI_RECURRENT_GRU) {
+    step_gru(t, l, u, &r);
+    if (t->phase == 0 && !s->node.linear_before) return;
+  } else {
+    add_state(t, l, u, r.before, (const int[]){0, s->node.n_gates}, r.gates);
+  }
+  for (int64_t at = 0; at < l->n && s->node.kind != LACI_RECURRENT_GRU; at++) {
+    float *x = r.gates + at * row_size(s) + u->begin;
+    const int64_t state = at * s->width + u->begin;
+    if (s->node.kind == LACI_RECURRENT_LSTM) {
+      step_lstm(s, u, x, r.c + state, r.h + state, r.extra + state);
+    } else {
+      activate(s, u->functions[0], x, u->end - u->begin);
+      memcpy(r.h + state, x, (size_t)(u->end - u->begin) * sizeof *x);
+    }
+  }
+  write_states(t, l, u, &r);
+}
+
+static units units_of(const team *t, const lane *l, int64_t part) {
+  const laci_recurrent_step *s = t->run->s;
+  const float *peephole = t->run->scratch + s->at.peephole + l->direction * 3 * s->width;
+  return (units){.begin = part * s->blocks / t->n_parts * LACI_STRIP,
+                 .end = (part + 1) * s->blocks / t->n_parts * LACI_STRIP,
+                 .gate = s->width,
+                 .peephole = s->peephole >= 0 ? peephole : NULL,
+                 .functions = s->node.functions[l->direction]};
+}
+
+static void step_parts(int64_t begin, int64_t end, void *context) {
+  const team *t = context;
+  for (int64_t at = begin; at < end; at++) {
+    const lane *l = &t->lanes[at / t->n_parts];
+    const units u = units_of(t, l, at % t->n_parts);
+    if (u.begin < u.end) step_units(t, l, &u);
+  }
+}
+
+/* ---- A chunk of time steps ---- */
+
+/** Multiplies the inputs of the chunk by strips [first, last) of w. */
+static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t last) {
+  const laci_recurrent_step *s = t->run->s;
+  const laci_recurrent_node *node = &s->node;
+  const int64_t row = row_size(s), n = t->end - t->begin, sequence = l->direction * node->batch;
+  const int64_t later = (node->batch_first ? 1 : node->batch) * node->inputs;
+  const int64_t next = (node->batch_first ? node->time : 1) * node->inputs;
+  const bool together = later == l->n * next; /* rows of all steps are at one distance */
+  const bool by_time = !together && n >= l->n;
+  const int64_t strip = l->direction * node->n_gates * s->blocks + first;
+  laci_strip_product p = {.depth = node->inputs,
+                          .n_strips = last - first,
+                          .n_rows = together  ? n * l->n
+                                    : by_time ? n
+                                              : l->n,
+                          .strips = t->run->w + strip * node->inputs * LACI_STRIP,
+                          .start = t->run->scratch + s->at.start + strip * LACI_STRIP,
+                          .x = t->run->x + chunk_time(t, l) * later + l->first * next,
+                          .y = t->run->scratch + s->at.gates +
+                               (sequence + l->first) * s->chunk * row + first * LACI_STRIP,
+                          .x_row = by_time ? later : next,
+                          .y_row = by_time ? l->n * row : row};
+  const int64_t n_products = together ? 1 : by_time ? l->n : n;
+  for (int64_t at = 0; at < n_products; at++) {
+    s->multiply(&p);
+    p.x += by_time ? next : later;
+    p.y += by_time ? row : l->n * row;
+  }
+}
+
+static void input_parts(int64_t begin, int64_t end, void *context) {
+  const team *t = context;
+  const int64_t n = t->run->s->node.n_gates * t->run->s->blocks;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t part = at % t->n_parts;
+    multiply_inputs(t, &t->lanes[at / t->n_parts], part * n / t->n_parts,
+                    (part + 1) * n / t->n_parts);
+  }
+}
+
+/** Runs a loop over all lanes, divided among threads if it has so many multiplications. */
+static void run_loop(team *t, laci_pool_body *body, int64_t work, int64_t least) {
+  const bool shared = t->pool && work >= least;
+  const int64_t blocks = t->run->s->blocks;
+  const int64_t wanted = (laci_pool_threads(t->pool) + t->n_lanes - 1) / t->n_lanes;
+  t->n_parts = !shared ? 1 : wanted < blocks ? wanted : blocks;
+  laci_pool_for(shared ? t->pool : NULL, t->n_lanes * t->n_parts, 1, body, t);
+}
+
+/** Runs all time steps of a team's lanes, which have equal lengths. */
+static void run_team(team *t) {
+  const laci_recurrent_step *s = t->run->s;
+  const laci_recurrent_node *node = &s->node;
+  const bool twice = node->kind == LACI_RECURRENT_GRU && !node->linear_before;
+  const int64_t length = t->lanes[0].length, gates = t->n_lanes * t->lanes[0].n * row_size(s);
+  for (t->begin = 0; t->begin < length; t->begin = t->end) {
+    if (laci_engine_is_interrupted(t->run->net->watch)) {
+      atomic_store_explicit(&t->run->interrupted, true, memory_order_relaxed);
+      return;
+    }
+    t->end = t->begin + s->chunk < length ? t->begin + s->chunk : length;
+    run_loop(t, input_parts, (t->end - t->begin) * gates * node->inputs, SHARED_INPUTS);
+    for (t->step = t->begin; t->step < t->end; t->step++) {
+      for (t->phase = 0; t->phase < 1 + twice; t->phase++) {
+        run_loop(t, step_parts, gates * node->hidden, SHARED_STEP);
+      }
+    }
+  }
+}
+
+/* ---- The whole node ---- */
+
+/** Fills a row [n] from `from`, or with zeros, and zeros after it up to the width. */
+static void set_row(const laci_recurrent_step *s, float *to, const float *from) {
+  const size_t n = (size_t)s->node.hidden, all = (size_t)s->width;
+  if (from) memcpy(to, from, n * sizeof *to);
+  memset(to + (from ? n : 0), 0, (all - (from ? n : 0)) * sizeof *to);
+}
+
+static const float *operand(const laci_net *net, int tensor) {
+  return tensor < 0 ? NULL : laci_net_tensor_data(net, tensor);
+}
+
+/** Sets the numbers at which sums begin: the biases of w and r together, unless r's is inside of a
+ * gate. */
+static void set_biases(run *now) {
+  const laci_recurrent_step *s = now->s;
+  const laci_recurrent_node *node = &s->node;
+  const float *bias = operand(now->net, s->bias);
+  const int64_t hidden = node->hidden, of_r = node->n_gates * hidden;
+  for (int64_t at = 0; at < node->directions * node->n_gates; at++) {
+    const int64_t d = at / node->n_gates, gate = at % node->n_gates;
+    const float *from = bias ? bias + d * 2 * of_r + gate * hidden : NULL;
+    float *to = now->scratch + s->at.start + at * s->width;
+    const bool inside = node->linear_before && gate == 2;
+    set_row(s, to, from);
+    if (inside) set_row(s, now->scratch + s->at.inner + d * s->width, from ? from + of_r : NULL);
+    for (int64_t k = 0; from && !inside && k < hidden; k++) to[k] += from[of_r + k];
+  }
+  const float *peephole = operand(now->net, s->peephole);
+  for (int64_t at = 0; peephole && at < 3 * node->directions; at++) {
+    set_row(s, now->scratch + s->at.peephole + at * s->width, peephole + at * hidden);
+  }
+}
+
+/** Returns the place of a sequence's state in initial states and results. */
+static int64_t state_place(const laci_recurrent_node *node, int64_t direction, int64_t sequence) {
+  return (node->batch_first ? sequence * node->directions + direction
+                            : direction * node->batch + sequence) *
+         node->hidden;
+}
+
+static void begin_lane(const run *now, const lane *l) {
+  const laci_recurrent_step *s = now->s;
+  const float *h = operand(now->net, s->initial_h), *c = operand(now->net, s->initial_c);
+  for (int64_t b = l->first; b < l->first + l->n; b++) {
+    const int64_t from = state_place(&s->node, l->direction, b);
+    const int64_t to = (l->direction * s->node.batch + b) * s->width;
+    set_row(s, now->scratch + s->at.h[0] + to, h ? h + from : NULL);
+    if (s->node.kind == LACI_RECURRENT_LSTM)
+      set_row(s, now->scratch + s->at.c + to, c ? c + from : NULL);
+  }
+}
+
+static void end_lane(const run *now, const lane *l) {
+  const laci_recurrent_step *s = now->s;
+  const int64_t areas[2] = {s->at.h[l->length & 1], s->at.c};
+  for (int at = 0; at < 2; at++) {
+    if (s->results[1 + at] < 0) continue;
+    float *to = laci_net_tensor_data(now->net, s->results[1 + at]);
+    for (int64_t b = l->first; b < l->first + l->n; b++) {
+      const float *from = now->scratch + areas[at] + (l->direction * s->node.batch + b) * s->width;
+      memcpy(to + state_place(&s->node, l->direction, b), from,
+             (size_t)s->node.hidden * sizeof *to);
+    }
+  }
+}
+
+/** Returns how many steps a sequence has. */
+static int64_t sequence_length(const run *now, int64_t sequence) {
+  const int64_t time = now->s->node.time, n = now->lengths ? now->lengths[sequence] : time;
+  return n < 0 ? 0 : n < time ? n : time;
+}
+
+/** Runs teams [begin, end) of one lane each: a group of sequences in one direction. */
+static void run_lanes(int64_t begin, int64_t end, void *context) {
+  run *now = context;
+  const int64_t n = now->n_groups, batch = now->s->node.batch;
+  for (int64_t at = begin; at < end; at++) {
+    lane l = {.direction = at / n, .first = at % n * batch / n};
+    l.n = (at % n + 1) * batch / n - l.first;
+    l.length = sequence_length(now, l.first);
+    team t = {.run = now, .lanes = {l}, .n_lanes = 1};
+    begin_lane(now, &l);
+    run_team(&t);
+    end_lane(now, &l);
+  }
+}
+
+/** Runs all sequences as one team. */
+static void run_together(run *now) {
+  const laci_recurrent_node *node = &now->s->node;
+  team t = {.run = now, .pool = now->net->pool, .n_lanes = (int)node->directions};
+  for (int at = 0; at < t.n_lanes; at++) {
+    t.lanes[at] = (lane){.direction = at, .n = node->batch, .length = now->length};
+    begin_lane(now, &t.lanes[at]);
+  }
+  run_team(&t);
+  for (int at = 0; at < t.n_lanes; at++) end_lane(now, &t.lanes[at]);
+}
+
+static const float *packed(const laci_recurrent_step *s, laci_net *net,
+                           const laci_recurrent_matrix *m) {
+  float *strips = laci_net_tensor_data(net, m->strips);
+  if (m->rows < 0) return strips;
+  const int64_t matrices = s->node.directions * s->node.n_gates;
+  memset(strips, 0, (size_t)(matrices * s->width * m->depth) * sizeof *strips);
+  laci_recurrent_pack(s, m->depth, 0, matrices * s->node.hidden, operand(net, m->rows), strips);
+  return strips;
+}
+
+static void run_node(run *now) {
+  const laci_recurrent_node *node = &now->s->node;
+  const int64_t threads = laci_pool_threads(now->net->pool);
+  const int64_t wanted = (threads + node->directions - 1) / node->directions;
+  const int64_t work = node->batch * row_size(now->s) * node->hidden;
+  const bool worth_it = node->directions == 1 || work >= SHARED_STEP;
+  now->n_groups = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
+  if (now->alike && worth_it && node->directions * now->n_groups < threads) {
+    run_together(now);
+  } else {
+    laci_pool_for(now->net->pool, node->directions * now->n_groups, 1, run_lanes, now);
+  }
+}
+
+lac_status laci_recurrent_run(laci_net *net, laci_net_step *step, lac_error *err) {
+  const laci_recurrent_step *s = step->context;
+  const laci_recurrent_node *node = &s->node;
+  run now = {.net = net,
+             .s = s,
+             .x = operand(net, s->x),
+             .w = packed(s, net, &s->w),
+             .r = packed(s, net, &s->r),
+             .scratch = laci_net_tensor_data(net, s->scratch),
+             .y = s->results[0] < 0 ? NULL : laci_net_tensor_data(net, s->results[0]),
+             .lengths = s->lengths < 0 ? NULL : laci_net_tensor_data(net, s->lengths),
+             .alike = true};
+  now.length = sequence_length(&now, 0);
+  for (int64_t b = 1; b < node->batch; b++) {
+    if (sequence_length(&now, b) != now.length) now.alike = false;
+  }
+  if (now.y && now.lengths) { /* steps after the end of a sequence are zeros */
+    const int64_t n = node->time * node->directions * node->batch * node->hidden;
+    memset(now.y, 0, (size_t)n * sizeof *now.y);
+  }
+  set_biases(&now);
+  run_node(&now);
+  if (atomic_load_explicit(&now.interrupted, memory_order_relaxed))
+    return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  return LAC_OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * LSTM, GRU and RNN as the fast engine computes them: their sizes, and what is known of their
+ * results. The operators are defined by graph/ops/shared/recurrent_in.h. lower/recurrent.c lowers
+ * them. */
+#ifndef LACI_ENGINE_CPU_PLAN_RECURRENT_H
+#define LACI_ENGINE_CPU_PLAN_RECURRENT_H
+
+#include "engine/cpu/plan/plan.h"
+
+/** The input ports. */
+enum {
+  LACI_RECURRENT_X,
+  LACI_RECURRENT_W,
+  LACI_RECURRENT_R,
+  LACI_RECURRENT_BIAS,
+  LACI_RECURRENT_LENGTHS,
+  LACI_RECURRENT_INITIAL_H,
+  LACI_RECURRENT_INITIAL_C,
+  LACI_RECURRENT_PEEPHOLE,
+  LACI_RECURRENT_PORTS
+};
+
+typedef enum laci_recurrent_kind {
+  LACI_RECURRENT_RNN,
+  LACI_RECURRENT_GRU,
+  LACI_RECURRENT_LSTM,
+} laci_recurrent_kind;
+
+/** A node that has a fast form. The functions are LACI_FUNCTION_LOGISTIC or LACI_FUNCTION_TANH. */
+typedef struct laci_recurrent_node {
+  laci_recurrent_kind kind;
+  int n_gates;
+  int64_t directions, time, batch, inputs, hidden;
+  bool batch_first;                   /* layout 1 */
+  bool backward;                      /* the only direction is from the end to the beginning */
+  bool input_forget, linear_before;   /* the operators' flags */
+  float clip;                         /* INFINITY: none */
+  laci_function_kind functions[2][3]; /* [directions] of gates, of what is new, of the cell */
+} laci_recurrent_node;
+
+/** Reads a node. False: it is no recurrent node, or it has no fast form; `why` (may be NULL) then
+ * says what prevents it. */
+bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
+                              laci_recurrent_node *r, const char **why);
+
+/** Returns a bound of all results of a node with a fast form, from bounds of its operands
+ * (finite.h); INFINITY: a sum in between may leave the range of floats. */
+double laci_plan_recurrent_bound(laci_cpu_plan *plan, const double *bounds, const laci_node *node,
+                                 const laci_recurrent_node *r);
+
+#endif
