@@ -8,23 +8,22 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient.h"
+#include "graph/pad.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 
-typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
-
 typedef struct pad_args {
-  pad_mode mode;
+  laci_pad_mode mode;
   bool known; /* whether begin and end are known */
   int64_t begin[LACI_MAX_RANK], end[LACI_MAX_RANK];
 } pad_args;
 
-static lac_status read_mode(const laci_node *node, pad_mode *mode, lac_error *err) {
+lac_status laci_pad_read_mode(const laci_node *node, laci_pad_mode *mode, lac_error *err) {
   static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
   const char *text = laci_node_text(node, "mode", "constant");
   for (int at = 0; at < 4; at++) {
     if (strcmp(text, names[at]) != 0) continue;
-    *mode = (pad_mode)at;
+    *mode = (laci_pad_mode)at;
     return LAC_OK;
   }
   return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode '%s'", text);
@@ -36,7 +35,7 @@ static lac_status read_args(const laci_node *node, int rank, const laci_buf *con
   laci_ints pads = laci_read_ints(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
   laci_ints axes = laci_read_ints(node, NULL, inputs ? 3 : -1, content[1]);
   *args = (pad_args){.known = false};
-  lac_status st = read_mode(node, &args->mode, err);
+  lac_status st = laci_pad_read_mode(node, &args->mode, err);
   if (st) return st;
   if (!pads.present) return laci_node_fail(node, err, LAC_BAD_FILE, "pads are missing");
   if (!pads.known || pads.has_symbols || (axes.present && (!axes.known || axes.has_symbols)))
@@ -88,15 +87,14 @@ static lac_status infer(laci_infer *infer) {
 
 static int64_t positive_mod(int64_t x, int64_t n) { return (x % n + n) % n; }
 
-/** Returns the position of x that output position o reads along an axis, or -1: the constant. Where
- * one side is cropped and the other padded, x is cropped first. */
-static int64_t source_index(pad_mode mode, int64_t o, int64_t begin, int64_t end, int64_t size) {
-  int64_t start = begin < 0 ? -begin : 0, n = size - start + (end < 0 ? end : 0);
-  int64_t i = o - (begin > 0 ? begin : 0);
+int64_t laci_pad_source(const laci_pad_axis *pad, int64_t o) {
+  int64_t start = pad->before < 0 ? -pad->before : 0;
+  int64_t n = pad->size - start + (pad->after < 0 ? pad->after : 0);
+  int64_t i = o - (pad->before > 0 ? pad->before : 0);
   if (i >= 0 && i < n) return i + start;
-  if (mode == PAD_CONSTANT || n <= 0) return -1;
-  if (mode == PAD_EDGE) return (i < 0 ? 0 : n - 1) + start;
-  if (mode == PAD_WRAP) return positive_mod(i, n) + start;
+  if (pad->mode == LACI_PAD_CONSTANT || n <= 0) return -1;
+  if (pad->mode == LACI_PAD_EDGE) return (i < 0 ? 0 : n - 1) + start;
+  if (pad->mode == LACI_PAD_WRAP) return positive_mod(i, n) + start;
   if (n == 1) return start;
   int64_t swing = positive_mod(i, 2 * (n - 1)); /* forwards and backwards, the ends counted once */
   return (swing < n ? swing : 2 * (n - 1) - swing) + start;
@@ -167,10 +165,9 @@ static lac_status eval(laci_eval *eval) {
   if (!table) return laci_fail_memory(eval->err, "Pad");
   for (int axis = 0; axis < out->rank; axis++) {
     job.from[axis] = next;
-    for (int64_t o = 0; o < out->dims[axis]; o++) {
-      next[o] =
-          source_index(args.mode, o, args.begin[axis], args.end[axis], job.x->shape.dims[axis]);
-    }
+    const laci_pad_axis pad = {args.mode, args.begin[axis], args.end[axis],
+                               job.x->shape.dims[axis]};
+    for (int64_t o = 0; o < out->dims[axis]; o++) next[o] = laci_pad_source(&pad, o);
     next += out->dims[axis];
   }
   laci_eval_parallel(eval, job.out->count / out->dims[out->rank - 1], pad_rows, &job);
@@ -183,13 +180,12 @@ static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
   int label = none ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_coupling_set_label(c, 0, axis, label);
   laci_coupling_set_label(c, LACI_OUT(0), axis, label);
-  if (none || args->mode != PAD_CONSTANT) return;
+  if (none || args->mode != LACI_PAD_CONSTANT) return;
   if (!laci_axis_is_mappable(c, 0, axis) || !laci_axis_is_mappable(c, LACI_OUT(0), axis)) return;
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, n);
-  for (int64_t o = 0; map && o < n; o++) {
-    map->from[o] = (int32_t)source_index(PAD_CONSTANT, o, args->begin[axis], args->end[axis], size);
-  }
+  const laci_pad_axis pad = {LACI_PAD_CONSTANT, args->begin[axis], args->end[axis], size};
+  for (int64_t o = 0; map && o < n; o++) map->from[o] = (int32_t)laci_pad_source(&pad, o);
 }
 
 static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
@@ -215,7 +211,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
                                 laci_gradient_known_content(b, node, 3)};
   if (read_args(node, x.rank, content, &args, NULL) || !args.known)
     return laci_gradient_refuse(b, node, "its pads are not known");
-  if (args.mode != PAD_CONSTANT)
+  if (args.mode != LACI_PAD_CONSTANT)
     return laci_gradient_refuse(b, node, "only constant padding has a gradient");
   if (laci_gradient_is_wanted(b, node, 2))
     return laci_gradient_refuse(b, node, "the value it fills with has no gradient");

@@ -215,5 +215,6 @@ const laci_implementation laci_implementations_split[] = {
 };
 const laci_implementation laci_implementations_pad[] = {
     {"a copy into zeros", LACI_FUSIBLE_NOTHING, pad_fits, lower_pad},
+    {"copies of elements", LACI_FUSIBLE_NOTHING, laci_pad_copies_fit, laci_lower_pad_copies},
     {.name = NULL},
 };

@@ -16,4 +16,8 @@ void laci_move_clear(laci_net *net, int tensor);
  * view where the layout's blocks allow it. */
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);
 
+/** Pads that repeat elements of the value. pad.c */
+laci_lower_supports laci_pad_copies_fit;
+laci_lower_function laci_lower_pad_copies;
+
 #endif

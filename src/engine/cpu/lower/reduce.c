@@ -3,20 +3,14 @@
  * channels, as for a bias gradient, have a kernel here, since oneDNN's reduction is slow for them.
  * Threads divide the channels among them, so that their number does not change any bit. Sums over
  * an image are f32 in SIMD lanes, and sums over images are double. */
+#include "engine/cpu/lower/reduce.h"
 #include "engine/cpu/onednn/pool.h"
 #include "graph/ops.h"
 #include "tensor/bf16.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 
-typedef struct reduction {
-  laci_shape x, y; /* y: keeps the reduced axes, with size 1 */
-  bool axes[LACI_MAX_RANK];
-} reduction;
-
-/** Reads the axes and shapes of a reduction. False: the axes are not constant, or the element type
- * is not supported. */
-static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
+bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r) {
   r->x = r->y = *laci_plan_shape(&net->plan, node->inputs[0]);
   if (!laci_plan_is_float(&net->plan, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5)
     return false;
@@ -31,9 +25,9 @@ static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
 
 static bool channel_means_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  reduction r;
+  laci_reduction r;
   *why = "no mean over height and width";
-  if (node->op != &laci_op_reduce_mean || !read_reduction(net, node, &r)) return false;
+  if (node->op != &laci_op_reduce_mean || !laci_reduce_read(net, node, &r)) return false;
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis >= 2)) return false;
   }
@@ -104,9 +98,9 @@ static lac_status run_channel_sums(laci_net *net, laci_net_step *step, lac_error
 
 static bool channel_sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  reduction r;
+  laci_reduction r;
   *why = "no sum over all but the channels";
-  if (node->op != &laci_op_reduce_sum || !read_reduction(net, node, &r)) return false;
+  if (node->op != &laci_op_reduce_sum || !laci_reduce_read(net, node, &r)) return false;
   for (int axis = 0; axis < r.x.rank; axis++) {
     if (r.axes[axis] != (axis != 1)) return false;
   }
@@ -199,18 +193,18 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
 
 static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  reduction r;
+  laci_reduction r;
   int runs = 0;
   *why = "no largest or smallest elements along axes side by side";
   if (node->op != &laci_op_reduce_max && node->op != &laci_op_reduce_min) return false;
-  if (!read_reduction(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
+  if (!laci_reduce_read(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
   for (int axis = 0; axis < r.x.rank; axis++) runs += r.axes[axis] && !(axis && r.axes[axis - 1]);
   return runs == 1;
 }
 
 /** Describes the reduction. If there are too few rows for the threads, each row is divided into
  * parts. */
-static void describe_extremes(const laci_net *net, const reduction *r, extremes *e) {
+static void describe_extremes(const laci_net *net, const laci_reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
   bool after = false;
   *e = (extremes){.outer = 1, .n = 1, .inner = 1, .n_parts = 1};
@@ -227,8 +221,8 @@ static void describe_extremes(const laci_net *net, const reduction *r, extremes 
 
 static void lower_extremes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  reduction r;
-  if (!read_reduction(net, node, &r)) return;
+  laci_reduction r;
+  if (!laci_reduce_read(net, node, &r)) return;
   int from =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
@@ -259,17 +253,17 @@ static laci_reduction_kind reduction_kind_of(const laci_node *node) {
 
 static bool reduction_by_onednn_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  reduction r;
+  laci_reduction r;
   *why = "axes or elements that oneDNN lacks, or nothing to reduce";
   if (node->op == &laci_op_reduce_max || node->op == &laci_op_reduce_min) return false;
-  return read_reduction(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
+  return laci_reduce_read(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
 }
 
 static void lower_reduction_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
-  reduction r;
-  if (!read_reduction(net, node, &r)) return;
+  laci_reduction r;
+  if (!laci_reduce_read(net, node, &r)) return;
   laci_element dt = laci_net_result_element(net, fused->output);
   int from = laci_net_read_value(net, node->inputs[0]);
   from = laci_net_convert_to_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
@@ -293,6 +287,7 @@ const laci_implementation laci_implementations_reduce[] = {
     {"a pool", LACI_FUSIBLE_NOTHING, channel_means_fit, laci_lower_pool_channels},
     {"channel sums", LACI_FUSIBLE_NOTHING, channel_sums_fit, lower_channel_sums},
     {"largest", LACI_FUSIBLE_NOTHING, extremes_fit, lower_extremes},
+    {"sums", LACI_FUSIBLE_NOTHING, laci_reduce_sums_fit, laci_lower_reduce_sums},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, reduction_by_onednn_fits, lower_reduction_by_onednn},
     {.name = NULL},
 };

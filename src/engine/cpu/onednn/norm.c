@@ -96,14 +96,38 @@ static bool softmax_fits(laci_net *net, const laci_fused *fused, const char **wh
          axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
+/** Returns the tensor with that axis innermost: oneDNN has quick kernels for adjacent elements
+ * alone. */
+static int with_axis_innermost(laci_net *net, int tensor, int64_t axis) {
+  if (net->plan.status || tensor < 0) return -1;
+  const laci_net_tensor t = net->tensors[tensor];
+  int64_t strides[LACI_MAX_RANK], stride = t.shape.dims[axis];
+  laci_layout *md = NULL;
+  for (int at = t.shape.rank - 1; at >= 0; at--) {
+    if (at == axis) continue;
+    strides[at] = stride;
+    stride *= t.shape.dims[at];
+  }
+  strides[axis] = 1;
+  if (!laci_layout_create_strided(&md, t.shape.rank, t.shape.dims, t.dt, strides)) {
+    laci_plan_fail_no_memory(&net->plan);
+  }
+  const int to = laci_net_convert_tensor(net, tensor, md, t.dt);
+  laci_layout_destroy(md);
+  return to;
+}
+
 static void lower_softmax(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = axis_of(net, node);
   laci_primitive *pd = NULL;
-  int from = laci_net_convert_to_dense(
-      net, laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0])),
-      laci_net_float_element(net));
+  int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0]));
+  if (!is_over_all_axes(node)) {
+    from = with_axis_innermost(net, from, axis);
+  } else {
+    from = laci_net_convert_to_dense(net, from, laci_net_float_element(net));
+  }
   if (is_over_all_axes(node)) {
     laci_shape two = laci_shape_of(2, (int64_t[]){laci_shape_count_range(x, 0, (int)axis),
                                                   laci_shape_count_range(x, (int)axis, x->rank)});

@@ -35,6 +35,12 @@ static bool read_pad_list(laci_cpu_plan *plan, const laci_node *node, bool input
   return known;
 }
 
+bool laci_plan_read_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads) {
+  const bool inputs = node->version >= 11 || node->version == 0;
+  return !laci_plan_has_input(node, 3) &&
+         read_pad_list(plan, node, inputs, laci_plan_shape(plan, node->inputs[0])->rank, pads);
+}
+
 bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads) {
   const int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   const bool inputs = node->version >= 11 || node->version == 0;

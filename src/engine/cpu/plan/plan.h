@@ -357,6 +357,8 @@ typedef struct laci_pads {
   int64_t before[LACI_MAX_RANK], after[LACI_MAX_RANK];
 } laci_pads;
 
+/** Reads the pads of a Pad of any mode. False: they are not constant, or an input lists axes. */
+bool laci_plan_read_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);
 /** Reads the pads of a Pad of floats. False: it does not fill with zeros, its pads are not
  * constant, or it has an input that lists axes. */
 bool laci_plan_read_zero_pads(laci_cpu_plan *plan, const laci_node *node, laci_pads *pads);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Passes that make an axis of a tensor longer or shorter: each result is a sum of a few numbers
+ * along that axis, or a copy of one. Users: resample.c, pad.c. */
+#ifndef LACI_ENGINE_CPU_LOWER_ALONG_H
+#define LACI_ENGINE_CPU_LOWER_ALONG_H
+
+#include "engine/cpu/net_in.h"
+#include "graph/resample.h"
+
+/** How the elements of a tensor are stored: axes from the outermost to the innermost. Axis 1 is cut
+ * into blocks of `block` channels, which come last, if that is more than 1. */
+typedef struct laci_order {
+  int n, axis[LACI_MAX_RANK];
+  int64_t block;
+} laci_order;
+
+/** Returns a tensor of floats with the content of `tensor`, and its order: itself, or a row-major
+ * copy. channels: there is a pass along axis 1, which must then be whole. */
+int laci_along_read(laci_net *net, int tensor, bool channels, laci_order *o);
+/** Adds the step of a pass along an axis; returns the result's tensor, in the same order. */
+int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const laci_order *o,
+                        int axis, const laci_resample_taps *taps);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of reductions share: reduce.c, reduce_sums.c. */
+#ifndef LACI_ENGINE_CPU_LOWER_REDUCE_H
+#define LACI_ENGINE_CPU_LOWER_REDUCE_H
+
+#include "engine/cpu/net_in.h"
+
+typedef struct laci_reduction {
+  laci_shape x, y; /* y: keeps the reduced axes, with size 1 */
+  bool axes[LACI_MAX_RANK];
+} laci_reduction;
+
+/** Reads the axes and shapes of a reduction. False: the axes are not constant, or the element type
+ * is not supported. */
+bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r);
+
+/** Sums and means over axes side by side, for which oneDNN has no quick kernel. */
+laci_lower_supports laci_reduce_sums_fit;
+laci_lower_function laci_lower_reduce_sums;
+
+#endif
