@@ -14,13 +14,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/crew.h"
 #include "cpu/pool.h"
 #include "engine/cpu/lower/recurrent.h"
 #include "engine/cpu/net_in.h"
 #include "engine/row.h"
 
 enum {
-  SHARED_STEP = 1 << 17,   /* fewest multiplications of a time step that threads divide */
+  SHARED_STEP = 1 << 16,   /* fewest multiplications of a time step that threads divide */
   SHARED_INPUTS = 1 << 19, /* ... of a chunk's product with the inputs */
 };
 
@@ -41,10 +42,9 @@ typedef struct lane {
 
 typedef struct team {
   run *run;
-  laci_pool *pool; /* NULL: the team is one thread */
+  laci_crew *crew; /* the threads that divide loops; NULL: one thread */
   lane lanes[2];
   int n_lanes;
-  int64_t n_parts;          /* parts of the loop that runs */
   int64_t step, begin, end; /* the time step, and the chunk of steps that it belongs to */
   int phase;                /* of the time step: a GRU has two */
 } team;
@@ -245,22 +245,26 @@ static void step_units(const team *t, const lane *l, const units *u) {
   write_states(t, l, u, &r);
 }
 
-static units units_of(const team *t, const lane *l, int64_t part) {
+/** Returns the units of blocks [begin, end), which count through all lanes, that are the lane's. */
+static units units_of(const team *t, int index, int64_t begin, int64_t end) {
   const laci_recurrent_step *s = t->run->s;
-  const float *peephole = t->run->scratch + s->at.peephole + l->direction * 3 * s->width;
-  return (units){.begin = part * s->blocks / t->n_parts * LACI_STRIP,
-                 .end = (part + 1) * s->blocks / t->n_parts * LACI_STRIP,
+  const int64_t direction = t->lanes[index].direction, first = index * s->blocks;
+  const float *peephole = t->run->scratch + s->at.peephole + direction * 3 * s->width;
+  begin = begin > first ? begin - first : 0;
+  end = end < first + s->blocks ? end - first : s->blocks;
+  return (units){.begin = begin * LACI_STRIP,
+                 .end = end * LACI_STRIP,
                  .gate = s->width,
                  .peephole = s->peephole >= 0 ? peephole : NULL,
-                 .functions = s->node.functions[l->direction]};
+                 .functions = s->node.functions[direction]};
 }
 
-static void step_parts(int64_t begin, int64_t end, void *context) {
+static void step_part(int part, int n, void *context) {
   const team *t = context;
-  for (int64_t at = begin; at < end; at++) {
-    const lane *l = &t->lanes[at / t->n_parts];
-    const units u = units_of(t, l, at % t->n_parts);
-    if (u.begin < u.end) step_units(t, l, &u);
+  const int64_t blocks = t->n_lanes * t->run->s->blocks;
+  for (int at = 0; at < t->n_lanes; at++) {
+    const units u = units_of(t, at, part * blocks / n, (part + 1) * blocks / n);
+    if (u.begin < u.end) step_units(t, &t->lanes[at], &u);
   }
 }
 
@@ -296,23 +300,19 @@ static void multiply_inputs(const team *t, const lane *l, int64_t first, int64_t
   }
 }
 
-static void input_parts(int64_t begin, int64_t end, void *context) {
+static void input_part(int part, int n, void *context) {
   const team *t = context;
-  const int64_t n = t->run->s->node.n_gates * t->run->s->blocks;
-  for (int64_t at = begin; at < end; at++) {
-    const int64_t part = at % t->n_parts;
-    multiply_inputs(t, &t->lanes[at / t->n_parts], part * n / t->n_parts,
-                    (part + 1) * n / t->n_parts);
+  const int64_t strips = t->run->s->node.n_gates * t->run->s->blocks;
+  for (int at = 0; at < t->n_lanes; at++) {
+    const int64_t first = part * strips / n, last = (part + 1) * strips / n;
+    if (first < last) multiply_inputs(t, &t->lanes[at], first, last);
   }
 }
 
 /** Runs a loop over all lanes, divided among threads if it has so many multiplications. */
-static void run_loop(team *t, laci_pool_body *body, int64_t work, int64_t least) {
-  const bool shared = t->pool && work >= least;
-  const int64_t blocks = t->run->s->blocks;
-  const int64_t wanted = (laci_pool_threads(t->pool) + t->n_lanes - 1) / t->n_lanes;
-  t->n_parts = !shared ? 1 : wanted < blocks ? wanted : blocks;
-  laci_pool_for(shared ? t->pool : NULL, t->n_lanes * t->n_parts, 1, body, t);
+static void run_loop(team *t, laci_crew_body *body, int64_t work, int64_t least) {
+  if (t->crew && work >= least) laci_crew_for(t->crew, body, t);
+  else body(0, 1, t);
 }
 
 /** Runs all time steps of a team's lanes, which have equal lengths. */
@@ -327,10 +327,10 @@ static void run_team(team *t) {
       return;
     }
     t->end = t->begin + s->chunk < length ? t->begin + s->chunk : length;
-    run_loop(t, input_parts, (t->end - t->begin) * gates * node->inputs, SHARED_INPUTS);
+    run_loop(t, input_part, (t->end - t->begin) * gates * node->inputs, SHARED_INPUTS);
     for (t->step = t->begin; t->step < t->end; t->step++) {
       for (t->phase = 0; t->phase < 1 + twice; t->phase++) {
-        run_loop(t, step_parts, gates * node->hidden, SHARED_STEP);
+        run_loop(t, step_part, gates * node->hidden, SHARED_STEP);
       }
     }
   }
@@ -426,9 +426,10 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 /** Runs all sequences as one team. */
-static void run_together(run *now) {
+static void run_together(laci_crew *crew, void *context) {
+  run *now = context;
   const laci_recurrent_node *node = &now->s->node;
-  team t = {.run = now, .pool = now->net->pool, .n_lanes = (int)node->directions};
+  team t = {.run = now, .crew = crew, .n_lanes = (int)node->directions};
   for (int at = 0; at < t.n_lanes; at++) {
     t.lanes[at] = (lane){.direction = at, .n = node->batch, .length = now->length};
     begin_lane(now, &t.lanes[at]);
@@ -452,10 +453,9 @@ static void run_node(run *now) {
   const int64_t threads = laci_pool_threads(now->net->pool);
   const int64_t wanted = (threads + node->directions - 1) / node->directions;
   const int64_t work = node->batch * row_size(now->s) * node->hidden;
-  const bool worth_it = node->directions == 1 || work >= SHARED_STEP;
   now->n_groups = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
-  if (now->alike && worth_it && node->directions * now->n_groups < threads) {
-    run_together(now);
+  if (now->alike && work >= SHARED_STEP && node->directions * now->n_groups < threads) {
+    laci_crew_run(now->net->pool, run_together, now);
   } else {
     laci_pool_for(now->net->pool, node->directions * now->n_groups, 1, run_lanes, now);
   }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Implements crew.h. A loop has a number. A thread takes a part by setting the part's mark from the
+ * number before to the loop's number; a thread that comes late for a loop finds all marks set, and
+ * so never reads what belongs to the next one. */
+#include "cpu/crew.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MOST = 64, SPINS = 2000 /* before a waiting thread lets others run */ };
+
+typedef struct mark {
+  _Alignas(64) _Atomic uint32_t loop; /* the last loop of which the part was taken */
+} mark;
+
+struct laci_crew {
+  laci_crew_lead *lead;
+  void *lead_context;
+  int n;
+  laci_crew_body *body; /* of the loop that runs */
+  void *context;
+  _Alignas(64) _Atomic uint32_t loop; /* its number; 0: none yet */
+  _Alignas(64) _Atomic int n_done;    /* parts of it that are computed */
+  atomic_bool ended;
+  mark marks[MOST];
+};
+
+static void relax(int *n_spins) {
+  if (++*n_spins >= SPINS) {
+    *n_spins = 0;
+    (void)sched_yield();
+    return;
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/** Computes the parts of a loop that nobody has taken, from part `first` on. */
+static void take_parts(laci_crew *crew, uint32_t loop, int first) {
+  for (int at = 0; at < crew->n; at++) {
+    const int part = (first + at) % crew->n;
+    uint32_t before = loop - 1;
+    if (!atomic_compare_exchange_strong_explicit(&crew->marks[part].loop, &before, loop,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+      continue;
+    crew->body(part, crew->n, crew->context);
+    atomic_fetch_add_explicit(&crew->n_done, 1, memory_order_release);
+  }
+}
+
+static void follow(laci_crew *crew, int first) {
+  uint32_t seen = 0;
+  int n_spins = 0;
+  while (!atomic_load_explicit(&crew->ended, memory_order_acquire)) {
+    const uint32_t loop = atomic_load_explicit(&crew->loop, memory_order_acquire);
+    if (loop == seen) {
+      relax(&n_spins);
+      continue;
+    }
+    take_parts(crew, loop, first);
+    seen = loop;
+    n_spins = 0;
+  }
+}
+
+/** Index 0, which some thread takes before any other index, is the leader. */
+static void join(int64_t begin, int64_t end, void *context) {
+  laci_crew *crew = context;
+  for (int64_t at = begin; at < end; at++) {
+    if (at > 0) {
+      follow(crew, (int)at);
+      continue;
+    }
+    crew->lead(crew, crew->lead_context);
+    atomic_store_explicit(&crew->ended, true, memory_order_release);
+  }
+}
+
+void laci_crew_run(laci_pool *pool, laci_crew_lead *lead, void *context) {
+  const int threads = laci_pool_threads(pool);
+  laci_crew crew = {.lead = lead, .lead_context = context, .n = threads < MOST ? threads : MOST};
+  laci_pool_for(pool, crew.n, 1, join, &crew);
+}
+
+void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context) {
+  const uint32_t loop = atomic_load_explicit(&crew->loop, memory_order_relaxed) + 1;
+  int n_spins = 0;
+  crew->body = body;
+  crew->context = context;
+  atomic_store_explicit(&crew->n_done, 0, memory_order_relaxed);
+  atomic_store_explicit(&crew->loop, loop, memory_order_release);
+  take_parts(crew, loop, 0);
+  while (atomic_load_explicit(&crew->n_done, memory_order_acquire) < crew->n) relax(&n_spins);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Threads that stay together for a series of short loops, each of which needs the one before.
+ *
+ * A loop of a pool calls its threads and waits for all of them. That takes longer than a short loop
+ * itself, above all on a busy machine. Of a crew, one thread leads: it runs all that is between the
+ * loops. The others wait for loops in a busy manner, and take parts as they come. The leader takes
+ * parts, too, and waits only for those that another thread has begun. So a crew works where no other
+ * thread ever comes. Each thread begins with its own part, whose data are in its cache. */
+#ifndef LACI_CPU_CREW_H
+#define LACI_CPU_CREW_H
+
+#include "cpu/pool.h"
+
+typedef struct laci_crew laci_crew;
+
+/** Runs all loops of a series, on the leader's thread. */
+typedef void laci_crew_lead(laci_crew *crew, void *context);
+/** Computes part `part` of n. The parts of a loop run at the same time. */
+typedef void laci_crew_body(int part, int n, void *context);
+
+/** Runs `lead` on one of the pool's threads, and returns when it has returned. Allocates nothing.
+ * pool NULL: the caller leads alone. */
+void laci_crew_run(laci_pool *pool, laci_crew_lead *lead, void *context);
+/** Calls body(0 .. n - 1, n), each once, and returns when all have returned; for the leader. n is
+ * the number of the pool's threads, at most 64. */
+void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context);
+
+#endif
