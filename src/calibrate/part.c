@@ -79,7 +79,6 @@ static lac_status add_input(const laci_network *n, laci_graph *graph, int value,
   return laci_graph_add_input(graph, v->name, &v->type, err);
 }
 
-/* Little-endian machines: the low bytes of an integer come first. */
 static lac_status add_known_constant(const laci_network *n, laci_graph *graph, int value,
                                      lac_error *err) {
   const laci_value *v = &n->graph.values[value];
@@ -89,7 +88,7 @@ static lac_status add_known_constant(const laci_network *n, laci_graph *graph, i
   if (laci_graph_find_value(graph, v->name) >= 0) return LAC_OK;
   uint8_t *bytes = laci_arena_alloc(graph->arena, (size_t)known->count + 1, size);
   if (!bytes) return laci_fail_memory(err, "a part of the network");
-  for (int64_t i = 0; i < known->count; i++) memcpy(bytes + (size_t)i * size, &known->i[i], size);
+  laci_write_i(known->dtype, known->i, known->count, bytes);
   return laci_graph_add_stored(graph,
                                &(laci_stored){.name = v->name,
                                               .dtype = known->dtype,

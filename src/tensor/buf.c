@@ -235,3 +235,10 @@ void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes) {
   size_t size = lac_dtype_size(dtype);
   for (int64_t at = 0; at < n; at++) write_element(dtype, from[at], to + (size_t)at * size);
 }
+
+void laci_write_i(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes) {
+  const size_t size = lac_dtype_size(dtype);
+  for (int64_t at = 0; at < n; at++) { /* the low bytes come first */
+    memcpy((char *)bytes + (size_t)at * size, &from[at], size);
+  }
+}

@@ -87,5 +87,7 @@ void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_
  * where the type has them. */
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
 void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes);
+/** Writes n numbers as elements of an integer type, or of booleans: their low bits. */
+void laci_write_i(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes);
 
 #endif

@@ -58,19 +58,11 @@ static bool has_computed_weight(const laci_graph *graph, const uint8_t *constant
 
 /* ---- Contents ---- */
 
-static void write_integers(lac_dtype dtype, const int64_t *from, int64_t n, uint8_t *to) {
-  const size_t size = lac_dtype_size(dtype);
-  for (int64_t k = 0; k < n; k++) {
-    const int64_t x = from[k];
-    for (size_t b = 0; b < size; b++) to[(size_t)k * size + b] = (uint8_t)((uint64_t)x >> 8 * b);
-  }
-}
-
 static lac_status add_content(folding *f, const char *name, const laci_buf *buf, lac_error *err) {
   uint8_t *bytes = laci_alloc((size_t)buf->count * lac_dtype_size(buf->dtype) + 1, 1);
   if (!bytes) return laci_fail_memory(err, name);
   if (buf->f) laci_write_f(buf->dtype, buf->f, buf->count, bytes);
-  else write_integers(buf->dtype, buf->i, buf->count, bytes);
+  else laci_write_i(buf->dtype, buf->i, buf->count, bytes);
   lac_status st = laci_edit_add_tensor(f->edit, name, buf->dtype, &buf->shape, bytes, err);
   laci_free(bytes);
   return st;

@@ -249,8 +249,7 @@ static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci
   for (int64_t first = 0; first < buf->count && !st; first += STEP) {
     int64_t n = buf->count - first < STEP ? buf->count - first : STEP;
     if (buf->f) laci_write_f(dtype, buf->f + first, n, bytes);
-    for (int64_t k = 0; buf->i && k < n; k++) /* the low bytes come first */
-      memcpy(bytes + (size_t)k * size, &buf->i[first + k], size);
+    else laci_write_i(dtype, buf->i + first, n, bytes);
     st = laci_writer_append(writer, bytes, (size_t)n * size, err);
   }
   return st;

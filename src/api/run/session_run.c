@@ -245,13 +245,6 @@ static lac_status set_output(const lac_session *s, int at, const lac_array *want
   return e->out[at] ? LAC_OK : laci_fail_memory(err, port->name);
 }
 
-static void write_integers(lac_dtype dtype, const int64_t *from, int64_t n, void *bytes) {
-  const size_t size = lac_dtype_size(dtype);
-  for (int64_t at = 0; at < n; at++) { /* the low bytes come first */
-    memcpy((char *)bytes + (size_t)at * size, &from[at], size);
-  }
-}
-
 /* Copies an output of fixed shape to the caller's array, if the engine did not write it there. */
 static void store_result(const lac_array *wanted, int at, lac_dtype dtype,
                          const laci_session_engine *e) {
@@ -260,7 +253,7 @@ static void store_result(const lac_array *wanted, int at, lac_dtype dtype,
   void *to = wanted->data ? wanted->data : e->made[at];
   if (to == e->out[at]) return;
   if (port->dtype == LAC_DTYPE_F32) laci_write_f32(dtype, e->out[at], n, to);
-  else write_integers(dtype, e->out[at], n, to);
+  else laci_write_i(dtype, e->out[at], n, to);
 }
 
 /* Copies an output whose shape depends on data. */
@@ -278,7 +271,7 @@ static lac_status store_open(const lac_session *s, int at, const lac_array *want
   memcpy(result->shape, buf->shape.dims, sizeof result->shape);
   void *to = wanted->data ? wanted->data : e->made[at];
   if (buf->f) laci_write_f(result->dtype, buf->f, buf->count, to);
-  else write_integers(result->dtype, buf->i, buf->count, to);
+  else laci_write_i(result->dtype, buf->i, buf->count, to);
   return LAC_OK;
 }
 
