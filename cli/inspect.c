@@ -5,8 +5,11 @@
 #include "base/plural.h"
 
 #include "input.h"
+#include "lacuna/engine.h"
+#include "lacuna/plan.h"
 #include "layers.h"
 #include "outputs.h"
+#include "run_options.h"
 #include "table.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -72,6 +75,48 @@ static lac_status print_result(const arguments *args, const lac_report *report, 
   return st;
 }
 
+/* Prints the nodes that no fast kernel would run. */
+static lac_status print_slow_nodes(const lac_report *report, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, "~node|operator|run by|+");
+  for (int at = 0; at < report->plan->n_nodes; at++) {
+    const lac_plan_node *node = report->plan_nodes[at];
+    if (node->runner == LAC_RUNNER_FAST || node->runner == LAC_RUNNER_NO_STEP) continue;
+    const char *name = node->name[0] || !node->output ? node->name : node->output;
+    table_add_cell(&table, "%s", name);
+    table_add_cell(&table, "%s", node->op);
+    table_add_cell(&table, "%s", lac_node_runner_name(node->runner));
+    table_add_cell(&table, "%s", node->reason ? node->reason : "");
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  fputc('\n', stdout);
+  return st;
+}
+
+/* Prints what would be planned. */
+static lac_status print_plan(const lac_report *report, lac_error *err) {
+  const lac_plan_facts *plan = report->plan;
+  const bool slow = plan->n_fast + plan->n_no_step < plan->n_nodes;
+  lac_status st = slow ? print_slow_nodes(report, err) : LAC_OK;
+  if (st) return st;
+  terminal_print_sentence(stdout, "engine %s, %s: %s%s", plan->engine, lac_dtype_name(plan->dtype),
+                          plan->reason ? "it cannot run the network: " : "it can run the network",
+                          plan->reason ? plan->reason : "");
+  if (plan->open) {
+    terminal_print_sentence(stdout,
+                            "sizes of inputs are open (--input-shape fixes them); other "
+                            "sizes than those assumed may be run otherwise");
+  }
+  terminal_print_sentence(
+      stdout,
+      "%d of %d node%s run by fast kernels, %d of these without the zeros of their "
+      "weights; %d need%s no step in a run",
+      plan->n_fast, plan->n_nodes, laci_plural(plan->n_nodes), plan->n_sparse, plan->n_no_step,
+      plan->n_no_step == 1 ? "s" : "");
+  return LAC_OK;
+}
+
 static lac_status print_cause_of_node(const arguments *args, const lac_options *options,
                                       const lac_model *model, lac_error *err) {
   char *text = NULL;
@@ -86,15 +131,21 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;
+  lac_engine_options engine = lac_engine_options_default();
   outputs plan = {0};
   lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
+  if (args->plan) {
+    engine.run = run_options_of(args);
+    options.plan = &engine;
+  }
   if (!st && (args->json || !args->why)) {
     st = lac_inspect(model, &options, &report, err);
     if (!st) st = outputs_write(&plan, model, report, err);
   }
   if (!st && !plan.uses_stdout) {
-    st = args->why ? print_cause_of_node(args, &options, model, err)
-                   : print_result(args, report, err);
+    st = args->why    ? print_cause_of_node(args, &options, model, err)
+         : args->plan ? print_plan(report, err)
+                      : print_result(args, report, err);
   }
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);

@@ -16,10 +16,11 @@
 extern "C" {
 #endif
 
-typedef struct lac_array lac_array;                 /* lacuna/array.h */
-typedef struct lac_calibration lac_calibration;     /* lacuna/calibration.h */
-typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
-typedef struct lac_quantization lac_quantization;   /* lacuna/quantization.h */
+typedef struct lac_array lac_array;                   /* lacuna/array.h */
+typedef struct lac_calibration lac_calibration;       /* lacuna/calibration.h */
+typedef struct lac_engine_options lac_engine_options; /* lacuna/engine.h */
+typedef struct lac_process_group lac_process_group;   /* lacuna/process_group.h */
+typedef struct lac_quantization lac_quantization;     /* lacuna/quantization.h */
 
 /** How long orders are searched for. */
 typedef enum lac_effort {
@@ -99,6 +100,9 @@ typedef struct lac_options {
   const lac_quantization *quantization; /* lac_prune: convert weights and activations to int8, with
                                            ranges from the calibration's data; NULL: no quantization
                                            (NULL) */
+  const lac_engine_options *plan; /* lac_inspect: also ask what would be planned with these options,
+                                     and what would run each node (lac_report.plan). NULL: do not
+                                     ask (NULL) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_plan_facts lac_plan_facts; /* lacuna/plan.h */
+typedef struct lac_plan_node lac_plan_node;
 typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
 typedef struct lac_quantization_result lac_quantization_result; /* lacuna/quantization.h */
 
@@ -216,6 +218,8 @@ typedef struct lac_report {
   int n_targets;
   const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
   const lac_quantization_result *quantization; /* NULL: nothing was quantized */
+  const lac_plan_facts *plan;                  /* what lac_options.plan asked; NULL: nothing */
+  const lac_plan_node *const *plan_nodes;      /* [plan->n_nodes] */
 } lac_report;
 
 /** Frees the report and all that it points to. NULL is fine. */

@@ -9,6 +9,8 @@
 
 typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_layer lac_layer;
+typedef struct lac_plan_facts lac_plan_facts;
+typedef struct lac_plan_node lac_plan_node;
 typedef struct lac_quantization_result lac_quantization_result;
 
 /** The fields that identify a layer in all reports. */
@@ -26,6 +28,10 @@ json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer);
 json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *calibration);
 /** Adds the fields of a layer's calibration to its object. */
 void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
+
+/** Returns what would be planned, and what would run each node. */
+json_t *laci_plan_json(laci_json_writer *w, const lac_plan_facts *plan,
+                       const lac_plan_node *const *nodes);
 
 /** Returns the result of quantization. */
 json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *quantization);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions in a process that also computes with PyTorch: loaded before it or after it, run in turns, and in a fork."""
+"""Sessions in a process that also computes with PyTorch: loaded before it or after it, run alternately, and in a fork."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def torch_scores():
 
 one, two = session(1), session(2)
 wanted, of_torch = scores(one), torch_scores()
-for _ in range(20):  # in turns
+for _ in range(20):  # alternately
     assert (scores(one) == wanted).all() and numpy.allclose(scores(two), wanted, atol=1e-5)
     assert numpy.allclose(torch_scores(), of_torch, atol=1e-5)
 

@@ -337,6 +337,7 @@ void lac_report_destroy(lac_report *pub) {
   laci_free(report->masks);
   laci_free(report->orders);
   laci_free(report->permutation);
+  laci_report_clear_plan(report);
   laci_arena_clear(&report->arena);
   laci_free(report);
 }

@@ -7,6 +7,7 @@
 #include "lacuna/report.h"
 #include "sparse/weight_view.h"
 
+typedef struct lac_plan_answer lac_plan_answer;
 typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
 typedef struct laci_analysis laci_analysis;
@@ -41,8 +42,12 @@ typedef struct laci_report {
   laci_report_order *orders;        /* [n stored * LACI_MAX_RANK] */
   lac_target_report *targets;       /* [n_targets], in the arena */
   lac_target_layer **target_layers; /* [n_targets][n_layers], in the arena */
+  lac_plan_answer *answer;          /* to lac_options.plan; NULL: nothing was asked */
   char *permutation;                /* text of the permutation file; NULL: there is none */
 } laci_report;
+
+/** Frees what the report says about a plan. inspect.c */
+void laci_report_clear_plan(laci_report *report);
 
 /** Creates a report from the analysis: names, groups, and layers without figures; nothing counts as
  * reordered. */

@@ -12,6 +12,9 @@ typedef struct lac_engine lac_engine;
 typedef struct lac_engine_facts lac_engine_facts;
 typedef struct lac_engine_options lac_engine_options;
 typedef struct lac_model lac_model;
+typedef struct lac_plan_answer lac_plan_answer;
+typedef struct lac_plan_facts lac_plan_facts;
+typedef struct lac_plan_node lac_plan_node;
 typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
 typedef struct laci_engine_exact laci_engine_exact;
@@ -48,6 +51,10 @@ void laci_log_engine_parts(const lac_engine *engine);
 int laci_model_engine_n_sparse(const lac_engine *engine);
 /** Returns what lac_engine_about fills. */
 lac_engine_facts laci_model_engine_facts(const lac_engine *engine);
+
+/** Returns the facts of an answer, and its nodes; views. */
+const lac_plan_facts *laci_plan_answer_view(const lac_plan_answer *answer,
+                                            const lac_plan_node **nodes);
 
 /** Logs the plan's lines at LAC_LOG_DEBUG; the last line has the plan's memory. */
 void laci_log_plan(const lac_engine *engine);

@@ -29,19 +29,10 @@ struct lac_plan_answer {
   int n_outputs;
 };
 
-static const char *const names[] = {
-    [LAC_RUNNER_NONE] = "none",         [LAC_RUNNER_UNKNOWN] = "unknown",
-    [LAC_RUNNER_NO_STEP] = "no step",   [LAC_RUNNER_FAST] = "fast",
-    [LAC_RUNNER_OPERATOR] = "operator", [LAC_RUNNER_EXACT] = "exact"};
-
 static const lac_node_runner runners[] = {
     [LACI_RUNNER_NONE] = LAC_RUNNER_NONE,       [LACI_RUNNER_UNKNOWN] = LAC_RUNNER_UNKNOWN,
     [LACI_RUNNER_NO_STEP] = LAC_RUNNER_NO_STEP, [LACI_RUNNER_FAST] = LAC_RUNNER_FAST,
     [LACI_RUNNER_PLAIN] = LAC_RUNNER_OPERATOR,  [LACI_RUNNER_EXACT] = LAC_RUNNER_EXACT};
-
-const char *lac_node_runner_name(lac_node_runner runner) {
-  return (size_t)runner < sizeof names / sizeof *names ? names[runner] : "unknown";
-}
 
 /* ---- Making an answer ---- */
 
@@ -197,4 +188,10 @@ lac_status lac_plan_find(const lac_plan_answer *answer, const char *output, lac_
   if (!found) return laci_fail(err, LAC_NOT_FOUND, "no node has an output '%s'", output);
   laci_give_plan_node(&answer->nodes[found->node], node);
   return LAC_OK;
+}
+
+const lac_plan_facts *laci_plan_answer_view(const lac_plan_answer *answer,
+                                            const lac_plan_node **nodes) {
+  *nodes = answer->nodes;
+  return &answer->facts;
 }
