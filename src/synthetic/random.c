@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "synthetic/random.h"
+
+#include <math.h>
+
+#include "base/rng.h"
+
+static const double two_pi = 6.283185307179586;
+
+static double unit(laci_random *random) {
+  return laci_rng_unit(random->seed, random->stream, random->next++);
+}
+
+double laci_random_between(laci_random *random, double low, double high) {
+  return low + (high - low) * unit(random);
+}
+
+int laci_random_below(laci_random *random, int n) { return (int)(unit(random) * n); }
+
+bool laci_random_chance(laci_random *random, double probability) {
+  return unit(random) < probability;
+}
+
+double laci_random_normal(laci_random *random, double deviation) {
+  const double radius = sqrt(-2 * log(1 - unit(random)));
+  return deviation * radius * cos(two_pi * unit(random));
+}
+
+double laci_random_brightness(laci_random *random) {
+  for (;;) {
+    const double x = unit(random);
+    /* the density over its largest value, at 1/2 */
+    if (unit(random) < pow(4 * x * (1 - x), 0.2)) return x;
+  }
+}
