@@ -211,3 +211,7 @@ lac_status input_check_number(const char *name, uint64_t value, uint64_t least, 
                    "--%s %" PRIu64 ": wanted an integer from %" PRIu64 " to %" PRIu64, name, value,
                    least, most);
 }
+
+bool input_calibration_is_synthetic(const arguments *args) {
+  return args->calibration && strcmp(args->calibration, "synthetic") == 0;
+}

@@ -428,6 +428,7 @@ lac_status outputs_plan_and_load(const arguments *args, lac_options *options, ou
   lac_status st = input_read_options(args, options, err);
   if (!st) st = outputs_plan(args, plan, err);
   if (!st) st = input_load_model(args, args->operand, model, err);
-  if (!st && args->calibration) st = outputs_guard_data(plan, args, err);
+  if (!st && args->calibration && !input_calibration_is_synthetic(args))
+    st = outputs_guard_data(plan, args, err);
   return st ? st : outputs_guard(plan, *model, args->operand, err);
 }

@@ -51,8 +51,10 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   if (!st) st = input_check_number("refine-steps", args->refine_steps, 0, INT32_MAX, err);
   if (!st && args->mean) st = input_parse_colour("mean", args->mean, c->mean, err);
   if (!st && args->std) st = input_parse_colour("std", args->std, c->std, err);
-  c->data = args->calibration;
+  c->synthetic = input_calibration_is_synthetic(args);
+  c->data = c->synthetic ? NULL : args->calibration;
   c->samples = (int64_t)args->calibration_samples;
+  if (c->synthetic && !args->given.calibration_samples) c->samples = 0;
   c->copies = (int)args->calibration_copies;
   c->solve = args->solve;
   c->resize = (int)args->resize;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preparation of data: converts ImageNet from its original files to TFRecords, which lac_eval and
- * lac_train read.
+ * lac_train read; and draws synthetic images for a network.
  *
- * docs/reference/data.md lists the files. Threads. Calls for different folders may run at the same
- * time. */
+ * docs/reference/data.md lists the files. Threads. Conversions into different folders may run at
+ * the same time. Any number of threads may draw images. */
 #ifndef LACUNA_DATA_H
 #define LACUNA_DATA_H
 
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lacuna/array.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,45 @@ LAC_DEFAULT(lac_imagenet_options)
 LAC_API LAC_MUST_CHECK lac_status lac_imagenet_convert(const char *raw, const char *folder,
                                                        const lac_imagenet_options *options,
                                                        lac_imagenet_result *result, lac_error *err);
+
+/* ---- Synthetic images: shapes and textures that the library draws, for want of data ---- */
+
+typedef struct lac_model lac_model; /* lacuna/model.h */
+
+/** Start from lac_synthetic_options_default() and set fields. */
+typedef struct lac_synthetic_options {
+  size_t size;     /* sizeof of this struct, set by lac_synthetic_options_init */
+  int64_t samples; /* how many images; >= 1 (512) */
+  uint64_t seed;   /* the same images for the same seed, whatever the machine's threads (0) */
+  int crop;        /* side in pixels of sizes that the network leaves open; 0: 224 (0) */
+  float mean[3];   /* of each channel, in grey levels 0..255: the input is (grey - mean) / std. With
+                      the default mean and std the range is found out, as lac_calibration.synthetic
+                      says (ImageNet's) */
+  float std[3];    /* > 0 (ImageNet's) */
+  int threads;     /* 0: the cores that this process may use (0) */
+} lac_synthetic_options;
+
+/** Fills the first size bytes of *options with every field's default, which its line names; size:
+ * sizeof(lac_synthetic_options). */
+LAC_API void lac_synthetic_options_init(lac_synthetic_options *options, size_t size);
+LAC_DEFAULT(lac_synthetic_options)
+
+/** Draws images for the model's only input. *images becomes an array [samples, C, H, W] or
+ * [samples, H, W, C], as the input is: of LAC_DTYPE_F32, or of LAC_DTYPE_U8 for an input of that
+ * type. The library allocates its data; free it with lac_session_release (lacuna/session.h). Its
+ * name is NULL. options NULL: the default ones. Fails LAC_BAD_SHAPE (the network does not take
+ * images), LAC_BAD_ARGUMENT, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED; *images is then
+ * unchanged. */
+LAC_API LAC_MUST_CHECK lac_status lac_synthetic_images(const lac_model *model,
+                                                       const lac_synthetic_options *options,
+                                                       lac_array *images, lac_error *err);
+
+/** Draws images as lac_synthetic_images does, and writes them to path, a .npy file, batch by batch.
+ * The file appears completely or not at all. Fails LAC_EXISTS unless force, LAC_IO, and as
+ * lac_synthetic_images does. */
+LAC_API LAC_MUST_CHECK lac_status lac_synthetic_save(const lac_model *model, const char *path,
+                                                     const lac_synthetic_options *options,
+                                                     bool force, lac_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The common part of both kinds of samples: how many are chosen, and the text that describes
+ * The common part of all kinds of samples: how many are chosen, and the text that describes
  * this. */
 #include "data/samples.h"
 
@@ -45,10 +45,22 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
                    (long long)(s->taken - s->held_back), s->options.copies,
                    s->options.copies == 1 ? "" : "s");
   }
-  (void)snprintf(text, sizeof text, "%lld of %lld %s %.400s%s, %lld held back", (long long)s->taken,
-                 (long long)s->available, s->kind->noun, s->path, copies, (long long)s->held_back);
+  if (s->kind->noun) {
+    (void)snprintf(text, sizeof text, "%lld of %lld %s %.400s%s, %lld held back",
+                   (long long)s->taken, (long long)s->available, s->kind->noun, s->path, copies,
+                   (long long)s->held_back);
+  } else {
+    (void)snprintf(text, sizeof text, "%lld synthetic images, values %.100s, %lld held back",
+                   (long long)s->taken, s->options.synthetic->range, (long long)s->held_back);
+  }
   s->text = laci_arena_text(&s->arena, text);
   return s->text ? LAC_OK : laci_fail_memory(err, s->path);
+}
+
+static const laci_samples_kind *kind_of(const char *path, const laci_samples_options *options) {
+  if (options->synthetic) return &laci_samples_synthetic;
+  const bool arrays = options->arrays || laci_samples_are_arrays(path);
+  return arrays ? &laci_samples_of_arrays : &laci_samples_of_images;
 }
 
 lac_status laci_samples_open(const char *path, const laci_samples_options *options,
@@ -58,19 +70,20 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   if (st) return st;
   laci_samples *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, path);
-  bool arrays = options->arrays || laci_samples_are_arrays(path);
   s->options = *options;
+  s->kind = kind_of(path, options);
   s->path = laci_arena_text(&s->arena, path);
   s->types = laci_alloc((size_t)options->n_inputs, sizeof *s->types);
   if (!s->path || !s->types) st = laci_fail_memory(err, path);
-  if (!st) st = arrays ? laci_samples_open_arrays(s, err) : laci_samples_open_images(s, err);
+  if (!st) st = s->kind->open(s, err);
   if (!st) st = count_samples(s, err);
-  if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
+  if (!st && s->kind->label) st = s->kind->label(s, err);
   if (!st) st = write_description(s, err);
   s->options.budget = NULL; /* these options are only used while the samples are opened and may be
                                freed then */
   s->options.inputs = NULL;
   s->options.arrays = NULL;
+  s->options.synthetic = NULL;
   s->options.known = NULL;
   if (st) laci_samples_close(s);
   else *samples = s;
@@ -79,7 +92,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
 
 void laci_samples_close(laci_samples *s) {
   if (!s) return;
-  if (s->kind) s->kind->close(s);
+  s->kind->close(s);
   laci_free(s->types);
   laci_free(s->labels);
   laci_arena_clear(&s->arena);

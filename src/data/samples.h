@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sample inputs with which a network is calibrated or tested, a few hundred of them: labelled
- * images of any data set (dataset.h), or NumPy arrays, one for each input.
+ * images of any data set (dataset.h), NumPy arrays, one for each input, or synthetic images.
  *
  * Which samples are chosen follows from the seed alone: the first n of a permutation of all. Images
  * may be included in several copies, changed at random as in training. Samples that are held back
@@ -24,6 +24,17 @@ typedef struct laci_sample_input {
   laci_type type;
 } laci_sample_input;
 
+/** An input of a network that takes images, for synthetic ones. */
+typedef struct laci_synthetic_input {
+  int height, width;  /* pixels */
+  int channels;       /* 3, or 1: grey */
+  bool channels_last; /* [N, H, W, C] instead of [N, C, H, W] */
+  const char *range;  /* of the values, for messages: "0 to 1"; a literal */
+  bool integers;      /* values are rounded to integers */
+  float mean[3],
+      std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
+} laci_synthetic_input;
+
 typedef struct laci_samples_options {
   int64_t n;             /* number of samples without copies; fewer if the data have fewer */
   uint64_t seed;         /* for the choice of samples, and the changes of copies */
@@ -45,15 +56,17 @@ typedef struct laci_samples_options {
       *arrays; /* [n_arrays] arrays of the caller's, instead of those of a path: one for each input,
  and perhaps `labels`; NULL: the path has them */
   int n_arrays;
+  const laci_synthetic_input *synthetic; /* synthetic images for the only input, drawn by `seed`,
+                                            instead of data; NULL: none */
   laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
   laci_budget *budget; /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 
-/** Opens samples. With options->arrays, path is only a name for messages. Else path is a folder of
- * images in any form that dataset.h supports (its training part, or its evaluation part if it has
- * no other), a .npy file (for a network with one input), a .npz file or a folder of .npy files:
- * NAME.npy for the input NAME. An additional array `labels` of integers gives the class of each
- * sample.
+/** Opens samples. With options->arrays or options->synthetic, path is only a name for messages.
+ * Else path is a folder of images in any form that dataset.h supports (its training part, or its
+ * evaluation part if it has no other), a .npy file (for a network with one input), a .npz file or a
+ * folder of .npy files: NAME.npy for the input NAME. An additional array `labels` of integers gives
+ * the class of each sample.
  *
  * Whether images fit the input is not checked here (laci_samples_dataset). Arrays: fails
  * LAC_BAD_SHAPE where one does not fit its input, with the shape found and the one needed,
@@ -78,7 +91,7 @@ int64_t laci_samples_count_available(const laci_samples *samples);
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */
 const int64_t *laci_samples_labels(const laci_samples *samples);
-/** Returns the data set of the images, and their preprocessing; NULL for arrays. */
+/** Returns the data set of the images, and their preprocessing; NULL for other samples. */
 const laci_dataset *laci_samples_dataset(const laci_samples *samples,
                                          laci_preprocessing *preprocessing);
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */

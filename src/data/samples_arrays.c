@@ -256,9 +256,6 @@ static void close_arrays(laci_samples *s) {
   laci_free(own);
 }
 
-static const laci_samples_kind kind = {
-    .read = read_batch, .close = close_arrays, .noun = "samples of"};
-
 /* ---- Opening ---- */
 
 static lac_status check_image_options(const laci_samples *s, lac_error *err) {
@@ -272,13 +269,12 @@ static lac_status check_image_options(const laci_samples *s, lac_error *err) {
                    what, "are");
 }
 
-lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
+static lac_status open_arrays(laci_samples *s, lac_error *err) {
   lac_status st = check_image_options(s, err);
   if (st) return st;
   array_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
-  s->kind = &kind;
   own->inputs = laci_alloc((size_t)s->options.n_inputs, sizeof(laci_rows *));
   if (!own->inputs) return laci_fail_memory(err, s->path);
   if (s->options.arrays) st = open_memory(s, err);
@@ -292,7 +288,7 @@ lac_status laci_samples_open_arrays(laci_samples *s, lac_error *err) {
   return st ? st : check_labels(s, err);
 }
 
-lac_status laci_samples_label_arrays(laci_samples *s, lac_error *err) {
+static lac_status label_arrays(laci_samples *s, lac_error *err) {
   const array_samples *own = s->own;
   if (!own->labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
@@ -309,3 +305,9 @@ lac_status laci_samples_label_arrays(laci_samples *s, lac_error *err) {
   }
   return LAC_OK;
 }
+
+const laci_samples_kind laci_samples_of_arrays = {.open = open_arrays,
+                                                  .label = label_arrays,
+                                                  .read = read_batch,
+                                                  .close = close_arrays,
+                                                  .noun = "samples of"};

@@ -91,9 +91,6 @@ static void close_images(laci_samples *s) {
   laci_free(own);
 }
 
-static const laci_samples_kind kind = {
-    .read = read_batch, .close = close_images, .noun = "images of"};
-
 /* ---- Opening ---- */
 
 /* Opens the training part of the data, or the evaluation part if there is no other. */
@@ -132,11 +129,10 @@ static lac_status set_preprocessing(const laci_samples *s, image_samples *own, l
   return laci_preprocessing_check(p, err);
 }
 
-lac_status laci_samples_open_images(laci_samples *s, lac_error *err) {
+static lac_status open_images(laci_samples *s, lac_error *err) {
   image_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
-  s->kind = &kind;
   lac_status st = open_set(s->path, s->options.known, &own->set, err);
   if (!st) st = set_preprocessing(s, own, err);
   if (st) return st;
@@ -162,7 +158,7 @@ static bool labels_are_outputs(const laci_samples *s, const laci_dataset *set) {
   return !s->options.known || by == LACI_NUMBERED_BY_NETWORK || by == LACI_NUMBERED_BY_DATA;
 }
 
-lac_status laci_samples_label_images(laci_samples *s, lac_error *err) {
+static lac_status label_images(laci_samples *s, lac_error *err) {
   const image_samples *own = s->own;
   if (!labels_are_outputs(s, own->set)) {
     if (s->options.copies == 0)
@@ -184,7 +180,13 @@ lac_status laci_samples_label_images(laci_samples *s, lac_error *err) {
 const laci_dataset *laci_samples_image_set(const laci_samples *s,
                                            laci_preprocessing *preprocessing) {
   const image_samples *own = s->own;
-  if (s->kind != &kind) return NULL;
+  if (s->kind != &laci_samples_of_images) return NULL;
   if (preprocessing) *preprocessing = own->preprocessing;
   return own->set;
 }
+
+const laci_samples_kind laci_samples_of_images = {.open = open_images,
+                                                  .label = label_images,
+                                                  .read = read_batch,
+                                                  .close = close_images,
+                                                  .noun = "images of"};

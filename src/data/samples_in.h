@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface of the two kinds of samples (images, arrays): each finds how many samples there
- * are, and reads them by number. */
+ * The interface of the kinds of samples (images, arrays, synthetic images): each finds how many
+ * samples there are, and reads them by number. */
 #ifndef LACI_DATA_SAMPLES_IN_H
 #define LACI_DATA_SAMPLES_IN_H
 
@@ -8,11 +8,15 @@
 #include "data/samples.h"
 
 typedef struct laci_samples_kind {
+  /* sets own, types and available */
+  lac_status (*open)(laci_samples *samples, lac_error *err);
+  /* sets the labels, if the data have some, when the number of samples is known; NULL: never */
+  lac_status (*label)(laci_samples *samples, lac_error *err);
   /* reads the samples at places first .. first + n - 1 into the batch of each input */
   lac_status (*read)(laci_samples *samples, int64_t first, int64_t n, void *const *to,
                      lac_error *err);
   void (*close)(laci_samples *samples); /* frees `own`, which may be NULL */
-  const char *noun;                     /* "images of" */
+  const char *noun; /* "images of"; NULL: synthetic images, of which there are any number */
 } laci_samples_kind;
 
 struct laci_samples {
@@ -32,17 +36,13 @@ struct laci_samples {
  * unchanged, from 1 on the number of a random change. */
 int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *copy);
 
-/** Open samples of one kind each: set kind, own, types and available. The functions for labels are
- * called later, when the number of samples is known. */
-LAC_MUST_CHECK lac_status laci_samples_open_images(laci_samples *samples, lac_error *err);
-LAC_MUST_CHECK lac_status laci_samples_open_arrays(laci_samples *samples, lac_error *err);
-LAC_MUST_CHECK lac_status laci_samples_label_images(laci_samples *samples, lac_error *err);
-LAC_MUST_CHECK lac_status laci_samples_label_arrays(laci_samples *samples, lac_error *err);
+extern const laci_samples_kind laci_samples_of_images, laci_samples_of_arrays,
+    laci_samples_synthetic;
 
 /** Is the path a .npy, a .npz or a folder of .npy? */
 bool laci_samples_are_arrays(const char *path);
 
-/** Returns the data set of images and their preprocessing; NULL if the samples are arrays. */
+/** Returns the data set of images and their preprocessing; NULL if the samples are others. */
 const laci_dataset *laci_samples_image_set(const laci_samples *samples,
                                            laci_preprocessing *preprocessing);
 

@@ -166,6 +166,13 @@ static lac_status try_lac_imagenet_options(const lac_imagenet_options *o, lac_er
   return lac_imagenet_convert(outputs.path, to, o, &result, err);
 }
 
+static lac_status try_lac_synthetic_options(const lac_synthetic_options *o, lac_error *err) {
+  lac_array images = {.rank = 0};
+  lac_status st = lac_synthetic_images(dense, o, &images, err);
+  lac_session_release(&images, 1);
+  return st;
+}
+
 static lac_status try_lac_process_group_options(const lac_process_group_options *o,
                                                 lac_error *err) {
   lac_process_group *group = NULL;

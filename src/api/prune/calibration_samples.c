@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the samples of a calibration: those of a path, or arrays in memory. */
-#include <string.h>
-
 #include "api/model/arrays.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
+#include "api/prune/synthetic_in.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -31,9 +30,8 @@ bool laci_has_class_outputs(const laci_graph *graph) {
 lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
                                          const laci_job *job, int copies, laci_samples **samples,
                                          lac_error *err) {
-  const lac_calibration *c = options->calibration, usual = lac_calibration_default();
-  bool scaled = memcmp(c->mean, usual.mean, sizeof c->mean) != 0 ||
-                memcmp(c->std, usual.std, sizeof c->std) != 0;
+  const lac_calibration *c = options->calibration;
+  const bool scaled = laci_synthetic_is_scaled(c->mean, c->std);
   laci_budget budget = job->budget;
   laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
   if (!inputs) return laci_fail_memory(err, c->data);
@@ -59,8 +57,20 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
       .pool = job->pool,
       .budget = &budget};
   laci_rows_memory *arrays = NULL;
+  laci_synthetic_input images;
   lac_status st = LAC_OK;
-  if (c->arrays) {
+  if (c->synthetic) {
+    const laci_synthetic_options wanted = {.crop = c->crop,
+                                           .mean = how.mean,
+                                           .std = how.std,
+                                           .seed = options->seed,
+                                           .pool = job->pool};
+    st = laci_synthetic_open(graph, &wanted, &images, err);
+    if (c->samples == 0) how.n = laci_synthetic_enough(graph);
+    how.synthetic = &images;
+    how.resize = how.crop = 0;
+    how.mean = how.std = NULL;
+  } else if (c->arrays) {
     st = laci_arrays_describe(c->arrays, c->n_arrays, c->read_row, c->read_context, &arrays, err);
     how.arrays = arrays;
     how.n_arrays = c->n_arrays;

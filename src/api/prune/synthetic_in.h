@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Synthetic images for a network: the layout of its input, and the range of values that it
+ * expects. */
+#ifndef LACI_API_PRUNE_SYNTHETIC_IN_H
+#define LACI_API_PRUNE_SYNTHETIC_IN_H
+
+#include "data/samples.h"
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_pool laci_pool;
+
+/** Which synthetic images are wanted. */
+typedef struct laci_synthetic_options {
+  int crop;                /* side of sizes that the network leaves open; 0: 224 */
+  const float *mean, *std; /* [3] grey levels; NULL: to be found out */
+  uint64_t seed;
+  laci_pool *pool;
+} laci_synthetic_options;
+
+/** Are mean and std [3] others than the defaults, which count as not set? */
+bool laci_synthetic_is_scaled(const float *mean, const float *std);
+
+/** Finds and logs the layout of the network's input and the range of its values. The network's only
+ * input is [N, C, H, W] or [N, H, W, C] with 3 channels, or 1. A range that is not given is, of the
+ * usual ones, that which brings the inputs of the first batch normalization nearest to its stored
+ * statistics. Without such a normalization, a subtraction or division at the network's input
+ * decides between 0..1 and 0..255. Without that it is ImageNet's mean and std. The graph's bytes
+ * are in memory. Fails LAC_BAD_SHAPE if the network's inputs are not images, LAC_NO_MEMORY,
+ * LAC_INTERRUPTED. */
+LAC_MUST_CHECK lac_status laci_synthetic_open(const laci_graph *graph,
+                                              const laci_synthetic_options *options,
+                                              laci_synthetic_input *input, lac_error *err);
+
+/** Parts of laci_synthetic_open. find_layout sets all but the range. choose_range sets the range,
+ * and *reason to why it is this one, a literal. */
+LAC_MUST_CHECK lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
+                                                     laci_synthetic_input *input, lac_error *err);
+LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
+                                                      const laci_synthetic_options *options,
+                                                      laci_synthetic_input *input,
+                                                      const char **reason, lac_error *err);
+
+/** How many synthetic images calibrate a network in about a minute of two cores, by its
+ * multiplications for one image: 32 to 512, the same number on every machine. The graph's shapes
+ * are inferred. */
+int64_t laci_synthetic_enough(const laci_graph *graph);
+
+#endif
