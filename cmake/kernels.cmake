@@ -2,6 +2,7 @@
 # Kernels: src/kernel/FAMILY/NAME_isa.c is compiled once for every instruction set, with its flags and its name as LACI_ISA;
 # NAME_SET.c (NAME_avx2.c, NAME_scalar.c) is the text for that set alone and takes NAME_isa.c's place. Other files are
 # plain code. Only what is named so gets the flags; the choice between variants is made at run time (src/cpu).
+option(LAC_SANITIZE_KERNELS "Sanitize the kernels of every instruction set, not the scalar ones alone" ON)
 set(LAC_KERNEL_SETS scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   list(APPEND LAC_KERNEL_SETS avx2 avx512f avx512 avx512bf16 avx512vbmi2)
@@ -42,6 +43,9 @@ function(lac_add_kernels sources libraries)
     target_link_libraries(lacuna_kernel_${isa} PRIVATE lacuna_warnings)
     target_compile_definitions(lacuna_kernel_${isa} PRIVATE LACI_ISA=${isa} LACI_ISA_${ISA})
     target_compile_options(lacuna_kernel_${isa} PRIVATE ${LAC_KERNEL_FLAGS_${isa}})
+    if(LAC_SANITIZE AND NOT LAC_SANITIZE_KERNELS AND NOT isa STREQUAL scalar)
+      target_compile_options(lacuna_kernel_${isa} PRIVATE -fno-sanitize=all)
+    endif()
     list(APPEND made lacuna_kernel_${isa})
   endforeach()
   # A root of a negative number sets errno, which keeps loops from becoming vectors.
