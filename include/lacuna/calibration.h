@@ -36,8 +36,8 @@ typedef struct lac_calibration {
                               network an array of its name, samples along the first axis, and
                               perhaps `labels`. They are read during the call only (NULL) */
   int n_arrays;
-  /** Has the rows of those arrays whose `data` is NULL: copies row `row` (along the first axis) of
-   * the array `name` to `to`, all its elements, row-major and packed, in the array's type. It is
+  /** Has the rows of those arrays whose `data` is NULL. Copies row `row` (along the first axis) of
+   * the array `name` to `to`: all its elements, row-major and packed, in the array's type. It is
    * called from one thread at a time. If it fails, the work ends with its status (NULL). */
   lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);
   void *read_context; /* passed to read_row (NULL) */
@@ -94,8 +94,8 @@ typedef struct lac_calibration_point {
 } lac_calibration_point;
 
 /** What calibration found; part of a report. Errors are sums of squared differences to the dense
- * network's values, divided by the sum of those values squared; over the held-back samples, or over
- * all samples if there are too few. */
+ * network's values, divided by the sum of those values squared. They are over the held-back
+ * samples, or over all samples if there are too few. */
 typedef struct lac_calibration_result {
   const char *data;       /* "512 of 50000 images of DIR, 64 held back" */
   const char *score;      /* "alps" */
@@ -142,7 +142,8 @@ typedef struct lac_calibration_result {
 typedef struct lac_report lac_report;
 
 /** Draws the curve of a report as SVG: the outputs' error, and top-1 if known, over the number of
- * pruned layers. path must end in .svg. Fails LAC_BAD_ARGUMENT for a report without a curve. */
+ * pruned layers. The name `path` must end in .svg. Fails LAC_BAD_ARGUMENT for a report without a
+ * curve. */
 LAC_API LAC_MUST_CHECK lac_status lac_calibration_plot(const lac_report *report, const char *path,
                                                        bool force, lac_error *err);
 

@@ -85,9 +85,9 @@ LAC_API void lac_synthetic_options_init(lac_synthetic_options *options, size_t s
 LAC_DEFAULT(lac_synthetic_options)
 
 /** Draws images for the model's only input. *images becomes an array [samples, C, H, W] or
- * [samples, H, W, C], as the input is: of LAC_DTYPE_F32, or of LAC_DTYPE_U8 for an input of that
- * type. The library allocates its data; free it with lac_session_release (lacuna/session.h). Its
- * name is NULL. options NULL: the default ones. Fails LAC_BAD_SHAPE (the network does not take
+ * [samples, H, W, C], as the input is. Its type is LAC_DTYPE_F32, or LAC_DTYPE_U8 for an input of
+ * that type. The library allocates its data; free it with lac_session_release (lacuna/session.h).
+ * Its name is NULL. options NULL: the default ones. Fails LAC_BAD_SHAPE (the network does not take
  * images), LAC_BAD_ARGUMENT, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED; *images is then
  * unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_synthetic_images(const lac_model *model,

@@ -2,9 +2,8 @@
  * Evaluation of a classifier: the accuracy of a network on labelled images, computed with an engine
  * (engine.h).
  *
- * The format of the data is detected from the folder: CIFAR-10 or CIFAR-100 in binary form, or
- * images as CLASS/NAME.jpg. docs/reference/data.md says how classes are numbered and how images are
- * prepared.
+ * The format of the data is detected from the folder. The formats, how classes are numbered and how
+ * images are prepared are in docs/reference/data.md.
  *
  * Threads. Several threads may evaluate one model at the same time (model.h). */
 #ifndef LACUNA_EVAL_H
@@ -61,14 +60,14 @@ typedef struct lac_eval_result {
 LAC_API void lac_eval_options_init(lac_eval_options *options, size_t size);
 LAC_DEFAULT(lac_eval_options)
 
-/** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes],
- * on the images of the folder `data`, or of its subfolder "val", "validation" or "test" if there is
- * one. The last batch is filled up with zeros. Reports progress as "evaluate". Fails LAC_BAD_SHAPE
- * for another network, and if the data's number of classes is not the number of outputs, unless
- * options->classes names the first outputs; LAC_BAD_ARGUMENT for options outside their limits;
- * LAC_BAD_VALUE if images have NaN logits (the text says how many); LAC_EXISTS; LAC_INTERRUPTED;
- * LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for bad data; and as lac_engine_create does. On failure
- * *result is zero and no file of predictions is written. */
+/** Evaluates the model on the images of the folder `data`, or of its subfolder "val", "validation"
+ * or "test" if there is one. The model's only input must be [N, 3, H, W], and its first output [N,
+ * classes]. The last batch is filled up with zeros. Reports progress as "evaluate". Fails
+ * LAC_BAD_SHAPE for another network. It also does if the data's number of classes is not the number
+ * of outputs, unless options->classes names the first outputs. Fails LAC_BAD_ARGUMENT for options
+ * outside their limits, and LAC_BAD_VALUE if images have NaN logits (the text says how many). Fails
+ * LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for bad data, LAC_EXISTS, LAC_INTERRUPTED, and as
+ * lac_engine_create does. On failure *result is zero and no file of predictions is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *data,
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);

@@ -76,9 +76,9 @@ LAC_DEFAULT(lac_infer_options)
  * the output's name, in which every byte except letters, digits, "-", "_" and "." is replaced by
  * "_" (a leading "." too). Two outputs that would get the same file name fail LAC_EXISTS before the
  * run. All files are written or none. result may be NULL; *result belongs to the caller. Logs the
- * plan at LAC_LOG_DEBUG. Fails LAC_NOT_FOUND (an input that is unknown or missing), LAC_BAD_SHAPE,
- * LAC_BAD_VALUE (an element that the input's type cannot represent), LAC_BAD_FILE, LAC_EXISTS,
- * LAC_IO, and as lac_engine_create and lac_engine_run do. */
+ * plan at LAC_LOG_DEBUG. Fails LAC_NOT_FOUND (an input that is unknown or missing) and
+ * LAC_BAD_VALUE (an element that the input's type cannot represent). Fails LAC_BAD_SHAPE,
+ * LAC_BAD_FILE, LAC_EXISTS, LAC_IO, and as lac_engine_create and lac_engine_run do. */
 LAC_API LAC_MUST_CHECK lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs,
                                             int n_inputs, const char *folder,
                                             const lac_infer_options *options,

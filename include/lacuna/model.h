@@ -3,9 +3,9 @@
  *
  * Threads. Different models are independent of each other. A function that takes a `lac_model *`
  * may change the model: no other thread may use the model during the call. A function that takes a
- * `const lac_model *` does not change network or weights: several threads may call such functions
- * on one model at the same time, in any order, since what they cache (data read from files,
- * inferred shapes) is guarded by a lock. Any number of threads may read views. */
+ * `const lac_model *` does not change network or weights. Several threads may call such functions
+ * on one model at the same time, in any order. What they cache (data read from files, inferred
+ * shapes) is guarded by a lock. Any number of threads may read views. */
 #ifndef LACUNA_MODEL_H
 #define LACUNA_MODEL_H
 
@@ -24,7 +24,7 @@ extern "C" {
 typedef struct lac_model lac_model;
 
 /** A stored tensor (initializer): a view that is valid until the model is destroyed or changed.
- * rank is -1 for tensors of more than 8 dimensions. */
+ * `rank` is -1 for tensors of more than 8 dimensions. */
 typedef struct lac_tensor {
   size_t size; /* sizeof of this struct, set by LAC_SIZED */
   const char *name;
@@ -47,12 +47,13 @@ typedef struct lac_load_options {
   uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file that `read` has
                            (0) */
   /** Has the model's bytes, instead of a path: of an archive, an encrypted store, a network. Reads
-   * up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number: fewer are
-   * no failure, none is the file's end. name: "" for the model, else the location of external data
-   * as the model gives it, a relative path without "..". Large tensors are read when needed:
-   * the function must work, and give the same bytes, until lac_model_destroy. It is called by the
-   * threads that use the model and by an engine's, one call at a time for a model, and must not use
-   * the model itself. Its failure is the failure of the function that needs the bytes (NULL) */
+   * up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number. Fewer bytes
+   * are no failure, none is the file's end. `name` is "" for the model. For external data it is the
+   * location as the model gives it, a relative path without "..". Large tensors are read when
+   * needed. So the function must work, and give the same bytes, until lac_model_destroy. The
+   * threads that use the model and those of an engine call it, one call at a time for a model. It
+   * must not use the model itself. Its failure is the failure of the function that needs the bytes
+   * (NULL) */
   lac_status (*read)(void *context, const char *name, uint64_t offset, void *to, size_t *n,
                      lac_error *err);
   /** Sets *size_bytes to the size of a file of external data, and is called like `read`. NULL: the
@@ -71,15 +72,15 @@ LAC_DEFAULT(lac_load_options)
  * default ones.
  *
  * External data of a path is in files next to it. Large tensors stay in their files until they are
- * needed: an engine reads each of them once; any other function that needs one loads all of them
- * into memory. To replace a file while the model exists, rename another one over it: after a file
+ * needed. An engine reads each of them once; any other function that needs one loads all of them
+ * into memory. To replace a file while the model exists, rename another one over it. After a file
  * was changed or truncated in place, later calls fail LAC_IO. The weights of a pack are dense for a
  * caller that reads them (lac_model_tensor); an engine unpacks rows as it needs them.
  *
- * *model is NULL on failure. Fails LAC_BAD_ARGUMENT (no source, or more than one), LAC_IO (a file
- * cannot be read, or `read` gives fewer bytes than the size, or other bytes than before),
- * LAC_BAD_FILE (no ONNX model; any byte of a pack differs from what was written), LAC_UNSUPPORTED
- * (opset or IR outside the range), LAC_NO_MEMORY. */
+ * *model is NULL on failure. Fails LAC_BAD_ARGUMENT (no source, or more than one), LAC_UNSUPPORTED
+ * (opset or IR outside the range), LAC_NO_MEMORY. Fails LAC_IO if a file cannot be read, or `read`
+ * gives fewer bytes than the size or other bytes than before. Fails LAC_BAD_FILE for no ONNX model,
+ * and if any byte of a pack differs from what was written. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, const lac_load_options *options,
                                                  lac_model **model, lac_error *err);
 
@@ -90,18 +91,18 @@ typedef enum lac_fold {
   LAC_FOLD_ALL = 1,   /* also weights whose parts other nodes read: such parts stay in the model */
 } lac_fold;
 
-/** Replaces computed weights by stored tensors. Some layers (Conv, Gemm, MatMul, ConvTranspose ...)
- * have a weight that is computed from stored tensors alone, such as a mask's product, a sum of
+/** Replaces computed weights by stored tensors. A layer (Conv, Gemm, MatMul, ConvTranspose ...) may
+ * have a weight that is computed from stored tensors alone. Examples are a mask's product, a sum of
  * branches or W + B A. Each such weight becomes one stored tensor with the name of the computed
  * value. It is evaluated in float64, rounded only where the network casts, and at the end once to
  * its own type. Nodes and parts that nothing reads any more are removed; everything else stays.
  * Call it before the model is used otherwise: views of its tensors become invalid. A weight stays
- * as it is if only steps that pruning can follow are computed (a transpose, scales, a weight
- * normalization), if it is quantized, if a caller may replace one of its parts, or if it cannot be
- * evaluated. A model that comes from no ONNX file, or was folded before, is not changed. *n_folded
- * (may be NULL): the number of tensors made. max_memory: limit in bytes for everything in memory;
- * 0: most of the machine's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY; the
- * model is then unchanged. */
+ * as it is if only steps that pruning can follow are computed: a transpose, scales, a weight
+ * normalization. It also does if it is quantized, if a caller may replace one of its parts, or if
+ * it cannot be evaluated. A model that comes from no ONNX file, or was folded before, is not
+ * changed. *n_folded (may be NULL): the number of tensors made. max_memory: limit in bytes for
+ * everything in memory; 0: most of the machine's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED,
+ * LAC_NO_MEMORY; the model is then unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_fold(lac_model *model, lac_fold how,
                                                  uint64_t max_memory, int *n_folded,
                                                  lac_error *err);

@@ -10,11 +10,11 @@
  * lists by which an engine lowers nodes decide. It is made once, for the whole network; looking at
  * its nodes costs nothing.
  *
- * With all sizes of the inputs fixed, by the file or by the options, the answer is exact:
+ * With all sizes of the inputs fixed, by the file or by the options, the answer is exact.
  * lac_engine_create, without tuning and with enough memory, fails as it says, or makes a plan that
  * runs the nodes so. With open sizes, "no" means that no sizes make a plan possible. "Yes" means
- * that no operator prevents it. What runs each node is then known for sizes that were assumed
- * (a batch of 1, and usual sizes for the rest); other sizes may be refused, or run otherwise. */
+ * that no operator prevents it. What runs each node is then known for sizes that were assumed: a
+ * batch of 1, and usual sizes for the rest. Other sizes may be refused, or run otherwise. */
 #ifndef LACUNA_PLAN_H
 #define LACUNA_PLAN_H
 

@@ -203,7 +203,7 @@ typedef struct lac_train_data {
 } lac_train_data;
 
 /** Examines a folder of data without training, so that a fresh network of fitting sizes can be
- * made. data: a folder as lac_eval takes it, or one with the folders "train" and "val" (or
+ * made. The folder `data` is as lac_eval takes it, or has the folders "train" and "val" (or
  * "validation", "test") as its parts. A folder of images without parts is used for both training
  * and evaluation. Fails as lac_train. */
 LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
@@ -296,17 +296,18 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * interrupted and recovered. On failure the model has the weights of the last evaluation.
  *
  * With a group, every process calls lac_train. The batches of a step are divided among the
- * processes; weights and masks are those of process 0, which alone writes into model_dir; all
+ * processes. Weights and masks are those of process 0, which alone writes into model_dir. All
  * processes end with the same network and status. A checkpoint can only be continued by the same
  * number of processes. Fails LAC_PEER if a process is lost.
  *
- * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient), LAC_BAD_SHAPE
- * (network, masks and images do not fit together, or training and test data do not), LAC_BAD_VALUE
- * (loss or weights are not finite any more: the text names the step, checkpoints stay),
- * LAC_INTERRUPTED (a checkpoint was written), LAC_EXISTS (model_dir has checkpoints, or another run
- * writes there now), LAC_NOT_FOUND (no data, or no weight for a mask), LAC_BAD_FILE (bad data, or a
- * checkpoint of another run), LAC_IO, LAC_NO_MEMORY, LAC_MEMORY_LIMIT. Whether everything fits
- * together is checked before anything is written. */
+ * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient),
+ * LAC_INTERRUPTED (a checkpoint was written), LAC_IO, LAC_NO_MEMORY, LAC_MEMORY_LIMIT. Fails
+ * LAC_BAD_SHAPE if network, masks and images do not fit together, or training and test data do not.
+ * Fails LAC_BAD_VALUE if loss or weights are not finite any more: the text names the step,
+ * checkpoints stay. Fails LAC_EXISTS if model_dir has checkpoints, or another run writes there now.
+ * Fails LAC_NOT_FOUND for no data, or no weight for a mask. Fails LAC_BAD_FILE for bad data, or a
+ * checkpoint of another run. Whether everything fits together is checked before anything is
+ * written. */
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);
@@ -338,8 +339,8 @@ typedef struct lac_recovery {
 } lac_recovery;
 
 /** Draws how top-1 recovers after pruning: one curve over the training steps for each run, with the
- * values, as an SVG file. path must end in .svg. Fails LAC_BAD_ARGUMENT, LAC_EXISTS (without
- * force), LAC_IO, LAC_NO_MEMORY. */
+ * values, as an SVG file. The name `path` must end in .svg. Fails LAC_BAD_ARGUMENT, LAC_EXISTS
+ * (without force), LAC_IO, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_recovery_plot(const lac_recovery *recovery, const char *path,
                                                     bool force, lac_error *err);
 
