@@ -106,14 +106,14 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
                           lac_error *why) {
   const laci_engine_row *row;
   lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, why);
-  return !st && row->supports(graph, node, why);
+  return !st && row->supports(row, graph, node, why);
 }
 
-laci_engine_bf16 laci_engine_has_bf16(const char *engine) {
+laci_engine_dtype laci_engine_computes_in(const char *engine, lac_dtype dtype) {
   const laci_engine_row *row;
-  lac_status st = find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL);
-  if (st || !row->bf16) return LACI_BF16_NEVER;
-  return row->bf16() ? LACI_BF16_HERE : LACI_BF16_NOT_HERE;
+  if (find_row(engine ? engine : LACI_ENGINE_FAST, &row, NULL)) return LACI_DTYPE_NOT;
+  if (row->computes_in) return row->computes_in(row, dtype);
+  return dtype == LAC_DTYPE_F32 ? LACI_DTYPE_HERE : LACI_DTYPE_NOT;
 }
 
 lac_status laci_engine_measure_costs(const char *engine, char **text, lac_error *err) {
@@ -183,7 +183,7 @@ lac_status laci_engine_create(const laci_graph *graph, const laci_engine_options
   laci_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
   made->row = row;
-  st = row->create(graph, options, &made->self, err);
+  st = row->create(row, graph, options, &made->self, err);
   if (st) laci_free(made);
   else *engine = made;
   return st;

@@ -215,6 +215,13 @@ typedef struct laci_engine_exact {
                          the engine */
 } laci_engine_exact;
 
+/** Can an engine compute in a type? */
+typedef enum laci_engine_dtype {
+  LACI_DTYPE_NOT,      /* on no machine */
+  LACI_DTYPE_NOT_HERE, /* not on this machine, which lacks instructions for it */
+  LACI_DTYPE_HERE,
+} laci_engine_dtype;
+
 /** Writes the names of all engines in the list's order, at most `capacity` of them; returns how
  * many engines there are. */
 int laci_engine_names(const char **names, int capacity);
@@ -249,14 +256,9 @@ LAC_MUST_CHECK lac_status laci_engine_ask(const laci_graph *graph,
                                           laci_engine_node *nodes, laci_engine_answer *answer,
                                           lac_error *err);
 
-/** Can an engine compute in bf16? */
-typedef enum laci_engine_bf16 {
-  LACI_BF16_NEVER,
-  LACI_BF16_NOT_HERE, /* on other machines */
-  LACI_BF16_HERE,
-} laci_engine_bf16;
-/** Can that engine (NULL: the default)? */
-laci_engine_bf16 laci_engine_has_bf16(const char *engine);
+/** Can that engine (NULL: the default) compute in that type? LACI_DTYPE_NOT for an unknown
+ * engine. */
+laci_engine_dtype laci_engine_computes_in(const char *engine, lac_dtype dtype);
 
 /** Measures what layers cost on this machine with that engine (NULL: the default), which takes some
  * minutes. *text is the content of a file that LAC_COSTS=FILE reads; the caller frees it

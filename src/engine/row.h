@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an engine consists of, for those who write one: a row of functions over its own object
  * (`self`), which engine.c calls. They mean the same as the functions of engine.h with these names.
- * No two threads call them at the same time for the same object.
+ * Functions without an object get the row, which may be part of a larger struct with their data. No
+ * two threads call them at the same time for the same object.
  *
- * The built-in engines are in engine.def; a plug-in or a test adds its row at run time. */
+ * The built-in engines are in engine.def; a test adds its row at run time, and so does plugin/ for
+ * an engine from a shared object. */
 #ifndef LACI_ENGINE_ROW_H
 #define LACI_ENGINE_ROW_H
 
@@ -41,12 +43,14 @@ typedef struct laci_engine_reached {
   laci_arena *memory;
 } laci_engine_reached;
 
-typedef struct laci_engine_row {
+typedef struct laci_engine_row laci_engine_row;
+struct laci_engine_row {
   const char *name; /* unique in the list */
-  bool (*supports)(const laci_graph *graph, const laci_node *node, lac_error *why);
+  bool (*supports)(const laci_engine_row *row, const laci_graph *graph, const laci_node *node,
+                   lac_error *why);
   /** *self stays NULL on failure. */
-  lac_status (*create)(const laci_graph *graph, const laci_engine_options *options, void **self,
-                       lac_error *err);
+  lac_status (*create)(const laci_engine_row *row, const laci_graph *graph,
+                       const laci_engine_options *options, void **self, lac_error *err);
   void (*destroy)(void *self);
   int (*inputs)(const void *self, const laci_engine_port **ports);
   int (*outputs)(const void *self, const laci_engine_port **ports);
@@ -62,7 +66,6 @@ typedef struct laci_engine_row {
   size_t (*output_step)(const void *self, int port);            /* at the end of the run */
   lac_status (*measure_costs)(char **text, lac_error *err);     /* unsupported */
   bool (*knows_costs)(void);                                    /* true: it needs none */
-  bool (*bf16)(void);                                           /* false */
   laci_engine_exact (*exact)(const void *self);                 /* no node */
   /** As laci_engine_list_nodes; laci_engine_find_node finds a node of `graph`. */
   void (*nodes)(const void *self, const laci_graph *graph,
@@ -72,8 +75,10 @@ typedef struct laci_engine_row {
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
                       laci_engine_reached *reached, lac_error *err);
+  /** Can it compute in that type? NULL: in f32 alone. */
+  laci_engine_dtype (*computes_in)(const laci_engine_row *row, lac_dtype dtype);
   const laci_stepper_functions *stepping; /* NULL: it cannot step */
-} laci_engine_row;
+};
 
 /** Adds an engine to the list permanently; the row is borrowed and must live as long as the
  * process. Fails LAC_EXISTS (another row has this name), LAC_BAD_ARGUMENT (a function or the name

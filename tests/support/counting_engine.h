@@ -30,7 +30,9 @@ typedef struct counting_plan {
   bool dense_only;
 } counting_plan;
 
-static bool counting_supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool counting_supports(const laci_engine_row *row, const laci_graph *graph,
+                              const laci_node *node, lac_error *why) {
+  (void)row;
   (void)graph;
   return !laci_engine_check_has_evaluation(node, why);
 }
@@ -57,8 +59,9 @@ static lac_status counting_ports(counting_plan *p, const int *values, int n,
   return st;
 }
 
-static lac_status counting_create(const laci_graph *graph, const laci_engine_options *options,
-                                  void **self, lac_error *err) {
+static lac_status counting_create(const laci_engine_row *row, const laci_graph *graph,
+                                  const laci_engine_options *options, void **self, lac_error *err) {
+  (void)row;
   laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   counting_plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the plan");

@@ -198,7 +198,7 @@ static const plan plans[] = {
 static int n_plans(void) {
   const int n = sizeof plans / sizeof *plans;
   static bool said;
-  const bool bf16 = laci_engine_has_bf16(NULL) == LACI_BF16_HERE;
+  const bool bf16 = laci_engine_computes_in(NULL, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
   if (!bf16 && !said) print_message("no plan in bf16: this processor has no such instructions\n");
   said = true;
   return bf16 ? n : n - 1;

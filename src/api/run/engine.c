@@ -33,9 +33,8 @@ struct lac_engine {
 const char *laci_engine_or_default(const char *name) { return name ? name : LACI_ENGINE_AUTO; }
 
 lac_dtype laci_dtype_supported(const char *engine, lac_dtype wanted) {
-  return wanted == LAC_DTYPE_BF16 && laci_engine_has_bf16(engine) == LACI_BF16_NOT_HERE
-             ? LAC_DTYPE_F32
-             : wanted;
+  const bool lacks = laci_engine_computes_in(engine, wanted) == LACI_DTYPE_NOT_HERE;
+  return lacks ? LAC_DTYPE_F32 : wanted;
 }
 
 lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted) {

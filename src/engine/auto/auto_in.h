@@ -46,7 +46,7 @@ typedef struct laci_auto {
   char *text;
 } laci_auto;
 
-LAC_MUST_CHECK lac_status laci_auto_create(const laci_graph *graph,
+LAC_MUST_CHECK lac_status laci_auto_create(const laci_engine_row *row, const laci_graph *graph,
                                            const laci_engine_options *options, void **self,
                                            lac_error *err);
 void laci_auto_destroy(void *self);

@@ -393,8 +393,9 @@ static bool has_threads(int threads) {
   return reached;
 }
 
-lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *options,
-                            void **self, lac_error *err) {
+lac_status laci_auto_create(const laci_engine_row *row, const laci_graph *graph,
+                            const laci_engine_options *options, void **self, lac_error *err) {
+  (void)row;
   laci_engine_options fast = *options;
   lac_error why = {0};
   laci_auto *a = laci_alloc(1, sizeof *a);
@@ -405,7 +406,8 @@ lac_status laci_auto_create(const laci_graph *graph, const laci_engine_options *
   if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
-  if (divided && options->bf16) divided = laci_engine_has_bf16(LACI_ENGINE_FAST) == LACI_BF16_HERE;
+  if (divided && options->bf16)
+    divided = laci_engine_computes_in(LACI_ENGINE_FAST, LAC_DTYPE_BF16) == LACI_DTYPE_HERE;
   divided = divided && has_threads(options->threads);
   why.status = st;
   if (!divided) laci_auto_cut_clear(&a->cut);

@@ -11,7 +11,9 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
+                          const laci_node *node, lac_error *why) {
+  (void)row;
   return laci_engine_supports(LACI_ENGINE_FAST, graph, node, NULL) ||
          laci_engine_supports(LACI_ENGINE_EXACT, graph, node, why);
 }
@@ -46,7 +48,10 @@ static lac_status measure_costs(char **text, lac_error *err) {
 
 static bool knows_costs(void) { return laci_engine_knows_costs(LACI_ENGINE_FAST); }
 
-static bool has_bf16(void) { return laci_engine_has_bf16(LACI_ENGINE_FAST) == LACI_BF16_HERE; }
+static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype) {
+  (void)row;
+  return laci_engine_computes_in(LACI_ENGINE_FAST, dtype);
+}
 
 static laci_engine_exact exact_part(const void *self) {
   const laci_auto *a = self;
@@ -178,7 +183,7 @@ const laci_engine_row laci_engine_auto = {.name = LACI_ENGINE_AUTO,
                                           .output_step = output_step,
                                           .measure_costs = measure_costs,
                                           .knows_costs = knows_costs,
-                                          .bf16 = has_bf16,
+                                          .computes_in = computes_in,
                                           .exact = exact_part,
                                           .nodes = list_nodes,
                                           .result = get_result};

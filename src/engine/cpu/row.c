@@ -7,12 +7,19 @@
 #include "engine/cpu/native/tune.h"
 
 /* Nodes without a fast kernel are run by the operator's own evaluation. */
-static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
+                          const laci_node *node, lac_error *why) {
+  (void)row;
   (void)graph;
   return !laci_engine_check_has_evaluation(node, why);
 }
 
-static bool has_bf16(void) { return laci_net_has_bf16(); }
+static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype) {
+  (void)row;
+  if (dtype == LAC_DTYPE_F32) return LACI_DTYPE_HERE;
+  if (dtype != LAC_DTYPE_BF16) return LACI_DTYPE_NOT;
+  return laci_net_has_bf16() ? LACI_DTYPE_HERE : LACI_DTYPE_NOT_HERE;
+}
 
 static lac_status find_reach(const laci_graph *graph, const laci_engine_options *options,
                              laci_engine_reached *reached, lac_error *err) {
@@ -27,8 +34,9 @@ static lac_status find_reach(const laci_graph *graph, const laci_engine_options 
   return st;
 }
 
-static lac_status create_engine(const laci_graph *graph, const laci_engine_options *options,
-                                void **self, lac_error *err) {
+static lac_status create_engine(const laci_engine_row *row, const laci_graph *graph,
+                                const laci_engine_options *options, void **self, lac_error *err) {
+  (void)row;
   laci_microbatches *stages = NULL;
   lac_status st = laci_microbatches_create(graph, options, &laci_stage_usual, &stages, err);
   *self = stages;
@@ -84,6 +92,6 @@ const laci_engine_row laci_engine_cpu = {.name = LACI_ENGINE_FAST,
                                          .output_step = output_step,
                                          .measure_costs = laci_cpu_measure_costs,
                                          .knows_costs = laci_cpu_has_costs,
-                                         .bf16 = has_bf16,
                                          .nodes = list_nodes,
-                                         .reach = find_reach};
+                                         .reach = find_reach,
+                                         .computes_in = computes_in};

@@ -33,7 +33,9 @@ static lac_status check_node_is_supported(const laci_node *node, lac_error *err)
   return laci_node_control_flow(node) ? LAC_OK : laci_engine_check_has_evaluation(node, err);
 }
 
-static bool supports_node(const laci_graph *graph, const laci_node *node, lac_error *why) {
+static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
+                          const laci_node *node, lac_error *why) {
+  (void)row;
   (void)graph;
   return !check_node_is_supported(node, why);
 }
@@ -211,8 +213,9 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   return st ? st : make_text(p, err);
 }
 
-static lac_status create_engine(const laci_graph *graph, const laci_engine_options *options,
-                                void **self, lac_error *err) {
+static lac_status create_engine(const laci_engine_row *row, const laci_graph *graph,
+                                const laci_engine_options *options, void **self, lac_error *err) {
+  (void)row;
   if (options->bf16) {
     return laci_fail(err, LAC_UNSUPPORTED, "the plain engine does not compute in bf16");
   }
