@@ -13,6 +13,7 @@
 #include "lacuna/data.h"
 #include "lacuna/dtype.h"
 #include "lacuna/engine.h"
+#include "lacuna/engine_plugin.h"
 #include "lacuna/eval.h"
 #include "lacuna/finetune.h"
 #include "lacuna/infer.h"

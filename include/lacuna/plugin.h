@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The interface of plug-ins: shared objects, loaded at run time, for features that not every
- * machine has. A plug-in includes no other header of the library and exports lac_plugin_open.
+ * machine has. A plug-in links nothing of the library and exports lac_plugin_open. It offers a
+ * transport, or an engine (engine_plugin.h), or both.
  *
  * A transport carries bytes between processes that a launcher started together (MPI). broadcast,
  * gather and exchange only start an operation and return at once; the caller leaves the buffers
@@ -8,19 +9,22 @@
  * same operations in the same order. An operation on one channel never waits for one on another
  * channel. Lacuna calls all functions from one thread, the one that opened the transport.
  *
- * Next: plugins/mpi, src/comm. */
+ * Next: engine_plugin.h, examples/engine, plugins/mpi, src/comm. */
 #ifndef LACUNA_PLUGIN_H
 #define LACUNA_PLUGIN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lacuna/engine_plugin.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Version of this interface; a plug-in of another version is not used. */
-#define LAC_PLUGIN_VERSION 1
+/** Version of this interface; a plug-in of another version is not used. Structs that begin with
+ * their size may grow in the same version. */
+#define LAC_PLUGIN_VERSION 2
 
 /** Number of channels of a transport: they are 0 .. LAC_CHANNELS - 1. */
 #define LAC_CHANNELS 3
@@ -64,10 +68,14 @@ typedef struct lac_transport {
 /** What lac_plugin_open returns: the functions that the plug-in offers. A function that it does not
  * offer is NULL. */
 typedef struct lac_plugin {
-  int version; /* must be LAC_PLUGIN_VERSION */
+  int version; /* must be LAC_PLUGIN_VERSION; first in every version of this struct */
+  size_t size; /* sizeof of this struct */
   /** Opens the transport, which exists until its function `end` is called. Called at most once per
    * process. Returns NULL on failure, with the reason in *why. */
   lac_transport *(*open_transport)(const char **why);
+  /** Returns the engine; NULL: this machine cannot run it, and *why is the reason. Called once by
+   * each lac_engine_load of a plug-in that offers one, until that succeeds. */
+  const lac_engine_plugin *(*open_engine)(const char **why);
 } lac_plugin;
 
 /** The only symbol that is looked up in a plug-in. */

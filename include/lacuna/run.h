@@ -20,6 +20,16 @@ typedef enum lac_tuning {
   LAC_TUNING_FULL = 2,  /* by the layers' least times on this machine in many runs */
 } lac_tuning;
 
+/** A part of a run; see lac_parallel. */
+typedef void lac_part(void *arg, int index);
+
+/** A caller's function that has its own threads compute a part of a run: it calls part(arg, 0),
+ * part(arg, 1) .. part(arg, n - 1), each once, in any order, on any threads, at the same time or
+ * one after the other, and returns when all of them have returned. context: parallel_context of a
+ * session's options. Runs of several threads may call it at the same time. It must not call the
+ * session. */
+typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
+
 /** How networks are run: part of the options of every function that runs one. Its size is fixed;
  * later fields take reserved bytes, and zero means their default. */
 typedef struct lac_run_options {
@@ -32,8 +42,9 @@ typedef struct lac_run_options {
   const char *engine;  /* "auto" uses the fast engine, and the operators' slow definitions for nodes
                           that only these can run (shapes that depend on data, bodies of If, Loop
                           and Scan); "cpu" is the fast engine alone and refuses such networks;
-                          "plain" uses the slow definitions for all nodes, in double. NULL
-                          (default): "auto"; for training "cpu" */
+                          "plain" uses the slow definitions for all nodes, in double; a name of
+                          lac_engine_load is an engine from a plug-in. NULL (default): "auto"; for
+                          training "cpu" */
   const char *timings; /* file in which tuning stores the times measured on this machine: layers
                           found there are not measured again. If it cannot be written, there is only
                           a warning. NULL (default): no file */

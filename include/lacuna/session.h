@@ -48,15 +48,6 @@ typedef struct lac_model lac_model; /* lacuna/model.h */
 /** A network that any number of threads can run; opaque. */
 typedef struct lac_session lac_session;
 
-/** A part of a run; see lac_parallel. */
-typedef void lac_part(void *arg, int index);
-
-/** A caller's function that has its own threads compute a part of a run: it calls part(arg, 0),
- * part(arg, 1) .. part(arg, n - 1), each once, in any order, on any threads, at the same time or
- * one after the other, and returns when all of them have returned. context: parallel_context of the
- * options. Runs of several threads may call it at the same time. It must not call the session. */
-typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
-
 /** How a session plans and what it keeps. Start from lac_session_options_default() and set fields.
  */
 typedef struct lac_session_options {

@@ -224,6 +224,7 @@ static lac_transport *open_transport(const char **reason) {
 __attribute__((visibility("default"))) const lac_plugin *lac_plugin_open(void);
 
 const lac_plugin *lac_plugin_open(void) {
-  static const lac_plugin plugin = {LAC_PLUGIN_VERSION, open_transport};
+  static const lac_plugin plugin = {
+      .version = LAC_PLUGIN_VERSION, .size = sizeof plugin, .open_transport = open_transport};
   return &plugin;
 }

@@ -7,13 +7,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* secure_getenv */
 #endif
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/installed.h"
 #include "base/error.h"
+#include "base/plugin.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
@@ -55,35 +55,31 @@ static lac_status fail_load(const launcher *by, int n, const char *what, const c
 
 /* Loads the plug-in for MPI. Its shared library is never closed, since MPI can be started only once
  * in a process. */
-static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac_error *err) {
+static lac_status load(const launcher *by, int n, lac_plugin *plugin, lac_error *err) {
   char path[PATH_MAX];
+  void *handle;
+  lac_error why = {0};
   const char *named = secure_getenv("LACUNA_MPI");
   if (named && *named) (void)snprintf(path, sizeof path, "%s", named);
   else if (!laci_find_installed_file(PLUGIN, path))
     (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
   /* RTLD_GLOBAL, since Open MPI loads further libraries, which need its symbols */
-  void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-  if (!file) return fail_load(by, n, "the MPI plug-in", dlerror(), err);
-  lac_plugin_open_function *open = NULL;
-  *(void **)&open = dlsym(file, LAC_PLUGIN_SYMBOL);
-  if (!open) return fail_load(by, n, path, "it is no plug-in of Lacuna", err);
-  *plugin = open();
-  if ((*plugin)->version != LAC_PLUGIN_VERSION || !(*plugin)->open_transport) {
-    return fail_load(by, n, path, "it belongs to another version of Lacuna", err);
-  }
+  if (laci_plugin_open(path, true, plugin, &handle, &why))
+    return fail_load(by, n, "the MPI plug-in", why.text, err);
+  if (!plugin->open_transport) return fail_load(by, n, path, "it offers no transport", err);
   return LAC_OK;
 }
 
 lac_status laci_comm_find_launched(const lac_transport **transport, lac_error *err) {
   const launcher *by = find_launcher();
-  const lac_plugin *plugin;
+  lac_plugin plugin;
   const char *why = NULL;
   *transport = NULL;
   int n = count_started(by);
   if (n <= 1) return LAC_OK;
   lac_status st = load(by, n, &plugin, err);
   if (st) return st;
-  lac_transport *t = plugin->open_transport(&why);
+  lac_transport *t = plugin.open_transport(&why);
   if (!t) return fail_load(by, n, "MPI", why, err);
   if (t->size != n) {
     int size = t->size;

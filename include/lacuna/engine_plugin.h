@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Engines from outside: the functions by which a shared object computes networks for Lacuna. It
+ * needs this header and plugin.h, and links nothing of the library.
+ *
+ *   static const lac_engine_plugin engine = {.size = sizeof engine, .name = "naive", ...};
+ *   static const lac_engine_plugin *open_engine(const char **why) { return &engine; }
+ *   const lac_plugin *lac_plugin_open(void);       returns a lac_plugin with that open_engine
+ *
+ * lac_engine_load (engine.h) loads it; docs/how-to/write-an-engine.md builds one.
+ *
+ * Buffers. An element of any float type is a float, of any integer type or bool an int64_t,
+ * row-major and packed, in all buffers of a run; only lac_graph_value.stored has the file's types.
+ * Threads. No two threads call functions of one engine object at a time. `supports` and `create`
+ * are called by any thread, also at the same time.
+ * Failures. A function that fails returns a status other than LAC_OK and writes err->text, one
+ * line; err is never NULL.
+ * Growth. Every struct begins with its size. The library fills structs in full; a plug-in that is
+ * newer than the library finds a smaller size there, and later fields are missing. The library
+ * treats missing fields of a plug-in's struct as 0. It refuses fields that it does not know,
+ * unless they are 0. */
+#ifndef LACUNA_ENGINE_PLUGIN_H
+#define LACUNA_ENGINE_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/log.h"
+#include "lacuna/run.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The network, as an engine sees it: views that live as long as the engine ---- */
+
+/** A value of the network: an input, a stored tensor, or a result of a node. */
+typedef struct lac_graph_value {
+  size_t size;
+  const char *name;     /* unique in the network */
+  lac_dtype dtype;      /* element type in the network */
+  int rank;             /* -1: not known, which only `supports` sees */
+  const int64_t *shape; /* [rank]; -1 is a size that is not known, which only `supports` sees */
+  int64_t count;        /* elements; -1: not known */
+  bool is_stored;       /* a tensor of the file, the same in every run */
+  const void *stored;   /* content of a stored tensor: little-endian elements of `dtype`, packed and
+                           row-major. NULL: the value is no stored tensor; `supports` sees no
+                           content */
+  size_t stored_bytes;
+  int producer;        /* the node that computes it; -1: none */
+  const uint8_t *mask; /* [count] the weight is zero where the mask is 0, in every run; NULL: not
+                          known */
+  /* The weight's pattern: of every pattern_m elements along the axis of pattern_columns elements,
+   * at most pattern_n differ from zero. Element c of that axis is at (o * pattern_columns + c) *
+   * pattern_inner + i. pattern_m 0: not known. */
+  int pattern_n, pattern_m;
+  int64_t pattern_columns, pattern_inner;
+} lac_graph_value;
+
+/** Kinds of attributes. */
+typedef enum lac_attribute_kind {
+  LAC_ATTRIBUTE_OTHER = 0, /* bodies, sparse tensors, types: not shown */
+  LAC_ATTRIBUTE_INT = 1,
+  LAC_ATTRIBUTE_FLOAT = 2,
+  LAC_ATTRIBUTE_TEXT = 3,
+  LAC_ATTRIBUTE_INTS = 4,
+  LAC_ATTRIBUTE_FLOATS = 5,
+  LAC_ATTRIBUTE_TEXTS = 6,
+  LAC_ATTRIBUTE_TENSOR = 7,
+} lac_attribute_kind;
+
+/** An attribute of a node. The field of its kind is set. */
+typedef struct lac_graph_attribute {
+  size_t size;
+  const char *name;
+  lac_attribute_kind kind;
+  int64_t i;
+  float f;
+  const char *text;
+  int64_t n; /* length of a list; elements of a tensor */
+  const int64_t *ints;
+  const float *floats;
+  const char *const *texts;
+  lac_dtype dtype; /* of a tensor: its elements are in `doubles` if that is a float type, else in
+                      `ints` */
+  int rank;
+  const int64_t *shape; /* [rank] */
+  const double *doubles;
+} lac_graph_attribute;
+
+/** A node of the network. */
+typedef struct lac_graph_node {
+  size_t size;
+  const char *name;   /* unique in the network */
+  const char *type;   /* the operator, as in ONNX */
+  const char *domain; /* "": ONNX itself. "lacuna": operators of gradients, which only the library
+                         defines; leave them to `evaluate` */
+  int version;        /* opset version of the domain; 0: not given */
+  int n_inputs, n_outputs;
+  const int *inputs, *outputs; /* values; -1: absent */
+  int n_attributes;
+  const lac_graph_attribute *const *attributes;
+} lac_graph_node;
+
+/** A network. Nodes are in an order in which they can be computed. */
+typedef struct lac_graph_view {
+  size_t size;
+  int n_values, n_nodes, n_inputs, n_outputs;
+  const lac_graph_value *const *values;
+  const lac_graph_node *const *nodes;
+  const int *inputs, *outputs; /* values, in the order of a run's buffers */
+} lac_graph_view;
+
+/* ---- What the library does for an engine ---- */
+
+/** Functions of the library for one engine object; valid while that exists. */
+typedef struct lac_engine_host {
+  size_t size;
+  void *self; /* first argument of all functions */
+  /** Computes a node by the operator's definition, slowly, so that an engine needs fast code only
+   * for the operators that it is good at. Buffers are in the host's memory: inputs [n_inputs] of
+   * the node, NULL where absent or where the library is to read the stored tensor itself; outputs
+   * [n_outputs], NULL where absent. Called during create or a run, by the thread that was called.
+   * Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing), LAC_BAD_VALUE (an index out of
+   * range), LAC_NO_MEMORY. */
+  lac_status (*evaluate)(void *self, int node, const void *const *inputs, void *const *outputs,
+                         lac_error *err);
+  /** Writes a stored tensor's elements as floats or int64_t to `to` [count]. Any thread. Fails
+   * LAC_BAD_ARGUMENT if the value is no stored tensor. */
+  lac_status (*read_stored)(void *self, int value, void *to, lac_error *err);
+  /** Counts host memory that the engine is about to allocate in `create`. what: for the message.
+   * Fails LAC_MEMORY_LIMIT if that is above the caller's limit. */
+  lac_status (*count_memory)(void *self, uint64_t bytes, const char *what, lac_error *err);
+  /** Calls part(arg, 0) .. part(arg, n - 1), each once, on the caller's threads or those of the
+   * library, and returns when all have returned. Called during create or a run. */
+  void (*parallel)(void *self, lac_part *part, void *arg, int n);
+  /** Logs a line, without newline. Any thread; the caller's log gets lines of the thread that was
+   * called and of parts, the process' log those of others. */
+  void (*log)(void *self, lac_log_level level, const char *line);
+} lac_engine_host;
+
+/** How a network is to be planned. */
+typedef struct lac_engine_request {
+  size_t size;
+  lac_dtype dtype;  /* to be computed in: one of the engine's types */
+  int threads;      /* that a run may use, >= 1: lac_engine_host.parallel has so many */
+  bool dense_only;  /* zeros of weights are to be multiplied, too */
+  bool is_training; /* the caller checks results for NaN. Otherwise, results that operators define
+                       to be NaN or infinite must be so, although weights were skipped */
+  int n_observed;   /* 0: none; more only if the engine `observes` */
+  const int *observed; /* [n_observed] computed values that every run has to show */
+  const lac_engine_host *host;
+} lac_engine_request;
+
+/** One run. It lives until `run` or `wait` returns. */
+typedef struct lac_engine_call {
+  size_t size;
+  void *self; /* first argument of all functions */
+  /* of the network's inputs and outputs in their order, in the memory of the engine's device */
+  const void *const *inputs;
+  void *const *outputs;
+  /** Shows the content of an observed value, in the memory of the engine's device, valid until the
+   * call returns. A failure must end the run. */
+  lac_status (*see)(void *self, int value, const void *content, lac_error *err);
+  /** Says that a step is done, and how long it took; to be called in order by the thread that was
+   * called, once for each step. A failure must end the run. */
+  lac_status (*step_done)(void *self, int step, double seconds, lac_error *err);
+  /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called by the thread that was
+   * called, or in a part. */
+  bool (*is_interrupted)(void *self);
+} lac_engine_call;
+
+/* ---- An engine ---- */
+
+/** Memory of an engine that the host's processor cannot read, such as a GPU's. Pointers to it are
+ * passed around, and never read by the library. All functions are set. */
+typedef struct lac_engine_device {
+  size_t size;
+  const char *name;                             /* such as "cuda:0" */
+  void *(*allocate)(void *context, size_t n);   /* NULL: no memory */
+  void (*release)(void *context, void *memory); /* NULL is fine */
+  /** Copy n bytes, and return when that is done. */
+  lac_status (*to_device)(void *context, void *to, const void *from, size_t n, lac_error *err);
+  lac_status (*to_host)(void *context, void *to, const void *from, size_t n, lac_error *err);
+} lac_engine_device;
+
+/** What an engine does with a node. */
+typedef enum lac_engine_answer {
+  LAC_ENGINE_REFUSES = 0,   /* it cannot run networks with this node; the text says why */
+  LAC_ENGINE_COMPUTES = 1,  /* by its own code */
+  LAC_ENGINE_EVALUATES = 2, /* by lac_engine_host.evaluate; the text says why not by its own */
+} lac_engine_answer;
+
+/** A step of a run, for reports. Texts live as long as the engine. */
+typedef struct lac_engine_step {
+  size_t size;
+  int node;           /* the step's node; -1: several or none */
+  const char *what;   /* what is computed, such as "Conv + Relu" */
+  const char *kernel; /* by which code, such as "naive" or "cudnn" */
+  bool is_sparse;     /* zeros of a weight are skipped */
+  int64_t flops;      /* multiplications and additions, those by zeros included; 0: no product */
+  int64_t bytes_read, bytes_written; /* of operands and results; 0: not known */
+} lac_engine_step;
+
+/** Memory of an engine object. */
+typedef struct lac_engine_held {
+  size_t size;
+  size_t value_bytes;  /* of values, on the host */
+  size_t weight_bytes; /* of weights, on the host */
+  size_t device_bytes; /* on the device */
+} lac_engine_held;
+
+/** A parameter tensor of an update; buffers are in the memory of the engine's device. */
+typedef struct lac_engine_parameter {
+  size_t size;
+  const char *name; /* the graph's input that has its weights */
+  int64_t count;
+  bool is_vector;      /* a scale, shift or bias: LARS uses the ratio 1 */
+  float decay;         /* weight decay */
+  const uint8_t *mask; /* [count] in the host's memory: gradients are set to 0 where the mask is 0;
+                          weights and state are 0 there already. NULL: none */
+  float *weights;      /* [count] */
+  float *gradients;    /* [count] */
+  float *state[2];     /* [count] momentum; AdamW's mean of squares, else NULL */
+} lac_engine_parameter;
+
+/** One step of an optimizer. With g the gradient times `scale`, w the weight, v the first state:
+ *
+ *   sgd    d = g + decay w
+ *          rate outside: v' = momentum v + d;       w' = w - rate (nesterov ? d + momentum v' : v')
+ *          rate inside:  v' = momentum v + rate d;  w' = w - (nesterov ? rate d + momentum v' : v')
+ *   lars   sgd with the rate inside, times trust |w| / (|g| + decay |w| + epsilon) for each tensor
+ *          (1 where |w| or |g| is 0, and for vectors)
+ *   adamw  v' = v + (1 - momentum) (g - v);   s' = beta2 s + (1 - beta2) g g
+ *          w' = (1 - rate decay) w - rate / (1 - momentum^step) v' / (sqrt(s' / (1 - beta2^step)) +
+ *          epsilon) */
+typedef struct lac_engine_update {
+  size_t size;
+  const char *rule; /* "sgd", "lars" or "adamw" */
+  float rate, scale, momentum, beta2, epsilon, trust;
+  bool nesterov, rate_inside;
+  int64_t step; /* 1, 2 ... */
+  int n_parameters;
+  const lac_engine_parameter *const *parameters;
+} lac_engine_update;
+
+/** An engine: constant data of the plug-in, which stay valid for the rest of the process. */
+typedef struct lac_engine_plugin {
+  size_t size;
+  const char *name;        /* 1 to 63 letters, digits, '_', '-' and '.', and no engine has it yet */
+  const lac_dtype *dtypes; /* [n_dtypes] element types in which it can compute on this machine */
+  int n_dtypes;
+  const lac_engine_device *device; /* NULL: it reads and writes the host's memory */
+  void *context; /* first argument of supports, create and the device's functions */
+
+  /** What would the engine do with node `node` of a network? Sizes may be open, and stored tensors
+   * absent: this only asks. The graph may be a part of a network. */
+  lac_engine_answer (*supports)(void *context, const lac_graph_view *graph, int node,
+                                lac_error *why);
+  /** Plans a network, whose shapes are all known, and whose nodes `supports` accepts. graph and
+   * request live as long as the engine. Sets *self, which may not be NULL. */
+  lac_status (*create)(void *context, const lac_graph_view *graph,
+                       const lac_engine_request *request, void **self, lac_error *err);
+  void (*destroy)(void *self);
+
+  /** Runs the network. NULL: `start` and `wait` do. */
+  lac_status (*run)(void *self, const lac_engine_call *call, lac_error *err);
+  /** Starts a run and returns at once. `wait`, which is called after each successful start, returns
+   * when it is done. One run at a time. Used in the place of `run` if both are set. */
+  lac_status (*start)(void *self, const lac_engine_call *call, lac_error *err);
+  lac_status (*wait)(void *self, lac_error *err);
+
+  /* The following may be NULL. */
+  /** The number of steps, and step number `step`: 0 <= step < step_count. Neither changes. NULL:
+   * one step, the network. */
+  int (*step_count)(const void *self);
+  void (*step_info)(const void *self, int step, lac_engine_step *info);
+  /** Fills *held. NULL: values take what was counted (lac_engine_host.count_memory). */
+  void (*memory)(const void *self, lac_engine_held *held);
+  /** The plan as text, a line for each step. NULL: the library writes the steps. */
+  const char *(*text)(const void *self);
+  /** Takes one step of an optimizer, after a run of a training. Fails LAC_UNSUPPORTED, with nothing
+   * changed, to have the library do it. NULL: the library does. */
+  lac_status (*update)(void *self, const lac_engine_update *update, lac_error *err);
+  bool observes; /* lac_engine_request.observed is heeded. Else the library makes observed values
+                    outputs of the network */
+} lac_engine_plugin;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
