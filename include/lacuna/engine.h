@@ -26,7 +26,9 @@
  * planned or run an engine of several threads before, then planning or running such an engine in
  * the new process fails LAC_UNSUPPORTED, since the run time would wait forever for the missing
  * threads. An engine of 1 thread works, and so does everything after exec. Fork before the first
- * engine is made, or from a thread that has used none. */
+ * engine is made, or from a thread that has used none.
+ * Engines from plug-ins. lac_engine_load adds one to the list. What is said above of OpenMP and
+ * oneDNN holds for the built-in engines alone. */
 #ifndef LACUNA_ENGINE_H
 #define LACUNA_ENGINE_H
 
@@ -91,8 +93,9 @@ typedef struct lac_engine_facts {
   const char *name;         /* of the engine */
   lac_dtype dtype;          /* type of the computation */
   int n_nodes;              /* of the network */
-  int n_exact;              /* number of nodes that the engine "auto" runs by the operators' slow
-                       definitions, because the fast engine cannot run them; 0 for other engines */
+  int n_exact;              /* number of nodes that run by the operators' slow definitions: because
+                       the fast engine cannot run them ("auto"), or an engine from a plug-in has no
+                       code for them; 0 for other engines */
   const char *exact_reason; /* why the first of these nodes cannot be run fast; NULL: there is no
                                such node */
 } lac_engine_facts;
@@ -101,6 +104,23 @@ typedef struct lac_engine_facts {
  * sizeof(lac_engine_options). */
 LAC_API void lac_engine_options_init(lac_engine_options *options, size_t size);
 LAC_DEFAULT(lac_engine_options)
+
+/** Loads a plug-in, a shared object that offers an engine (engine_plugin.h). *name is the engine's
+ * name, for lac_run_options.engine; it stays valid for the rest of the process. path: a file; one
+ * without '/' that is not in the working folder is looked for where the loader looks for libraries.
+ * A file that is loaded already only gives its name. A plug-in is never unloaded, and its code runs
+ * with all rights of this process: load only files that you trust. Any number of threads may call
+ * it at once; engines of the plug-in may be used by any of them. *name is NULL on failure. Fails
+ * LAC_NOT_FOUND (no such file), LAC_BAD_FILE (no shared object for this program, no plug-in, or its
+ * engine lacks a function), LAC_UNSUPPORTED (it was compiled for another version of the interface,
+ * this machine cannot run its engine, or the list is full), LAC_EXISTS (another engine has
+ * this name), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_load(const char *path, const char **name,
+                                                  lac_error *err);
+
+/** Returns the name of engine number `at` of the list: first those of the library, then those that
+ * were loaded, in this order. NULL: there are not so many. */
+LAC_API const char *lac_engine_name(int at);
 
 /** Plans the model. The engine borrows the model, which must not be changed or destroyed before the
  * engine is destroyed. Weights are read from the model's file in parts, which takes at most

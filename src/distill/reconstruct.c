@@ -156,8 +156,7 @@ lac_status laci_reconstruct_step(laci_reconstruct *r, const float *images,
     return laci_fail(err, LAC_BAD_VALUE,
                      "the difference from the dense network is no finite number any more");
   }
-  laci_trainer_update(r->trainer, rate);
-  return LAC_OK;
+  return laci_trainer_update(r->trainer, rate, err);
 }
 
 lac_status laci_reconstruct_store(const laci_reconstruct *r, laci_graph *model, lac_error *err) {

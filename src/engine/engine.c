@@ -267,6 +267,12 @@ lac_status laci_engine_run_watched(laci_engine *engine, const void *const *input
   return engine->row->run(engine->self, inputs, outputs, watch, err);
 }
 
+lac_status laci_engine_update(laci_engine *engine, const lac_engine_update *update,
+                              lac_error *err) {
+  if (engine->row->update) return engine->row->update(engine->self, update, err);
+  return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' updates no weights", engine->row->name);
+}
+
 /* ---- A stepper ---- */
 
 static lac_status find_stepper_functions(const char *engine,

@@ -7,7 +7,7 @@
  *   st = laci_engine_run(engine, inputs, outputs, err);      buffers in the order of the ports
  *
  * Other rooms may include only this header of the engines. The available engines form a list
- * (engine.def, laci_engine_register), from which the options choose one by name. An engine may also
+ * (engine.def, laci_engine_load), from which the options choose one by name. An engine may also
  * offer a stepper: a walk node by node during which the caller can read every value. Next: row.h
  * (the functions that make up an engine), plain/plain.h, cpu/net.h. */
 #ifndef LACI_ENGINE_ENGINE_H
@@ -26,6 +26,8 @@ typedef struct laci_packing laci_packing;
 typedef struct laci_parallel laci_parallel;
 typedef struct laci_pool laci_pool;
 typedef struct laci_timings laci_timings;
+
+typedef struct lac_engine_update lac_engine_update; /* lacuna/engine_plugin.h */
 
 typedef struct laci_engine laci_engine;
 
@@ -226,6 +228,13 @@ typedef enum laci_engine_dtype {
  * many engines there are. */
 int laci_engine_names(const char **names, int capacity);
 
+/** Loads a plug-in that offers an engine, and adds the engine to the list. *name: its name, which
+ * stays valid; the same for a file that is loaded already. Any thread. Fails LAC_NOT_FOUND (no such
+ * file), LAC_BAD_FILE (no plug-in, or what it offers cannot be true), LAC_UNSUPPORTED (a plug-in
+ * for another version; this machine cannot run its engine; the list is full), LAC_EXISTS (another
+ * engine has the name), LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_engine_load(const char *path, const char **name, lac_error *err);
+
 /** Is there an engine of that name? Fails LAC_NOT_FOUND, with a list of all. */
 LAC_MUST_CHECK lac_status laci_engine_check_name(const char *name, lac_error *err);
 
@@ -317,6 +326,11 @@ LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const
 LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const void *const *inputs,
                                                   void *const *outputs,
                                                   const laci_engine_watch *watch, lac_error *err);
+
+/** Takes one step of an optimizer on the engine. Fails LAC_UNSUPPORTED, with nothing changed, if
+ * the engine does not do that: the caller then does. */
+LAC_MUST_CHECK lac_status laci_engine_update(laci_engine *engine, const lac_engine_update *update,
+                                             lac_error *err);
 
 /* ---- Node by node ---- */
 

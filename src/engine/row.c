@@ -49,6 +49,19 @@ lac_status laci_engine_port_init(const laci_graph *graph, int value, const laci_
   return LAC_OK;
 }
 
+lac_status laci_engine_check_inputs(const laci_graph *graph, const laci_type *types,
+                                    lac_error *err) {
+  char text[256];
+  for (int at = 0; at < graph->n_inputs; at++) {
+    const laci_shape *shape = &types[graph->inputs[at]].shape;
+    if (laci_shape_is_known(shape)) continue;
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given",
+                     graph->values[graph->inputs[at]].name,
+                     laci_shape_text(shape, text, sizeof text));
+  }
+  return LAC_OK;
+}
+
 void laci_engine_port_add_to_budget(const laci_graph *graph, int value,
                                     const laci_engine_port *port, laci_budget *budget) {
   char text[256];

@@ -75,6 +75,8 @@ struct laci_engine_row {
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
                       laci_engine_reached *reached, lac_error *err);
+  lac_status (*update)(void *self, const lac_engine_update *update,
+                       lac_error *err); /* unsupported */
   /** Can it compute in that type? NULL: in f32 alone. */
   laci_engine_dtype (*computes_in)(const laci_engine_row *row, lac_dtype dtype);
   const laci_stepper_functions *stepping; /* NULL: it cannot step */
@@ -97,6 +99,9 @@ LAC_MUST_CHECK lac_status laci_engine_find_reach(const char *engine, const laci_
 LAC_MUST_CHECK lac_status laci_engine_port_init(const laci_graph *graph, int value,
                                                 const laci_type *type, laci_engine_port *port,
                                                 lac_error *err);
+/** Fails LAC_BAD_SHAPE for an input with a size that is not known. types: [n_values]. */
+LAC_MUST_CHECK lac_status laci_engine_check_inputs(const laci_graph *graph, const laci_type *types,
+                                                   lac_error *err);
 /** Checks that an observer (NULL: none) has a function and names values of the graph. Fails
  * LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,

@@ -223,7 +223,8 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
     return st;
   }
   double rate = laci_schedule_rate(&o->schedule, l->step);
-  laci_trainer_update(l->trainer, rate);
+  st = laci_trainer_update(l->trainer, rate, err);
+  if (st) return st;
   l->step++;
   l->result->loss = loss;
   if (isnan(l->first_loss)) l->first_loss = loss;

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "kernel/optimizer/update.h"
+#include "lacuna/engine_plugin.h"
 
 enum { PART = 1 << 15 }; /* floats: four such arrays fit a second-level cache */
 
@@ -37,6 +38,9 @@ struct laci_optimizer {
   int64_t n_parts, size, steps;
   float *slots[LACI_OPTIMIZER_MAX_SLOTS];
   int n_slots;
+  lac_engine_update update;          /* a step as laci_optimizer_describe_step describes it */
+  lac_engine_parameter *described;   /* [n_tensors] */
+  const lac_engine_parameter **list; /* [n_tensors] their addresses */
 };
 
 static const char *const kind_names[] = {
@@ -120,7 +124,10 @@ static lac_status check_parameters(const laci_parameter *parameters, int n, lac_
 static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *parameters, int n,
                                   lac_error *err) {
   o->tensors = laci_arena_alloc(&o->arena, (size_t)n, sizeof *o->tensors);
-  if (!o->tensors) return laci_fail_memory(err, "the optimizer");
+  o->described = laci_arena_alloc(&o->arena, (size_t)n, sizeof *o->described);
+  o->list = laci_arena_alloc(&o->arena, (size_t)n, sizeof *o->list);
+  if (!o->tensors || !o->described || !o->list) return laci_fail_memory(err, "the optimizer");
+  for (int k = 0; k < n; k++) o->list[k] = &o->described[k];
   o->n_tensors = n;
   for (int k = 0; k < n; k++) {
     const laci_parameter *p = &parameters[k];
@@ -312,4 +319,45 @@ void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, flo
     find_ratios(&s);
   }
   laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_sgd, &s);
+}
+
+/* ---- A step by others ---- */
+
+static void describe_parameter(const laci_optimizer *o, int k, float *weights, float *gradients,
+                               lac_engine_parameter *to) {
+  const tensor *t = &o->tensors[k];
+  const int64_t at = t->about.offset;
+  *to = (lac_engine_parameter){.size = sizeof *to,
+                               .name = t->about.name,
+                               .count = t->about.count,
+                               .is_vector = t->about.is_vector,
+                               .decay = t->decay,
+                               .mask = t->mask,
+                               .weights = weights + at,
+                               .gradients = gradients + at};
+  for (int slot = 0; slot < o->n_slots; slot++) to->state[slot] = o->slots[slot] + at;
+}
+
+const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer, float rate,
+                                                      float scale, float *weights,
+                                                      float *gradients) {
+  const laci_optimizer_options *options = &optimizer->options;
+  for (int k = 0; k < optimizer->n_tensors; k++) {
+    describe_parameter(optimizer, k, weights, gradients, &optimizer->described[k]);
+  }
+  optimizer->update = (lac_engine_update){
+      .size = sizeof(lac_engine_update),
+      .rule = laci_optimizer_name(options->kind),
+      .rate = rate,
+      .scale = scale,
+      .momentum = options->momentum,
+      .beta2 = options->beta2,
+      .epsilon = options->epsilon,
+      .trust = options->trust,
+      .nesterov = options->nesterov,
+      .rate_inside = options->rate_inside || options->kind == LACI_OPTIMIZER_LARS,
+      .step = optimizer->steps + 1,
+      .n_parameters = optimizer->n_tensors,
+      .parameters = optimizer->list};
+  return &optimizer->update;
 }

@@ -16,6 +16,7 @@
 
 #include "lacuna/status.h"
 
+typedef struct lac_engine_update lac_engine_update; /* lacuna/engine_plugin.h */
 typedef struct laci_pool laci_pool;
 
 typedef enum laci_optimizer_kind {
@@ -90,6 +91,12 @@ void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
  * optimizer; NULL: no mask. weights may be NULL if they are masked already. */
 void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
                              float *weights);
+
+/** Describes the next step, as laci_optimizer_step would take it, for another one to take, who then
+ * calls laci_optimizer_set_steps. A view, valid until the next call. */
+const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer, float rate,
+                                                      float scale, float *weights,
+                                                      float *gradients);
 
 /** Takes one step: updates weights [size] from gradients [size], each multiplied by scale (1 / n
  * for the sum over n batches). Masked elements of the gradients become zero. */

@@ -420,13 +420,30 @@ static void move_average(laci_trainer *t, int64_t n_before) {
   laci_average_update(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
 }
 
-void laci_trainer_update(laci_trainer *t, double rate) {
-  if (t->n_batches == 0) return;
+/* By the engine if it does so, else by the optimizer. */
+static lac_status take_step(laci_trainer *t, float rate, lac_error *err) {
+  const float scale = 1.0f / (float)t->n_batches;
   const int64_t n_before = laci_optimizer_steps(t->optimizer);
-  laci_optimizer_step(t->optimizer, (float)rate, 1.0f / (float)t->n_batches, t->weights,
-                      t->gradients);
+  lac_error why = {0};
+  const lac_engine_update *update =
+      laci_optimizer_describe_step(t->optimizer, rate, scale, t->weights, t->gradients);
+  lac_status st = laci_engine_update(t->engine, update, &why);
+  if (st == LAC_UNSUPPORTED) {
+    laci_optimizer_step(t->optimizer, rate, scale, t->weights, t->gradients);
+    return LAC_OK;
+  }
+  laci_optimizer_set_steps(t->optimizer, n_before + 1);
+  return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
+}
+
+lac_status laci_trainer_update(laci_trainer *t, double rate, lac_error *err) {
+  if (t->n_batches == 0) return LAC_OK;
+  const int64_t n_before = laci_optimizer_steps(t->optimizer);
+  lac_status st = take_step(t, (float)rate, err);
+  if (st) return st;
   move_average(t, n_before);
   t->n_batches = 0;
+  return LAC_OK;
 }
 
 /* ---- Averages ---- */

@@ -115,8 +115,9 @@ LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, 
                                                          const laci_batch_watch *watch,
                                                          lac_error *err);
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
- * last update. */
-void laci_trainer_update(laci_trainer *trainer, double rate);
+ * last update, on the engine if that does so (laci_engine_update). Fails as the engine does;
+ * the weights are then undefined. */
+LAC_MUST_CHECK lac_status laci_trainer_update(laci_trainer *trainer, double rate, lac_error *err);
 
 /** Return the moving averages over the updates (train/average.h): of the weights,
  * [laci_optimizer_size], and of the statistics, at the same places; NULL: none are kept. They start

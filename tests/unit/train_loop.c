@@ -289,7 +289,9 @@ static void a_step_is_the_mean_of_its_batches_at_the_schedules_rate(void **state
                        LAC_OK);
       loss += (double)part / 3;
     }
-    laci_trainer_update(by_hand.trainer, laci_schedule_rate(&r.options.schedule, step));
+    assert_int_equal(
+        laci_trainer_update(by_hand.trainer, laci_schedule_rate(&r.options.schedule, step), NULL),
+        LAC_OK);
   }
   laci_feed_destroy(feed);
   assert_true(fabs(loss - result.loss) <= 1e-12);

@@ -93,7 +93,7 @@ static float step(trainers *p, laci_trainer *trainer) {
   float loss = 0;
   if (laci_trainer_run_batch(trainer, p->images, p->labels, &loss, NULL, &err))
     fail_msg("%s", err.text);
-  laci_trainer_update(trainer, 0.01);
+  assert_int_equal(laci_trainer_update(trainer, 0.01, NULL), LAC_OK);
   return loss;
 }
 

@@ -52,6 +52,19 @@ void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes) {
            n_nodes, laci_plural(n_nodes), exact->n_nodes == 1 ? "s" : "", exact->reason);
 }
 
+lac_status lac_engine_load(const char *path, const char **name, lac_error *err) {
+  if (name) *name = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"name", name});
+  return st ? st : laci_engine_load(path, name, err);
+}
+
+const char *lac_engine_name(int at) {
+  enum { MOST = 64 };
+  const char *names[MOST];
+  int n = laci_engine_names(names, MOST);
+  return at >= 0 && at < n && at < MOST ? names[at] : NULL;
+}
+
 void lac_engine_options_init(lac_engine_options *options, size_t size) {
   const lac_engine_options usual = {.size = sizeof usual, .run = {.dtype = LAC_DTYPE_F32}};
   laci_struct_init(&usual, sizeof usual, options, size);

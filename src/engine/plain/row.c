@@ -50,18 +50,6 @@ static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
   return st;
 }
 
-static lac_status check_inputs(const plan *p, lac_error *err) {
-  char text[256];
-  for (int at = 0; at < p->own.graph.n_inputs; at++) {
-    int value = p->own.graph.inputs[at];
-    const laci_shape *shape = &p->types[value].shape;
-    if (laci_shape_is_known(shape)) continue;
-    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given",
-                     p->own.graph.values[value].name, laci_shape_text(shape, text, sizeof text));
-  }
-  return LAC_OK;
-}
-
 static lac_status describe_ports(const plan *p, const int *values, int n, laci_engine_port **ports,
                                  laci_budget *budget, lac_error *err) {
   lac_status st = LAC_OK;
@@ -203,7 +191,7 @@ static lac_status make_plan(plan *p, const laci_graph *graph, const laci_engine_
   if (!st) st = check_nodes(graph, err);
   if (!st)
     st = laci_graph_infer_types(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
-  if (!st) st = check_inputs(p, err);
+  if (!st) st = laci_engine_check_inputs(&p->own.graph, p->types, err);
   if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->inputs, budget, err);
   if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->outputs, budget, err);
   if (!st) st = laci_budget_check(budget, "the run's inputs and outputs", err);

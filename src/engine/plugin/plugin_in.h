@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The data of engines from plug-ins (lacuna/engine_plugin.h): load.c adds one to the list, make.c
+ * plans a network on it, view.c shows it the network, host.c works for it, run.c runs it, report.c
+ * says what it does. */
+#ifndef LACI_ENGINE_PLUGIN_PLUGIN_IN_H
+#define LACI_ENGINE_PLUGIN_PLUGIN_IN_H
+
+#include "base/memory.h"
+#include "engine/row.h"
+#include "lacuna/engine_plugin.h"
+
+enum { LACI_PLUGIN_MOST_NAME = 63 };
+
+/** A plug-in's engine in the list of engines; it exists until the process ends. */
+typedef struct laci_plugin_row {
+  laci_engine_row row; /* first: engine.c passes its address */
+  lac_engine_plugin engine;
+  lac_engine_device device; /* engine.device is NULL or points here */
+  char name[LACI_PLUGIN_MOST_NAME + 1];
+} laci_plugin_row;
+
+/** A graph as a plug-in sees it. It borrows the graph's names, lists and bytes. */
+typedef struct laci_plugin_view {
+  lac_graph_view graph;
+  lac_graph_value **values; /* graph.values */
+  laci_arena arena;
+} laci_plugin_view;
+
+/** A value that a run reads or writes. */
+typedef struct laci_plugin_buffer {
+  laci_engine_port port;
+  int value;
+  int at;       /* the network's port that has it; -1: an output only because it is observed */
+  void *host;   /* owned; NULL: the caller's buffer is used */
+  void *device; /* owned, in the engine's memory; NULL: the engine uses the host's */
+} laci_plugin_buffer;
+
+/** A value that a run shows to the caller's observer. */
+typedef struct laci_plugin_seen {
+  int value;
+  laci_engine_port port;
+  bool is_done; /* in this run */
+} laci_plugin_seen;
+
+/** A network that is planned on a plug-in's engine. */
+typedef struct laci_plugin_plan {
+  const laci_plugin_row *row;
+  laci_engine_graph own;
+  laci_type *types; /* [n_values] */
+  laci_plugin_view view;
+  lac_engine_request request;
+  lac_engine_host host;
+  laci_budget *budget; /* while the plan is made; else NULL */
+  laci_pool *pool;
+  void *self; /* the plug-in's object */
+
+  laci_engine_port *input_ports, *output_ports; /* of the network */
+  /* What the engine computes: each computed value among the network's outputs once, then observed
+   * values, if the engine does not show these itself. */
+  int n_results;
+  int *results_of;             /* [n_outputs] index in `results`; -1: an input or stored tensor */
+  laci_plugin_buffer *inputs;  /* [n_inputs] */
+  laci_plugin_buffer *results; /* [n_results] */
+  int *result_values;          /* [n_results] */
+  const void **in;             /* [n_inputs] what a run passes */
+  void **out;                  /* [n_results] */
+
+  laci_engine_see *see; /* NULL: nothing is observed */
+  void *see_context;
+  int n_seen;
+  laci_plugin_seen *seen; /* [n_seen] */
+  int *seen_at;           /* [n_values] index in `seen`; -1: not observed */
+  int *shown;             /* values that the engine itself shows: request.observed */
+  void *scratch;          /* for content of these on the host; NULL: the engine has no device */
+
+  int n_evaluated;    /* nodes that the library computes */
+  const char *reason; /* why the first of them is */
+  /* [n_nodes] why the library computes it; NULL: the engine does. In the view's arena */
+  const char **reasons;
+  size_t n_steps;
+  laci_engine_step *steps; /* [n_steps] texts are in the view's arena */
+  laci_engine_memory memory;
+  size_t device_bytes, counted_bytes; /* on the device; by lac_engine_host.count_memory */
+  char *text;
+
+  /* a run */
+  const laci_engine_watch *watch;
+  size_t next_step;
+  lac_status ended; /* failure of a function of the run's call; LAC_OK: none */
+  lac_error why_ended;
+} laci_plugin_plan;
+
+/** Shows a whole graph, of which all stored bytes are in memory. types: [n_values]. */
+LAC_MUST_CHECK lac_status laci_plugin_view_init(laci_plugin_view *view, const laci_graph *graph,
+                                                const laci_type *types, lac_error *err);
+/** Shows one node, as number 0, and its values without their contents. */
+LAC_MUST_CHECK lac_status laci_plugin_view_init_node(laci_plugin_view *view,
+                                                     const laci_graph *graph, const laci_node *node,
+                                                     lac_error *err);
+void laci_plugin_view_clear(laci_plugin_view *view);
+
+/** Asks what the engine does with a node of the view; a wrong answer is a refusal. *why is written
+ * unless it computes the node. */
+lac_engine_answer laci_plugin_ask(const laci_plugin_row *row, const laci_plugin_view *view,
+                                  int node, lac_error *why);
+/** Makes of a plug-in's status and error one that callers can use: a failure gets the engine's
+ * name, and a text where there is none. doing: "to plan the network". */
+LAC_MUST_CHECK lac_status laci_plugin_check_status(const laci_plugin_row *row, const char *doing,
+                                                   lac_status status, const lac_error *given,
+                                                   lac_error *err);
+
+LAC_MUST_CHECK lac_status laci_plugin_create(const laci_engine_row *row, const laci_graph *graph,
+                                             const laci_engine_options *options, void **self,
+                                             lac_error *err);
+void laci_plugin_destroy(void *self);
+LAC_MUST_CHECK lac_status laci_plugin_run(void *self, const void *const *inputs,
+                                          void *const *outputs, const laci_engine_watch *watch,
+                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_plugin_update(void *self, const lac_engine_update *update,
+                                             lac_error *err);
+
+/** Fills p->host. */
+void laci_plugin_host_init(laci_plugin_plan *p);
+/** Writes a stored tensor's elements as a port has them. */
+LAC_MUST_CHECK lac_status laci_plugin_read_stored(const laci_plugin_plan *p, int value, void *to,
+                                                  lac_error *err);
+
+/** Asks the engine for its steps, its memory and its text. Fails LAC_BAD_FILE where these cannot be
+ * true. */
+LAC_MUST_CHECK lac_status laci_plugin_describe(laci_plugin_plan *p, lac_error *err);
+
+#endif
