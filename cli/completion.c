@@ -5,20 +5,32 @@
 #include <string.h>
 
 #include "help.h"
+#include "lacuna/engine.h"
 #include "lacuna/train.h"
 
 /* Does the option have a fixed set of values? */
 static bool has_choices(const option_row *option) {
-  return option->kind == OPTION_CHOICE || strcmp(option->name, "arch") == 0;
+  return option->kind == OPTION_CHOICE || strcmp(option->name, "arch") == 0 ||
+         strcmp(option->name, "engine") == 0;
+}
+
+/* Returns choice number `at` of an option whose choices the library lists; NULL: there are not so
+ * many. */
+static const char *find_listed_choice(const option_row *option, int at) {
+  int n = 0;
+  if (strcmp(option->name, "engine") == 0) return lac_engine_name(at);
+  const char *const *names = lac_network_names(&n);
+  return at < n ? names[at] : NULL;
 }
 
 /* Prints the choices of an option, separated by spaces. For some options the library lists the
  * choices. */
 static void print_choices(FILE *out, const option_row *option) {
-  int n = 0;
-  const char *const *names = option->kind == OPTION_CHOICE ? NULL : lac_network_names(&n);
-  for (int i = 0; i < n; i++) fprintf(out, "%s%s", i ? " " : "", names[i]);
-  for (const char *at = names ? "" : option->argument; *at;) {
+  const bool listed = option->kind != OPTION_CHOICE;
+  for (int i = 0; listed && find_listed_choice(option, i); i++) {
+    fprintf(out, "%s%s", i ? " " : "", find_listed_choice(option, i));
+  }
+  for (const char *at = listed ? "" : option->argument; *at;) {
     const int length = (int)strcspn(at, "|");
     const bool is_file = strncmp(at, "FILE.", 5) == 0; /* any file with this ending */
     if (!is_file) fprintf(out, "%s%.*s", at == option->argument ? "" : " ", length, at);

@@ -23,6 +23,7 @@
 #include "lacuna/prune.h"
 #include "lacuna/version.h"
 #include "outputs.h"
+#include "run_options.h"
 #include "spin_count.h"
 #include "like.h"
 #include "log.h"
@@ -106,7 +107,7 @@ exit_code verb_version(const arguments *args, lac_error *err) {
   return EXIT_DONE;
 }
 
-static exit_code run_verb(const arguments *args, lac_error *err) {
+static exit_code run_verb(arguments *args, lac_error *err) {
   static exit_code (*const verbs[VERB_COUNT])(const arguments *, lac_error *) = {
 #define LAC_VERB(id, ...) [VERB_##id] = verb_##id,
 #include "verbs.def"
@@ -116,7 +117,8 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
     help_print(stdout, args->verb);
     return EXIT_DONE;
   }
-  return verbs[args->verb](args, err);
+  lac_status st = run_options_load_engine(args, err);
+  return st ? exit_code_of_status(st) : verbs[args->verb](args, err);
 }
 
 /* Prints a failure as one line. Control characters and invalid UTF-8 in names are replaced, so that

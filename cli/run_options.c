@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/error.h"
+#include "lacuna/engine.h"
 
 static lac_tuning tuning_of(const arguments *args) {
   if (strcmp(args->tune, "full") == 0) return LAC_TUNING_FULL;
@@ -26,6 +28,27 @@ static const char *find_timings(void) {
   const int n = snprintf(path, sizeof path, "%s%s/lacuna/timings.json", has_cache ? cache : home,
                          has_cache ? "" : "/.cache");
   return n > 0 && (size_t)n < sizeof path ? path : NULL;
+}
+
+/* Is it a plug-in's file, and no engine's name? */
+static bool is_file(const char *text) {
+  const size_t n = strlen(text);
+  return strchr(text, '/') || (n > 3 && strcmp(text + n - 3, ".so") == 0);
+}
+
+lac_status run_options_load_engine(arguments *args, lac_error *err) {
+  char known[256] = "";
+  size_t used = 0;
+  if (!args->engine) return LAC_OK;
+  if (is_file(args->engine)) return lac_engine_load(args->engine, &args->engine, err);
+  for (int at = 0; lac_engine_name(at); at++) {
+    if (strcmp(lac_engine_name(at), args->engine) == 0) return LAC_OK;
+    int n = snprintf(known + used, sizeof known - used, "%s, ", lac_engine_name(at));
+    if (n > 0 && used + (size_t)n < sizeof known) used += (size_t)n;
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "--engine %s: there is no engine of this name; wanted %sor a plug-in's FILE.so",
+                   args->engine, known);
 }
 
 lac_run_options run_options_of(const arguments *args) {

@@ -260,7 +260,6 @@ static lac_status copy_image_options(const arguments *args, lac_train_options *o
 
 static void copy_engine_options(const arguments *args, lac_train_options *o) {
   o->run = run_options_of(args);
-  o->run.engine = NULL; /* a training has no option for it */
   o->group = args->group;
   o->remat = args->remat;
   o->wire = strcmp(args->wire, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
