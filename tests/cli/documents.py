@@ -3,7 +3,7 @@
 """Runs each line of ours in docs/how-to and docs/reference, in the page's order, on the digits: DATA is their folder, net.onnx the network
 trained on them. What would be long or need another network is changed first: the network is --arch digits, one epoch or
 two steps, one thread. What a fenced block shows is printed by one of them, with any numbers. And the pages name what there
-is: all words of cli/like.def, functions of the library's list; a block of C is a part of the example program. walk.py runs resnet50.md, launch.py what starts mpirun.
+is: all words of cli/like.def, functions of the library's list; a block of C is a part of the example program. walk.py runs resnet50.md, engine.py write-an-engine.md, launch.py what starts mpirun.
 """
 import argparse
 import os
@@ -19,7 +19,7 @@ DIGITS = TOP / "examples/digits"
 LENGTH = {"--epochs": "1", "-e": "1", "--num_iter": "1", "-s": "2", "--steps": "2"}
 HOW_TO = TOP / "docs/how-to"
 SCRIPTS = "from-reference-scripts.md"
-ELSEWHERE = ("resnet50.md", "several-machines.md", "bench.md")  # bench.md: a synopsis, and minutes of measuring
+ELSEWHERE = ("resnet50.md", "write-an-engine.md", "several-machines.md", "bench.md")  # bench.md: a synopsis, and minutes of measuring
 PAGES = [page for page in sorted([*HOW_TO.glob("*.md"), *(TOP / "docs/reference").glob("*.md")]) if page.name not in ELSEWHERE]
 FOLDERS = {"DATA": str(DIGITS), "cifar-10-batches-bin": str(DIGITS)}
 
