@@ -4,8 +4,8 @@
  * A loop of a pool calls its threads and waits for all of them. That takes longer than a short loop
  * itself, above all on a busy machine. Of a crew, one thread leads: it runs all that is between the
  * loops. The others wait for loops in a busy manner, and take parts as they come. The leader takes
- * parts, too, and waits only for those that another thread has begun. So a crew works where no other
- * thread ever comes. Each thread begins with its own part, whose data are in its cache. */
+ * parts, too, and waits only for those that another thread has begun. So a crew works where no
+ * other thread ever comes. Each thread begins with its own part, whose data are in its cache. */
 #ifndef LACI_CPU_CREW_H
 #define LACI_CPU_CREW_H
 
