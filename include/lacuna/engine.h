@@ -10,23 +10,26 @@
  * they come, see session.h. Several engines, of the same model or of different ones, may be created
  * and run at the same time from different threads. Each engine runs on its own `threads` threads,
  * so n engines at once need n times as many cores. Results do not depend on other work on the
- * machine; their last bits may depend on the number of threads. Memory. The OpenMP run time and
- * oneDNN end the process if they cannot get a thread or a little memory. Therefore threads are
- * started as a test before the run time starts them (if only fewer start, fewer are used, with a
- * warning); 16 MB must be free before each oneDNN primitive is made and before an engine's first
- * run; and a plan's memory is computed before it is allocated (max_memory). Some cases cannot be
- * caught: another thread of the process takes the last memory in between, a limit is lowered later,
- * the system has overcommitted memory, or a limit of the address space is too small even for the
- * program's libraries, so that the loader fails.
+ * machine; their last bits may depend on the number of threads.
+ *
+ * Memory. The OpenMP run time and oneDNN end the process if they cannot get a thread or a little
+ * memory. Therefore threads are started as a test before the run time starts them. If only fewer
+ * start, fewer are used, with a warning. 16 MB must be free before each oneDNN primitive is made
+ * and before an engine's first run. A plan's memory is computed before it is allocated
+ * (max_memory). Some cases cannot be caught. Another thread of the process takes the last memory in
+ * between, a limit is lowered later, or the system has overcommitted memory. Or a limit of the
+ * address space is too small even for the program's libraries, so that the loader fails.
  *
  * The threads belong to an OpenMP run time. In GNU's, waiting threads spin for milliseconds, which
- * is slow if other work needs the cores: start such a program with GOMP_SPINCOUNT=1000, as the
+ * is slow if other work needs the cores. Start such a program with GOMP_SPINCOUNT=1000, as the
  * command lacuna does for itself.
- * Processes. A forked process does not have its parent's threads. If the thread that forks has
- * planned or run an engine of several threads before, then planning or running such an engine in
- * the new process fails LAC_UNSUPPORTED, since the run time would wait forever for the missing
+ *
+ * Processes. A forked process does not have its parent's threads. The thread that forks may have
+ * planned or run an engine of several threads before. Planning or running such an engine in the new
+ * process then fails LAC_UNSUPPORTED, since the run time would wait forever for the missing
  * threads. An engine of 1 thread works, and so does everything after exec. Fork before the first
  * engine is made, or from a thread that has used none.
+ *
  * Engines from plug-ins. lac_engine_load adds one to the list. What is said above of OpenMP and
  * oneDNN holds for the built-in engines alone. */
 #ifndef LACUNA_ENGINE_H
@@ -67,9 +70,9 @@ typedef struct lac_engine_options {
   int n_shapes;                   /* default 0 */
 } lac_engine_options;
 
-/** An input or output in the format of the caller's buffer: row-major and packed, of LAC_DTYPE_F32
- * for all float types, of LAC_DTYPE_I64 for integers and booleans. A view, valid until the engine
- * is destroyed. */
+/** An input or output in the format of the caller's buffer, row-major and packed. Its type is
+ * LAC_DTYPE_F32 for all float types, LAC_DTYPE_I64 for integers and booleans. A view, valid until
+ * the engine is destroyed. */
 typedef struct lac_engine_port {
   const char *name;
   lac_dtype dtype;
@@ -106,15 +109,15 @@ LAC_API void lac_engine_options_init(lac_engine_options *options, size_t size);
 LAC_DEFAULT(lac_engine_options)
 
 /** Loads a plug-in, a shared object that offers an engine (engine_plugin.h). *name is the engine's
- * name, for lac_run_options.engine; it stays valid for the rest of the process. path: a file; one
- * without '/' that is not in the working folder is looked for where the loader looks for libraries.
- * A file that is loaded already only gives its name. A plug-in is never unloaded, and its code runs
- * with all rights of this process: load only files that you trust. Any number of threads may call
- * it at once; engines of the plug-in may be used by any of them. *name is NULL on failure. Fails
- * LAC_NOT_FOUND (no such file), LAC_BAD_FILE (no shared object for this program, no plug-in, or its
- * engine lacks a function), LAC_UNSUPPORTED (it was compiled for another version of the interface,
- * this machine cannot run its engine, or the list is full), LAC_EXISTS (another engine has
- * this name), LAC_NO_MEMORY. */
+ * name, for lac_run_options.engine; it stays valid for the rest of the process. `path` is a file.
+ * One without '/' that is not in the working folder is looked for where the loader looks for
+ * libraries. A file that is loaded already only gives its name. A plug-in is never unloaded, and
+ * its code runs with all rights of this process: load only files that you trust. Any number of
+ * threads may call it at once; engines of the plug-in may be used by any of them. *name is NULL on
+ * failure. Fails LAC_NOT_FOUND (no such file), LAC_EXISTS (another engine has this name),
+ * LAC_NO_MEMORY. Fails LAC_BAD_FILE for no shared object for this program, no plug-in, or an engine
+ * that lacks a function. Fails LAC_UNSUPPORTED if it was compiled for another version of the
+ * interface, this machine cannot run its engine, or the list is full. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_load(const char *path, const char **name,
                                                   lac_error *err);
 
@@ -124,13 +127,14 @@ LAC_API const char *lac_engine_name(int at);
 
 /** Plans the model. The engine borrows the model, which must not be changed or destroyed before the
  * engine is destroyed. Weights are read from the model's file in parts, which takes at most
- * weight_bytes and a few megabytes of memory; a run does not need the file any more. *engine is
- * NULL on failure. Fails LAC_BAD_ARGUMENT (dtype is neither f32 nor bf16), LAC_NOT_FOUND (no engine
- * of that name, or a shape for an unknown input), LAC_BAD_SHAPE (an open size was not given, or
- * operands do not fit together), LAC_UNSUPPORTED (an operator that cannot be run, for "cpu" a shape
- * that depends on data or a system that forbids executable memory, for "plain" bf16), LAC_IO (the
- * model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (weights, values and ports together
- * take more than max_memory: the text names the largest). */
+ * weight_bytes and a few megabytes of memory. A run does not need the file any more. *engine is
+ * NULL on failure. Fails LAC_BAD_ARGUMENT (dtype is neither f32 nor bf16), LAC_NO_MEMORY, and
+ * LAC_IO (the model's file was cut short). Fails LAC_NOT_FOUND for no engine of that name, or a
+ * shape for an unknown input. Fails LAC_BAD_SHAPE if an open size was not given, or operands do not
+ * fit together. Fails LAC_UNSUPPORTED for an operator that cannot be run. With "cpu" it also does
+ * for a shape that depends on data and for a system that forbids executable memory, with "plain"
+ * for bf16. Fails LAC_MEMORY_LIMIT if weights, values and ports together take more than max_memory:
+ * the text names the largest. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);
@@ -147,12 +151,12 @@ LAC_API int lac_engine_outputs(const lac_engine *engine, const lac_engine_port *
  * outputs[i] of an open output may be NULL. Allocates no memory except for operators without a fast
  * implementation ("plain" or "exact" in the plan's text) and oneDNN's short list of arguments.
  * Fails LAC_BAD_ARGUMENT (a NULL buffer), LAC_BAD_VALUE (an element used as an index is out of
- * range), LAC_INTERRUPTED, LAC_NO_MEMORY; the contents of the outputs are then undefined. */
+ * range), LAC_INTERRUPTED, LAC_NO_MEMORY. The contents of the outputs are then undefined. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_run(lac_engine *engine, const void *const *inputs,
                                                  void *const *outputs, lac_error *err);
 
-/** Returns output number `output` of the last run, for open outputs: *port with the actual shape,
- * and *values, the elements, which belong to the engine and are valid until the next run. For other
+/** Returns output number `output` of the last run. For an open output, *port has the actual shape,
+ * and *values the elements, which belong to the engine and are valid until the next run. For other
  * outputs *values is NULL, since the caller's buffer has the elements. Fails LAC_NOT_FOUND (no such
  * output, or there was no run), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_result(lac_engine *engine, int output,

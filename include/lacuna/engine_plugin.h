@@ -8,12 +8,15 @@
  *
  * lac_engine_load (engine.h) loads it; docs/how-to/write-an-engine.md builds one.
  *
- * Buffers. An element of any float type is a float, of any integer type or bool an int64_t,
- * row-major and packed, in all buffers of a run; only lac_graph_value.stored has the file's types.
+ * Buffers. In all buffers of a run, an element of any float type is a float, of any integer type or
+ * bool an int64_t, row-major and packed. Only lac_graph_value.stored has the file's types.
+ *
  * Threads. No two threads call functions of one engine object at a time. `supports` and `create`
  * are called by any thread, also at the same time.
+ *
  * Failures. A function that fails returns a status other than LAC_OK and writes err->text, one
  * line; err is never NULL.
+ *
  * Growth. Every struct begins with its size. The library fills structs in full; a plug-in that is
  * newer than the library finds a smaller size there, and later fields are missing. The library
  * treats missing fields of a plug-in's struct as 0. It refuses fields that it does not know,
@@ -120,11 +123,11 @@ typedef struct lac_engine_host {
   size_t size;
   void *self; /* first argument of all functions */
   /** Computes a node by the operator's definition, slowly, so that an engine needs fast code only
-   * for the operators that it is good at. Buffers are in the host's memory: inputs [n_inputs] of
-   * the node, NULL where absent or where the library is to read the stored tensor itself; outputs
-   * [n_outputs], NULL where absent. Called during create or a run, by the thread that was called.
-   * Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing), LAC_BAD_VALUE (an index out of
-   * range), LAC_NO_MEMORY. */
+   * for the operators that it is good at. Buffers are in the host's memory. The inputs [n_inputs]
+   * are those of the node, NULL where absent or where the library is to read the stored tensor
+   * itself. The outputs [n_outputs] are NULL where absent. Called during create or a run, by the
+   * thread that was called. Fails LAC_BAD_ARGUMENT (no such node, a buffer is missing),
+   * LAC_BAD_VALUE (an index out of range), LAC_NO_MEMORY. */
   lac_status (*evaluate)(void *self, int node, const void *const *inputs, void *const *outputs,
                          lac_error *err);
   /** Writes a stored tensor's elements as floats or int64_t to `to` [count]. Any thread. Fails
@@ -164,7 +167,7 @@ typedef struct lac_engine_call {
   /** Shows the content of an observed value, in the memory of the engine's device, valid until the
    * call returns. A failure must end the run. */
   lac_status (*see)(void *self, int value, const void *content, lac_error *err);
-  /** Says that a step is done, and how long it took; to be called in order by the thread that was
+  /** Says that a step is done, and how long it took. To be called in order by the thread that was
    * called, once for each step. A failure must end the run. */
   lac_status (*step_done)(void *self, int step, double seconds, lac_error *err);
   /** Shall the run end early? It then fails LAC_INTERRUPTED. To be called by the thread that was

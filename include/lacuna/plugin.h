@@ -3,11 +3,11 @@
  * machine has. A plug-in links nothing of the library and exports lac_plugin_open. It offers a
  * transport, or an engine (engine_plugin.h), or both.
  *
- * A transport carries bytes between processes that a launcher started together (MPI). broadcast,
- * gather and exchange only start an operation and return at once; the caller leaves the buffers
- * alone until `test` reports that the operation is done. On each channel all processes start the
- * same operations in the same order. An operation on one channel never waits for one on another
- * channel. Lacuna calls all functions from one thread, the one that opened the transport.
+ * A transport carries bytes between processes that a launcher started together (MPI). The functions
+ * broadcast, gather and exchange only start an operation and return at once. The caller leaves the
+ * buffers alone until `test` reports that the operation is done. On each channel all processes
+ * start the same operations in the same order. An operation on one channel never waits for one on
+ * another channel. Lacuna calls all functions from one thread, the one that opened the transport.
  *
  * Next: engine_plugin.h, examples/engine, plugins/mpi, src/comm. */
 #ifndef LACUNA_PLUGIN_H
@@ -41,8 +41,8 @@ typedef struct lac_transport {
 
   /** Starts to send bytes [n] of process 0 to all other processes. */
   int (*broadcast)(void *self, int channel, void *bytes, size_t n, void **request);
-  /** Starts to gather `all` in every process: process k sends its part, bytes begin[k] .. begin[k +
-   * 1], to all others. begin [size + 1] is the same in all processes. */
+  /** Starts to gather `all` in every process. Process k sends its part, bytes begin[k] .. begin[k +
+   * 1], to all others. The array begin [size + 1] is the same in all processes. */
   int (*gather)(void *self, int channel, void *all, const size_t *begin, void **request);
   /** Starts to send part k of `from`, bytes begin[k] .. begin[k + 1], to each process k; begin is
    * the same in all processes. `to` receives the parts that process 0, 1 ... send to this process,

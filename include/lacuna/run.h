@@ -23,11 +23,11 @@ typedef enum lac_tuning {
 /** A part of a run; see lac_parallel. */
 typedef void lac_part(void *arg, int index);
 
-/** A caller's function that has its own threads compute a part of a run: it calls part(arg, 0),
- * part(arg, 1) .. part(arg, n - 1), each once, in any order, on any threads, at the same time or
- * one after the other, and returns when all of them have returned. context: parallel_context of a
- * session's options. Runs of several threads may call it at the same time. It must not call the
- * session. */
+/** A caller's function that has its own threads compute a part of a run. It calls part(arg, 0),
+ * part(arg, 1) .. part(arg, n - 1), each once, and returns when all of them have returned. The
+ * calls may be in any order, on any threads, at the same time or one after the other. The argument
+ * `context` is parallel_context of a session's options. Runs of several threads may call it at the
+ * same time. It must not call the session. */
 typedef void lac_parallel(void *context, lac_part *part, void *arg, int n);
 
 /** How networks are run: part of the options of every function that runs one. Its size is fixed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a network from any number of threads, with shapes as they come: a session plans an engine
+ * Running a network from any number of threads, with shapes as they come. A session plans an engine
  * (engine.h) for each set of input shapes at its first use, and keeps the plans.
  *
  *   lac_session_options o = lac_session_options_default();
@@ -12,18 +12,22 @@
  *
  * Threads. Any number of threads may call lac_session_run and lac_session_about of one session at
  * the same time. A plan is an engine, and further copies of it for callers that come while it runs.
- * An engine runs for one caller at a time: others with the same shapes get a copy, or wait where
+ * An engine runs for one caller at a time. Others with the same shapes get a copy, or wait where
  * there may be no more copies (n_copies, max_memory). No caller waits for runs or for the planning
  * of other shapes, with two exceptions. If n_plans or max_memory is reached and every plan is in
- * use, a call with new shapes waits until a plan can be dropped, and later calls wait for it. With
+ * use, a call with new shapes waits until a plan can be dropped. Later calls wait for it. With
  * tuning, shapes are planned one after the other, since layers are timed. A run uses `threads`
- * threads of the calling thread's OpenMP team: n callers at once need n times as many cores.
- * parallel in the options gives the part of a run that is Lacuna's own to the caller's threads.
+ * threads of the calling thread's OpenMP team: n callers at once need n times as many cores. The
+ * function `parallel` in the options gives the part of a run that is Lacuna's own to the caller's
+ * threads.
+ *
  * Results. Equal inputs give equal bits, whichever thread runs and whichever copy computes, if
  * `tuning` is off. With tuning, copies may use other kernels unless `timings` names a file.
+ *
  * Model. A session borrows the model, which must not be changed or destroyed before it. It reads
  * inferred shapes once, under the model's lock, so that other threads may call functions of a const
  * model at any time (model.h).
+ *
  * Processes. A forked process may use its parent's sessions with 1 thread (engine.h says what holds
  * for more). Plans that other threads were running or making at the fork are left out there, and
  * their memory stays allocated. */
@@ -99,8 +103,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_create(const lac_model *model,
 LAC_API void lac_session_destroy(lac_session *session);
 
 /** Sets *inputs to the network's inputs in its order, without initializers that the file lists as
- * inputs, and returns their number: names, declared types and shapes; data is NULL. A view, valid
- * until the session is destroyed. */
+ * inputs, and returns their number. They have names, declared types and shapes; data is NULL. A
+ * view, valid until the session is destroyed. */
 LAC_API int lac_session_inputs(const lac_session *session, const lac_array **inputs);
 /** Sets *outputs to the network's outputs in its order, as lac_session_inputs does. */
 LAC_API int lac_session_outputs(const lac_session *session, const lac_array **outputs);
@@ -110,21 +114,21 @@ LAC_API int lac_session_outputs(const lac_session *session, const lac_array **ou
  *  outputs  [n_outputs] in and out: the outputs that the caller wants, each at most once, in any
  *           order. n_outputs 0: only plans and runs, as preparation
  * Elements given as f32 or i64 are not rounded to a narrower declared type of floats, and must be
- * in the range of a declared type of integers; those of f64 are rounded to f32. A caller's output
+ * in the range of a declared type of integers. Those of f64 are rounded to f32. A caller's output
  * buffer may be larger than its elements, and any alignment will do. Data of an output that is NULL
  * is allocated, and owned is set. On failure outputs are unchanged, and the caller's buffers are
- * undefined. Fails LAC_NOT_FOUND (an unknown name or index, or an input is missing),
- * LAC_BAD_ARGUMENT (a NULL pointer, an array given twice, a type that is neither of the two, an
- * input whose size_bytes are not those of its elements, an output's buffer that is too small),
- * LAC_BAD_SHAPE, LAC_BAD_VALUE (an element out of range), and as lac_engine_create and
- * lac_engine_run do; a plan that failed is not kept. LAC_MEMORY_LIMIT only if the plan alone needs
- * more than max_memory. */
+ * undefined. Fails LAC_NOT_FOUND (an unknown name or index, or an input is missing), LAC_BAD_SHAPE,
+ * and LAC_BAD_VALUE (an element out of range). Fails LAC_BAD_ARGUMENT for a NULL pointer, an array
+ * given twice, or a type that is neither of the two. It also does for an input whose size_bytes are
+ * not those of its elements, and an output's buffer that is too small. Fails as lac_engine_create
+ * and lac_engine_run do, too; a plan that failed is not kept. LAC_MEMORY_LIMIT only if the plan
+ * alone needs more than max_memory. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const lac_array *inputs,
                                                   int n_inputs, lac_array *outputs, int n_outputs,
                                                   lac_error *err);
 
 /** Frees the data of those of n arrays that are `owned`, and sets data to NULL and size_bytes to 0
- * there; other arrays stay as they are. Any thread, also after lac_session_destroy. NULL is fine.
+ * there. Other arrays stay as they are. Any thread, also after lac_session_destroy. NULL is fine.
  */
 LAC_API void lac_session_release(lac_array *outputs, int n);
 

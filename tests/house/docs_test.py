@@ -3,9 +3,9 @@
 """The pages of docs are short, listed and linked.
 
 A page has at most 1,500 words outside docs/reference, README.md at most 450 outside its tables and code: three minutes read
-aloud. A sentence has at most 25 words in README.md and the start page, 30 in others; tables, code and what tools/reference writes
-do not count. Each page is in docs/README.md (a decision in docs/decisions/README.md). No relative link of any page is broken, nor
-the heading that it names."""
+aloud. A sentence has at most 25 words in README.md and the start page, 30 in others and in the comments of public headers. Tables,
+code and what tools/reference writes do not count. Each page is in docs/README.md (a decision in docs/decisions/README.md). No
+relative link of any page is broken, nor the heading that it names."""
 import pathlib
 import re
 import sys
@@ -42,7 +42,7 @@ def sentences(text):
     """Those of its paragraphs. What is quoted as code is one word, with or without stops in it."""
     for paragraph in paragraphs(text):
         paragraph = re.sub(r"`[^`]*`", "Code", paragraph)
-        yield from re.split(r"(?<=[.!?])(?<!e\.g\.)[*)\"]*\s+(?=[^a-z])", paragraph)
+        yield from re.split(r"(?<=[.!?])(?<!e\.g\.)[*)\"]*\s+(?=[^a-z]|lac_|docs/)", paragraph)
 
 
 def too_long(page, text):
@@ -56,8 +56,16 @@ def too_long(page, text):
     words = sum(n_words(paragraph) for paragraph in paragraphs(text))
     if page == TOP / "README.md" and words > READ_ALOUD:
         yield f"{words} words to read aloud, at most {READ_ALOUD}"
-    elif page.parent.name != "reference" and n_words(text) > MOST_WORDS:
+    elif page.suffix == ".md" and page.parent.name != "reference" and n_words(text) > MOST_WORDS:
         yield f"{n_words(text)} words, at most {MOST_WORDS} outside docs/reference"
+
+
+def comments(text):
+    """The comments of a header as a page: a paragraph of its own for what is indented or follows an empty line."""
+    found = []
+    for comment in re.findall(r"/\*+<?(?: SPDX\S+ \S+)?(.*?)\*/", text, re.S):
+        found += [re.sub(r"^\s*\*(?: (?=\S))?", "", line).rstrip() for line in comment.splitlines()] + [""]
+    return "\n".join(line if line.startswith("  ") else line.strip() for line in found).replace("\n  ", "\n\n")
 
 
 def targets(text):
@@ -105,6 +113,8 @@ def it_refuses_what_it_is_there_to_refuse():
     assert not list(too_long(start, "One. " * 26)) and not list(too_long(start, "Run `a b. c`. " * 26 + f"\n\n    {long}\n"))
     assert not list(too_long(start, f"| {long} |\n\n```\n{long}\n```\n- {long[:40]}\n- {long[:80]}\n  end."))
     assert list(too_long(start, f"- {long[:40]}\n  {long[:100]}"))
+    header = comments(f"/** {long[:80]}\n *  x  {long[:80]} */\nint a; /* {long[:80]} */")
+    assert not list(too_long(here, header)) and list(too_long(here, comments(f"/** {long[:80]}\n * {long} */")))
     assert list(too_long(TOP / "README.md", "One. " * 451)) and list(too_long(start, "One. " * 1501))
 
 
@@ -118,6 +128,8 @@ def main():
         text, name = page.read_text(), page.relative_to(TOP)
         wrong += [f"{name}: {complaint}" for complaint in broken(page, text)]
         wrong += [f"{name}: {complaint}" for complaint in (too_long(page, text) if page not in notes else [])]
+    for header in sorted((TOP / "include/lacuna").glob("*.h")):
+        wrong += [f"{header.relative_to(TOP)}: {complaint}" for complaint in too_long(header, comments(header.read_text()))]
     wrong += [f"{page.relative_to(TOP)} is not in docs/README.md" for page in
               unlisted(DOCS / "README.md", [page for page in pages if page not in decisions])]
     wrong += [f"{page.relative_to(TOP)} is not in docs/decisions/README.md" for page in
