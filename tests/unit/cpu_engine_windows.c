@@ -138,12 +138,52 @@ static void adds_values_after_functions_quickly(void **state) {
   }
 }
 
+/* As exporters write it that have no such operator, and what only looks like it. */
+static void fuses_hard_swish_of_single_operators(void **state) {
+  static const struct {
+    const char *tail;
+    bool fused;
+  } cases[] = {
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nm = Mul(a, t)\ny = Div(m, c6)\n", true},
+      {"s = Add(c3, a)\nt = Clip(s, c0, c6)\nm = Mul(t, a)\nd = Div(m, c6)\ne = Mul(d, c3)\n"
+       "y = Add(e, c6)\n",
+       true},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nd = Mul(t, sixth)\ny = Mul(a, d)\n", true},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nd = Div(t, c6)\ny = Mul(d, a)\n", true},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c3)\nm = Mul(a, t)\ny = Div(m, c6)\n", false},
+      {"s = Add(a, c6)\nt = Clip(s, c0, c6)\nm = Mul(a, t)\ny = Div(m, c6)\n", false},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nm = Mul(a, t)\ny = Div(m, c3)\n", false},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nm = Mul(a, t)\nd = Div(m, c6)\ny = Add(d, t)\n",
+       false},
+      {"s = Add(a, c3)\nt = Clip(s, c0, c6)\nm = Mul(s, t)\nd = Div(m, c6)\ny = Add(d, a)\n",
+       false},
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    (void)snprintf(text, sizeof text,
+                   "input x 1x16x9x9\nstored c0 1 = 0\nstored c3 1 = 3\nstored c6 1 = 6\n"
+                   "stored sixth 1 = 0.16666667\nstored w 16x16x1x1\na = Conv(x, w)\n%soutput y\n",
+                   cases[at].tail);
+    check(text);
+#if defined(__x86_64__)
+    planned p = plan_text(text, (laci_engine_options){.threads = 1});
+    const char *plan = laci_engine_plan_text(p.engine);
+    if (cases[at].fused && (count_text(plan, "Add") || count_text(plan, "Mul  "))) {
+      fail_msg("%s\n%s", text, plan);
+    }
+    planned_clear(&p);
+#endif
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matches_one_pixel_wide),
       cmocka_unit_test(is_the_same_upright_and_lying),
       cmocka_unit_test(matches_with_pads_as_wide_as_the_window),
       cmocka_unit_test(adds_values_after_functions_quickly),
+      cmocka_unit_test(fuses_hard_swish_of_single_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

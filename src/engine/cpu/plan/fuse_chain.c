@@ -3,7 +3,7 @@
  *
  *     Conv -> batch norm or constants along the channels      into weights and bias
  *          -> Relu, Clip, x * number + number ...             functions
- *          -> x * sigmoid(x), gelu, as operators                  one function
+ *          -> x * sigmoid(x), gelu, hard swish, as operators      one function
  *          -> + another value                                 a sum */
 #include <math.h>
 
@@ -275,6 +275,55 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
   laci_function gelu = {LACI_FUNCTION_GELU_ERF, 0, 0};
   if (!add_functions(fused, 1, &gelu)) return false;
   for (int step = 0; step < 5; step++) laci_fused_append(plan, fused, at[step]);
+  return true;
+}
+
+/** Is the node's only function this one, of that input? */
+static bool is_function_of(laci_cpu_plan *plan, int node, int value, laci_function wanted) {
+  laci_function f[2];
+  int input;
+  return laci_functions_of_node(plan, &plan->graph->nodes[node], &input, f) == 1 &&
+         plan->graph->nodes[node].inputs[input] == value && f[0].kind == wanted.kind &&
+         fabsf(f[0].alpha - wanted.alpha) < 1e-6f && fabsf(f[0].beta - wanted.beta) < 1e-6f;
+}
+
+/** Is the node the product of both values? */
+static bool is_product_of(const laci_node *node, int a, int b) {
+  return node->op == &laci_op_mul && node->n_inputs == 2 &&
+         ((node->inputs[0] == a && node->inputs[1] == b) ||
+          (node->inputs[0] == b && node->inputs[1] == a));
+}
+
+/** Fuses x * min(max(x + 3, 0), 6) / 6, with the division before or after the product. */
+bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
+  static const laci_function plus_3 = {LACI_FUNCTION_LINEAR, 1, 3},
+                             clip = {LACI_FUNCTION_CLIP, 0, 6},
+                             sixth = {LACI_FUNCTION_LINEAR, 1.0f / 6, 0};
+  static const laci_function hard_swish = {LACI_FUNCTION_HARDSWISH, 1.0f / 6, 0.5f};
+  int readers[2], at[4], y[4], next[2];
+  if (!find_two_readers(plan, fused, readers)) return false;
+  at[0] = readers[0];
+  for (int step = 0; step < 4; step++) { /* each node has one reader */
+    if (plan->graph->nodes[at[step]].n_outputs != 1 || laci_plan_is_fused(plan, at[step])) {
+      return false;
+    }
+    y[step] = plan->graph->nodes[at[step]].outputs[0];
+    if (step == 3) break;
+    if (laci_plan_count_uses(plan, y[step]) != 1) return false;
+    if (laci_plan_find_readers(plan, y[step], next) != 1) return false;
+    at[step + 1] = next[0];
+  }
+  const laci_node *third = &plan->graph->nodes[at[2]], *fourth = &plan->graph->nodes[at[3]];
+  const bool before = is_function_of(plan, at[2], y[1], sixth) &&
+                      is_product_of(fourth, fused->output, y[2]) && readers[1] == at[3];
+  const bool after = is_product_of(third, fused->output, y[1]) && readers[1] == at[2] &&
+                     is_function_of(plan, at[3], y[2], sixth);
+  if (!is_function_of(plan, at[0], fused->output, plus_3) ||
+      !is_function_of(plan, at[1], y[0], clip) || (!before && !after)) {
+    return false;
+  }
+  if (!add_functions(fused, 1, &hard_swish)) return false;
+  for (int step = 0; step < 4; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }
 

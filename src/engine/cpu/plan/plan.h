@@ -316,8 +316,8 @@ laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_q
 /** A rule that appends one more node to a fused node, or several nodes that are one function.
  * Returns false, and changes nothing, where the rule does not apply. fuse_chain.c */
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
-laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_function, laci_fuse_sum,
-    laci_fuse_norm_relu;
+laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish,
+    laci_fuse_function, laci_fuse_sum, laci_fuse_norm_relu;
 
 /* ---- constants.c ---- */
 
