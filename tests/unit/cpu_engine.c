@@ -82,7 +82,7 @@ static void keeps_a_copy_that_others_read(void **state) {
   (void)state; /* the Reshape's bytes are a copy of c's in another layout; Mul overwrites them */
   check(
       "input x 2x24x4x4\nstored w 24x24x3x3\nstored s 3 i64 = 2 24 16\n"
-      "c = Conv(x, w) pads=1,1,1,1\nr = Reshape(c, s)\ne = Exp(r)\nt = Erf(c)\noutput e\n"
+      "c = Conv(x, w) pads=1,1,1,1\nr = Reshape(c, s)\ne = Exp(r)\nt = Asinh(c)\noutput e\n"
       "output t\n",
       1);
 }
@@ -96,13 +96,13 @@ static void keeps_values_stored_in_a_copy_made_for_another(void **state) {
       0);
 }
 
-static void runs_what_only_the_plain_operator_takes_with_what_follows(void **state) {
+static void runs_what_onednn_lacks_with_what_follows(void **state) {
   (void)state; /* a small constant minus a larger value; sums that both operands make larger */
   check(
       "input x 6x2x5\nstored c 2x5\nstored f 1 f32 = 3\na = Sub(c, x)\ny = Mul(a, f)\n"
       "output y\n",
-      1);
-  check("input x 4x1x3\ninput z 5x1\na = Add(x, z)\ny = Relu(a)\noutput y\n", 1);
+      0);
+  check("input x 4x1x3\ninput z 5x1\na = Add(x, z)\ny = Relu(a)\noutput y\n", 0);
   check(
       "input x 2x3x4x4\ninput g 3\nstored h 3\nstored m 3\nstored v 3 positive\n"
       "a = BatchNormalization(x, g, h, m, v)\ny = Relu(a)\noutput y\n",
@@ -243,8 +243,8 @@ static void matches_element_by_element(void **state) {
       "c = Sub(x, w)\nd = Div(x, w)\ne = Max(x, w)\nf = Min(z, x)\noutput a\noutput b\noutput c\n"
       "output d\noutput e\noutput f\n",
       0);
-  check("input x 2x6x4x5\ninput z 6x1x1\na = Sub(z, x)\nb = Erf(x)\noutput a\noutput b\n", 2);
-  check("input x 3x1\ninput z 1x4\ny = Add(x, z)\noutput y\n", 1);
+  check("input x 2x6x4x5\ninput z 6x1x1\na = Sub(z, x)\nb = Asinh(x)\noutput a\noutput b\n", 1);
+  check("input x 3x1\ninput z 1x4\ny = Add(x, z)\noutput y\n", 0);
   check("input x 3x4\ny = Add(x, x)\nz = Mul(y, y)\noutput z\n", 0);
   check("input x 3\nstored c 1x1 f32 = 2\ny = Mul(x, c)\noutput y\n", -1);
 }
@@ -519,7 +519,7 @@ int main(void) {
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
       cmocka_unit_test(keeps_values_stored_in_a_copy_made_for_another),
-      cmocka_unit_test(runs_what_only_the_plain_operator_takes_with_what_follows),
+      cmocka_unit_test(runs_what_onednn_lacks_with_what_follows),
       cmocka_unit_test(finds_gates_and_gelu),
       cmocka_unit_test(keeps_the_parameters_of_repeated_functions),
       cmocka_unit_test(does_not_fuse_what_others_read),

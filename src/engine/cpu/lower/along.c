@@ -139,3 +139,20 @@ int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const la
   step->shown = to;
   return to;
 }
+
+int laci_along_repeat(laci_net *net, const laci_node *node, int from, const laci_order *o, int axis,
+                      int64_t size) {
+  if (net->plan.status || from < 0) return -1;
+  const int64_t own = net->tensors[from].shape.dims[axis];
+  laci_resample_taps taps = {.n_out = size, .width = 1};
+  taps.first = laci_alloc((size_t)size, sizeof *taps.first);
+  taps.weight = laci_alloc((size_t)size, sizeof *taps.weight);
+  if (!taps.first || !taps.weight) laci_plan_fail_no_memory(&net->plan);
+  for (int64_t at = 0; at < size && !net->plan.status; at++) {
+    taps.first[at] = at % own;
+    taps.weight[at] = 1;
+  }
+  const int to = laci_along_add_pass(net, node, from, o, axis, &taps);
+  laci_resample_clear_taps(&taps);
+  return to;
+}

@@ -8,6 +8,7 @@
 #include "engine/cpu/lower/binary.h"
 
 #include "cpu/cpu.h"
+#include "engine/cpu/lower/along.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/gate.h"
 #include "graph/op.h"
@@ -184,6 +185,48 @@ void laci_lower_binary(laci_net *net, const laci_fused *fused) {
   operands o = operands_of(net, node);
   int a = laci_net_make_whole_tensor(net, laci_net_read_value(net, o.a)),
       b = laci_net_read_value(net, o.b);
+  add_binary_step(net, fused, named_binary_of(node), a, b);
+}
+
+/* ---- Two operands that are both broadcast ---- */
+
+bool laci_binary_of_two_broadcast_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  *why = "operands of this kind";
+  if (node->n_inputs != 2 || !laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1))
+    return false;
+  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
+  for (int axis = 0; axis < y->rank; axis++) {
+    if (y->dims[axis] > INT32_MAX) return false;
+  }
+  return y->rank >= 1 && laci_plan_is_float(&net->plan, node->inputs[0]) &&
+         laci_plan_is_float(&net->plan, node->inputs[1]);
+}
+
+/** Returns a tensor of the result's shape, in which the value is repeated. */
+static int repeat_value(laci_net *net, const laci_node *node, int value) {
+  const laci_shape y = *laci_plan_shape(&net->plan, node->outputs[0]);
+  const laci_shape *x = laci_plan_shape(&net->plan, value);
+  laci_shape shape = {.rank = y.rank};
+  laci_order order;
+  for (int axis = 0; axis < y.rank; axis++) {
+    const int own = axis - (y.rank - x->rank);
+    shape.dims[axis] = own < 0 ? 1 : x->dims[own];
+  }
+  int at = laci_net_reshape_tensor(net, laci_net_read_value(net, value), &shape);
+  at = laci_along_read(net, at, true, &order);
+  for (int axis = y.rank - 1; axis >= 0 && at >= 0; axis--) {
+    if (shape.dims[axis] != y.dims[axis])
+      at = laci_along_repeat(net, node, at, &order, axis, y.dims[axis]);
+  }
+  return at;
+}
+
+/** Repeats the first operand, which then has the result's shape. */
+void laci_lower_binary_of_two_broadcast(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int a = laci_net_make_whole_tensor(net, repeat_value(net, node, node->inputs[0]));
+  int b = laci_net_read_value(net, node->inputs[1]);
   add_binary_step(net, fused, named_binary_of(node), a, b);
 }
 

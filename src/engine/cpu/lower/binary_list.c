@@ -12,9 +12,13 @@ const laci_implementation laci_implementations_arithmetic[] = {
     {"by channel", LACI_FUSIBLE_NOTHING, laci_gate_fits, laci_lower_gate},
     {"over images", LACI_FUSIBLE_FUNCTIONS, laci_image_sum_fits, laci_lower_image_sum},
     {"oneDNN's binary", LACI_FUSIBLE_FUNCTIONS, laci_binary_fits, laci_lower_binary},
+    {"oneDNN's binary of a repeated value", LACI_FUSIBLE_FUNCTIONS,
+     laci_binary_of_two_broadcast_fits, laci_lower_binary_of_two_broadcast},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_pair[] = {
     {"oneDNN's binary", LACI_FUSIBLE_NOTHING, laci_binary_fits, laci_lower_binary},
+    {"oneDNN's binary of a repeated value", LACI_FUSIBLE_NOTHING, laci_binary_of_two_broadcast_fits,
+     laci_lower_binary_of_two_broadcast},
     {.name = NULL},
 };

@@ -42,30 +42,41 @@ void laci_lower_unary_function(laci_net *net, const laci_fused *fused) {
 /* ---- Without loss of digits ---- */
 
 /* log(x) near x = 1, and softplus(x) for very negative x, are as accurate as results of any other
- * size. */
+ * size. oneDNN has none of the other functions. */
+static float softplus(float x) { return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x)); }
+static float softsign(float x) { return x / (1 + fabsf(x)); }
+static float sign(float x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+
 typedef struct accurate_function {
-  int64_t n;
-  bool softplus;
+  const laci_op *op;
+  float (*of)(float x);
 } accurate_function;
 
+static const accurate_function accurate_functions[] = {
+    {&laci_op_log, logf},     {&laci_op_softplus, softplus}, {&laci_op_erf, erff},
+    {&laci_op_floor, floorf}, {&laci_op_ceil, ceilf},        {&laci_op_round, rintf},
+    {&laci_op_sign, sign},    {&laci_op_softsign, softsign},
+};
+
+typedef struct accurate_step {
+  int64_t n;
+  float (*of)(float x);
+} accurate_step;
+
 typedef struct accurate_work {
-  const accurate_function *c;
+  const accurate_step *c;
   const float *x;
   float *y;
 } accurate_work;
 
 static void apply_range(int64_t begin, int64_t end, void *context) {
   const accurate_work *w = context;
-  for (int64_t at = begin; at < end; at++) {
-    const float x = w->x[at];
-    if (!w->c->softplus) w->y[at] = logf(x);
-    else w->y[at] = x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
-  }
+  for (int64_t at = begin; at < end; at++) w->y[at] = w->c->of(w->x[at]);
 }
 
 static lac_status run_accurate_function(laci_net *net, laci_net_step *step, lac_error *err) {
   enum { GRAIN = 4096 };
-  const accurate_function *c = step->context;
+  const accurate_step *c = step->context;
   accurate_work w = {.c = c,
                      .x = laci_net_tensor_data(net, step->tensors[0]),
                      .y = laci_net_tensor_data(net, step->tensors[1])};
@@ -89,11 +100,13 @@ static void lower_accurate_function(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_dense_layout(net, shape, LACI_ELEMENT_F32);
   int to = md && from >= 0 ? laci_net_result_new(net, shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  accurate_function *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
+  accurate_step *c = laci_plan_alloc(&net->plan, 1, sizeof *c);
   laci_net_step *step =
       laci_net_step_add_code(net, node, run_accurate_function, 2, (int[]){from, to});
   if (!c || !step) return;
-  *c = (accurate_function){.n = laci_shape_count(shape), .softplus = node->op == &laci_op_softplus};
+  const accurate_function *function = accurate_functions;
+  while (function->op != node->op) function++;
+  *c = (accurate_step){.n = laci_shape_count(shape), .of = function->of};
   step->context = c;
   step->kernel = "own";
   step->shown = to;

@@ -59,7 +59,9 @@ extern const laci_implementation laci_implementations_batch_norm[],
 extern const laci_implementation laci_implementations_concat[], laci_implementations_reshape[],
     laci_implementations_same[], laci_implementations_transpose[], laci_implementations_slice[],
     laci_implementations_slice_grad[], laci_implementations_split[], laci_implementations_pad[],
-    laci_implementations_gather[], laci_implementations_gather_nd[], laci_implementations_resize[];
+    laci_implementations_gather[], laci_implementations_gather_nd[], laci_implementations_resize[],
+    laci_implementations_prelu[], laci_implementations_instance_norm[],
+    laci_implementations_blocks[], laci_implementations_tile[];
 extern const laci_implementation laci_implementations_logic[], laci_implementations_where[],
     laci_implementations_expand[], laci_implementations_cast[];
 extern const laci_implementation laci_implementations_recurrent[];
