@@ -24,9 +24,11 @@ static bool find_order(laci_net *net, int tensor, laci_order *o) {
   for (int at = 0; at < o->n; at++) o->axis[at] = at;
   if (block > 1) {
     o->block = block;
-    return t.shape.rank == 4 && (block == 8 || block == 16) && !t.partial &&
-           laci_layout_create_blocks(&blocks, t.shape.dims, (int)block, t.dt) &&
-           is_in_layout(net, tensor, blocks);
+    if (t.shape.rank != 4 || (block != 8 && block != 16) || t.partial) return false;
+    if (!laci_layout_create_blocks(&blocks, t.shape.dims, (int)block, t.dt)) {
+      laci_plan_fail_no_memory(&net->plan);
+    }
+    return is_in_layout(net, tensor, blocks);
   }
   if (t.partial) return false;
   if (is_in_layout(net, tensor, laci_net_dense_layout(net, &t.shape, t.dt))) return true;
@@ -55,7 +57,7 @@ int laci_along_read(laci_net *net, int tensor, bool channels, laci_order *o) {
     return tensor;
   }
   tensor = laci_net_convert_to_dense(net, tensor, LACI_ELEMENT_F32);
-  if (tensor >= 0 && !find_order(net, tensor, o)) {
+  if (tensor >= 0 && !find_order(net, tensor, o) && !net->plan.status) {
     laci_net_decline_node(net, "a layout of another kind");
   }
   return tensor;

@@ -52,8 +52,9 @@ static bool resample_fits(laci_net *net, const laci_fused *fused, const char **w
   const laci_resampled of = {node, x, y, (const laci_buf *const *)operands};
   for (int axis = 0; axis < x->rank && fits; axis++) {
     laci_resample_taps taps;
-    fits = laci_resample_find_taps(&of, axis, &taps, &err) == LAC_OK &&
-           has_plain_taps(&taps, x->dims[axis]);
+    const lac_status st = laci_resample_find_taps(&of, axis, &taps, &err);
+    if (st == LAC_NO_MEMORY) laci_plan_fail_no_memory(&net->plan);
+    fits = st == LAC_OK && has_plain_taps(&taps, x->dims[axis]);
     laci_resample_clear_taps(&taps);
   }
   clear_operands(operands);

@@ -161,7 +161,9 @@ static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *att
   wide.window.pads_begin[last] = wide.window.pads_end[last] = 0;
   wide.margin = before;
   wide.widened = true;
-  if (try_to_describe_conv(net, &wide, LACI_CONV_DIRECT, false, attr, &other)) return;
+  const lac_status st = try_to_describe_conv(net, &wide, LACI_CONV_DIRECT, false, attr, &other);
+  if (st == LAC_NO_MEMORY) laci_plan_fail_no_memory(&net->plan);
+  if (st) return;
   bool quick = !is_slow_kernel(other);
   laci_primitive_destroy(quick ? *pd : other);
   if (!quick) return;
@@ -247,12 +249,17 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
 static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
   int64_t offsets[LACI_MAX_RANK] = {0};
   laci_primitive *pd = NULL;
+  laci_layout *part = NULL;
   if (net->plan.status || x < 0) return -1;
-  laci_shape shape = net->tensors[x].shape;
-  int to = laci_net_result_new(net, &c->x, laci_net_float_element(net), md);
+  const laci_shape shape = net->tensors[x].shape;
+  const int to = laci_net_result_new(net, &c->x, laci_net_float_element(net), md);
   offsets[shape.rank - 1] = c->margin;
   laci_move_clear(net, to);
-  int inside = laci_move_part(net, to, &shape, offsets);
+  if (net->plan.status) return -1;
+  if (!laci_layout_create_part(&part, md, shape.rank, shape.dims, offsets)) {
+    laci_plan_fail_no_memory(&net->plan); /* part of a row: every layout has it */
+  }
+  const int inside = laci_net_view_new(net, to, &shape, part, true);
   if (net->plan.status) return -1;
   lac_status st = laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[x].md,
                                                   net->tensors[inside].md);

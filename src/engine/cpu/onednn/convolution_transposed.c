@@ -337,7 +337,7 @@ static lac_status run_weave(laci_net *net, laci_net_step *step, lac_error *err) 
 }
 
 /** Finds where the tensor's elements are; false: its layout is of another kind. */
-static bool find_places(const laci_net *net, int tensor, places *at) {
+static bool find_places(laci_net *net, int tensor, places *at) {
   const laci_net_tensor *t = &net->tensors[tensor];
   const int64_t bytes = (int64_t)laci_element_bytes(t->dt),
                 block = laci_layout_block_channels(t->md);
@@ -350,8 +350,9 @@ static bool find_places(const laci_net *net, int tensor, places *at) {
                    strides[1] == 1 ? t->shape.dims[1] : 1};
     return true;
   }
-  if ((block != 8 && block != 16) ||
-      !laci_layout_create_blocks(&blocks, t->shape.dims, (int)block, t->dt)) {
+  if (block != 8 && block != 16) return false;
+  if (!laci_layout_create_blocks(&blocks, t->shape.dims, (int)block, t->dt)) {
+    laci_plan_fail_no_memory(&net->plan);
     return false;
   }
   const bool equal = laci_layout_equal(blocks, t->md);
@@ -424,7 +425,9 @@ static int add_weave_step(laci_net *net, const laci_fused *fused, const transpos
     memcpy(sources[at].axis, list[at].axis, sizeof sources[at].axis);
     known = find_places(net, parts[at], &sources[at].at);
   }
-  if (!known) laci_net_decline_node(net, "a result in a layout of another kind");
+  if (!known && !net->plan.status) {
+    laci_net_decline_node(net, "a result in a layout of another kind");
+  }
   parts[n] = to;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_step *step = laci_net_step_add_code(net, node, run_weave, n + 1, parts);

@@ -109,8 +109,10 @@ int laci_conv_turn_tensor(laci_net *net, int tensor) {
   if (block == 1) {
     prefer_layout(&md, laci_net_dense_layout(net, &shape, from.dt));
     prefer_layout(&md, laci_net_channels_last_layout(net, &shape, from.dt));
-  } else if ((block == 8 || block == 16) &&
-             laci_layout_create_blocks(&blocks, shape.dims, (int)block, from.dt)) {
+  } else if (block == 8 || block == 16) {
+    if (!laci_layout_create_blocks(&blocks, shape.dims, (int)block, from.dt)) {
+      laci_plan_fail_no_memory(&net->plan);
+    }
     prefer_layout(&md, blocks);
   }
   return laci_net_view_new(net, tensor, &shape, md, false);
