@@ -160,6 +160,7 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->permute = args->permute;
   options->padding = args->padding;
   options->all_sizes = args->all_sizes;
+  options->recurrent = args->recurrent;
   options->verify = args->verify;
   options->include = args->include;
   options->exclude = args->exclude;

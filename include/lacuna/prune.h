@@ -103,6 +103,8 @@ typedef struct lac_options {
   const lac_engine_options *plan; /* lac_inspect: also ask what would be planned with these options,
                                      and what would run each node (lac_report.plan). NULL: do not
                                      ask (NULL) */
+  bool recurrent; /* prune the weights of LSTM, GRU and RNN, too, which no runtime runs as sparse
+                     (false) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

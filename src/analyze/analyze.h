@@ -19,8 +19,8 @@ typedef struct laci_stored laci_stored;
 /** Which layers are to be pruned. */
 typedef struct laci_rules {
   laci_pattern pattern;
-  bool padding, all_sizes;
-  const laci_target_choice *targets; /* [n_targets]: only layers that all of these accept */
+  bool padding, all_sizes, recurrent; /* recurrent: layers of LSTM, GRU and RNN, too */
+  const laci_target_choice *targets;  /* [n_targets]: only layers that all of these accept */
   int n_targets;
   const char *include,
       /* regular expressions (base/expression.h) on names of nodes or weights; NULL: none */

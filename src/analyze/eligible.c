@@ -16,6 +16,7 @@
 #include "graph/content.h"
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "graph/ops.h"
 #include "target/target.h"
 
 enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
@@ -43,6 +44,12 @@ static bool dtype_can_hold_zeros(lac_dtype dtype) {
     case LAC_DTYPE_U8: return true;
     default: return false;
   }
+}
+
+/* Is it a layer of LSTM, GRU or RNN? No runtime runs these sparse: they are pruned on request. */
+static bool is_recurrent(const laci_analysis *analysis, const laci_layer *layer) {
+  const laci_op *op = analysis->graph->nodes[layer->node].op;
+  return op == &laci_op_lstm || op == &laci_op_gru || op == &laci_op_rnn;
 }
 
 static const char *judge_size(laci_analysis *analysis, laci_layer *layer, const laci_rules *rules) {
@@ -203,6 +210,8 @@ lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, l
       layer->reason = laci_analysis_text(analysis, "weights of type %s cannot be pruned",
                                          lac_dtype_name(layer->view.dtype));
     }
+    if (!layer->reason && !rules->recurrent && is_recurrent(analysis, layer))
+      layer->reason = laci_analysis_text(analysis, "recurrent: only with the option recurrent");
     if (!layer->reason) layer->reason = judge_size(analysis, layer, rules);
     if (layer->reason) continue;
     layer->reason = judge_targets(analysis, layer, rules);

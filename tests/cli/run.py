@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 COUNT = re.compile(r"^(\d+/\d+) layers? .*(?:is|are) pruned", re.M)
 SHARED = {"--pattern": 1, "--mask": 1, "--include": 1, "--exclude": 1, "--target": 1, "--input-shape": 1, "--assume": 1,
-          "--all-sizes": 0, "--padding": 0, "--lenient": 0}  # options of prune that check has, too, and their values
+          "--all-sizes": 0, "--recurrent": 0, "--padding": 0, "--lenient": 0}  # options of prune that check has, too, and their values
 VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
             (re.compile(r"\bin \d+:\d\d:\d\d\b"), "in TIME"), (re.compile(r"(on average )[0-9.]+"), r"\1N"),
             (re.compile(r"\b[0-9.]+ images a second"), "N images a second"),

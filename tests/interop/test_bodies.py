@@ -173,7 +173,7 @@ def weights(path):
 def test_a_permuted_network_computes_the_same(network, tmp_path):
     path, _, groups = network
     out = tmp_path / "out.onnx"
-    said = lacuna("permute", path, "-o", out)
+    said = lacuna("permute", path, "-o", out, "--recurrent")
     assert f"{groups} of " in said or f" {groups} group" in said, said
     moved = sum(not np.array_equal(a, b) for a, b in zip(weights(path), weights(out), strict=True))
     assert moved > groups
@@ -196,10 +196,23 @@ def test_the_plain_engine_computes_what_onnxruntime_does(network, tmp_path):
 def test_weights_of_bodies_and_cells_hold_the_pattern(network, tmp_path):
     path, tensors, _ = network
     out = tmp_path / "out.onnx"
-    lacuna("prune", path, "-o", out)
-    said = lacuna("check", out)
-    lacuna("check", out, "--against", path)
+    lacuna("prune", path, "-o", out, "--recurrent")
+    said = lacuna("check", out, "--recurrent")
+    lacuna("check", out, "--against", path, "--recurrent")
     half = [w for w in weights(out) if (w == 0).mean() == 0.5]
     assert len(half) == tensors, said
     for fed in feeds(path):
         assert all(np.isfinite(x).all() for x in run(out, fed).values())
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_recurrent_weights_are_pruned_only_on_request(op, tmp_path):
+    path, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(helper.make_model(recurrent(op), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    said = lacuna("prune", path, "-o", out)
+    assert said.count("recurrent: only with the option recurrent") == 2, said
+    assert "2/4 layers" in said, said
+    assert [w.ndim for w in weights(out) if (w == 0).mean() == 0.5] == [2, 2]
+    assert "2/4 layers" in lacuna("check", out, "--against", path)
+    assert "4/4 layers" in lacuna("prune", path, "-o", out, "--recurrent", "--force")
+    assert "4/4 layers" in lacuna("check", out, "--recurrent")

@@ -539,7 +539,7 @@ static void fails_cleanly_without_memory(void **state) {
       "p)\n"
       "d = Flatten(c)\nstored w2 144x4\ny = MatMul(d, w2)\noutput y\n";
   const char *const texts[2] = {attention, grouped};
-  laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
+  laci_rules rules = {.pattern = {2, 4}, .all_sizes = true, .recurrent = true};
   for (int i = 0; i < 2; i++) {
     laci_graph *graph;
     assert_int_equal(net_read(texts[i], &graph, NULL), LAC_OK);

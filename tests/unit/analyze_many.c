@@ -174,7 +174,7 @@ static size_t bytes_of(void (*make)(many *, int), int n) {
   laci_analysis *a = NULL;
   laci_plan *plan = NULL;
   char *text;
-  laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
+  laci_rules rules = {.pattern = {2, 4}, .all_sizes = true, .recurrent = true};
   make(&m, n);
   if (laci_graph_add_output(m.graph, "conv1", &m.err) || laci_graph_finish(m.graph, &m.err))
     fail_msg("%s", m.err.text);

@@ -37,7 +37,9 @@ static void count_errors(lac_log_level level, const char *line, void *context) {
   print_message("log: %s\n", line);
 }
 
-static laci_rules all_layers(void) { return (laci_rules){.pattern = {2, 4}, .all_sizes = true}; }
+static laci_rules all_layers(void) {
+  return (laci_rules){.pattern = {2, 4}, .all_sizes = true, .recurrent = true};
+}
 
 /* ---- sound ---- */
 

@@ -318,7 +318,7 @@ static lac_status fold_all(folding *f, lac_error *err) {
 /* Reads and analyzes the graph of the file. If it cannot be analyzed, nothing is folded, and the
  * model's later analysis reports the problem. */
 static lac_status analyze_file(folding *f, lac_error *err) {
-  const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
+  const laci_rules rules = {.pattern = {2, 4}, .all_sizes = true, .recurrent = true};
   lac_status st = laci_onnx_reimport(f->model->file, &f->graph, err);
   if (!st) st = laci_graph_check_typing(f->graph, true, err);
   if (!st) st = laci_graph_infer(f->graph, NULL, 0, err);

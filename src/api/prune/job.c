@@ -159,6 +159,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   laci_rules rules = {.pattern = {options->n, options->m},
                       .padding = options->padding,
                       .all_sizes = options->all_sizes,
+                      .recurrent = options->recurrent,
                       .targets = job->targets,
                       .n_targets = options->n_targets,
                       .include = options->include,
