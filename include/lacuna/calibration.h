@@ -23,25 +23,19 @@
 extern "C" {
 #endif
 
-typedef struct lac_array lac_array; /* lacuna/array.h */
+typedef struct lac_samples lac_samples; /* lacuna/array.h */
 
-/** Start from lac_calibration_default() and set data, arrays or synthetic. */
+/** Start from lac_calibration_default() and set data, from_memory or synthetic. */
 typedef struct lac_calibration {
   size_t size;      /* sizeof of this struct, set by lac_calibration_init */
   const char *data; /* inputs of the network: a folder of images as lac_train reads it (the training
                        part is used), a .npy file, a .npz file, or a folder of files NAME.npy: one
                        array for each input, samples along the first axis. An array called `labels`
                        holds the samples' classes */
-  const lac_array *arrays; /* [n_arrays] inputs in memory, instead of `data`: for each input of the
-                              network an array of its name, samples along the first axis, and
-                              perhaps `labels`. They are read during the call only (NULL) */
-  int n_arrays;
-  /** Has the rows of those arrays whose `data` is NULL. Copies row `row` (along the first axis) of
-   * the array `name` to `to`: all its elements, row-major and packed, in the array's type. It is
-   * called from one thread at a time. If it fails, the work ends with its status (NULL). */
-  lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);
-  void *read_context; /* passed to read_row (NULL) */
-  int64_t samples;    /* how many samples of the data are used, drawn with lac_options.seed; >= 1.
+  /** Samples in memory, instead of `data`: an array for each input of the network, in its type, and
+   * perhaps `labels` (NULL) */
+  const lac_samples *from_memory;
+  int64_t samples; /* how many samples of the data are used, drawn with lac_options.seed; >= 1.
                        With synthetic also 0: as many as calibrate such a network in about a minute
                        of two cores, 32 to 512, the same number on every machine (512) */
   int copies; /* number of additional, augmented copies of each image that is not held back (0) */

@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-typedef struct lac_model lac_model; /* lacuna/model.h */
+typedef struct lac_model lac_model;     /* lacuna/model.h */
+typedef struct lac_samples lac_samples; /* lacuna/array.h */
 
 /** How a network is evaluated, and on what. */
 typedef struct lac_eval_options {
@@ -40,6 +41,12 @@ typedef struct lac_eval_options {
   const char *predictions; /* .npy file to which the first output, [images, classes] in the order of
                               the data, is written; NULL (default): none */
   bool force;              /* replace an existing file `predictions` */
+  /** Samples in memory, instead of the argument `data`, which is NULL then: an array with the name
+   * of the network's input, and `labels`. Floats [N, ...] are what the network reads, and are not
+   * prepared. Bytes (LAC_DTYPE_U8) are images, [N, C, H, W] or [N, H, W, C], with 1 or 3 channels.
+   * They are prepared as those of CIFAR, at their size; grey ones are divided by 255. NULL
+   * (default): none */
+  const lac_samples *from_memory;
 } lac_eval_options;
 
 /** The result of lac_eval. */
@@ -61,13 +68,15 @@ LAC_API void lac_eval_options_init(lac_eval_options *options, size_t size);
 LAC_DEFAULT(lac_eval_options)
 
 /** Evaluates the model on the images of the folder `data`, or of its subfolder "val", "validation"
- * or "test" if there is one. The model's only input must be [N, 3, H, W], and its first output [N,
- * classes]. The last batch is filled up with zeros. Reports progress as "evaluate". Fails
- * LAC_BAD_SHAPE for another network. It also does if the data's number of classes is not the number
- * of outputs, unless options->classes names the first outputs. Fails LAC_BAD_ARGUMENT for options
- * outside their limits, and LAC_BAD_VALUE if images have NaN logits (the text says how many). Fails
- * LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for bad data, LAC_EXISTS, LAC_INTERRUPTED, and as
- * lac_engine_create does. On failure *result is zero and no file of predictions is written. */
+ * or "test" if there is one. `data` may also be arrays: a .npz, or a folder of .npy with
+ * labels.npy. If it is NULL, options->from_memory has the samples. The model's only input must be
+ * [N, 3, H, W], or what arrays have, and its first output [N, classes]. The last batch is filled up
+ * with zeros. Reports progress as "evaluate". Fails LAC_BAD_SHAPE for another network. It also does
+ * if the data's number of classes is not the number of outputs, unless options->classes names the
+ * first outputs. Fails LAC_BAD_ARGUMENT for options outside their limits, and LAC_BAD_VALUE if
+ * images have NaN logits (the text says how many). Fails LAC_NOT_FOUND, LAC_BAD_FILE or LAC_IO for
+ * bad data, LAC_EXISTS, LAC_INTERRUPTED, and as lac_engine_create does. On failure *result is zero
+ * and no file of predictions is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *data,
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);

@@ -79,13 +79,13 @@ typedef struct lac_finetune_result {
 /** Frees what the result holds and makes it empty. */
 LAC_API void lac_finetune_result_clear(lac_finetune_result *result);
 
-/** Prunes and trains the model, as `lacuna finetune` does. data: a folder of images, as lac_train
- * takes it. Options and data are checked before the long work starts. The channel orders that the
- * search finds are stored in training->model_dir (order.json). A run that continues the training
- * there applies them without a search or a verification. With training.eval_only the model is not
- * pruned, unless training->recover is set: a checkpoint needs the masks that it was trained with.
- * The result is the same bits for the same options, even if the run was interrupted and recovered;
- * see lac_train.
+/** Prunes and trains the model, as `lacuna finetune` does. data: as lac_train takes it; NULL:
+ * training->from_memory has the samples. Options and data are checked before the long work starts.
+ * The channel orders that the search finds are stored in training->model_dir (order.json). A run
+ * that continues the training there applies them without a search or a verification. With
+ * training.eval_only the model is not pruned, unless training->recover is set: a checkpoint needs
+ * the masks that it was trained with. The result is the same bits for the same options, even if the
+ * run was interrupted and recovered; see lac_train.
  *
  * result: overwritten without being freed first, and filled also on failure; call
  * lac_finetune_result_clear in any case. No other thread may use the model during the call. If the

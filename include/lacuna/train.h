@@ -25,8 +25,9 @@
 extern "C" {
 #endif
 
-typedef struct lac_mask lac_mask;     /* lacuna/mask.h */
-typedef struct lac_report lac_report; /* lacuna/report.h */
+typedef struct lac_mask lac_mask;       /* lacuna/mask.h */
+typedef struct lac_report lac_report;   /* lacuna/report.h */
+typedef struct lac_samples lac_samples; /* lacuna/array.h */
 
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 
@@ -150,8 +151,8 @@ typedef struct lac_train_options {
   double dense_top1;     /* top-1 of the network before pruning, percent, drawn as a dashed line in
                             curves.svg; 0: not known (0) */
   const char
-      *format; /* cifar10, cifar100, folder, tfrecords, digits; format of the data; NULL: detected
-                 from the folder (NULL) */
+      *format; /* cifar10, cifar100, folder, tfrecords, digits, arrays; format of the data; NULL:
+                 detected from the folder (NULL) */
   int resize, crop;             /* pixels, see lac_eval_options (0) */
   float mean[3], std[3];        /* see lac_eval_options (ImageNet's) */
   const char *classes;          /* see lac_eval_options (NULL) */
@@ -170,6 +171,12 @@ typedef struct lac_train_options {
   int64_t paranoid_steps;   /* steps between checks that all processes have the same weights; 0:
                                only the checks that are always done, after the first step and at
                                checkpoints (0) */
+  /** Samples to train on, instead of the argument `data`, which is NULL then: see lac_eval_options.
+   * `augment` changes bytes as it changes images of CIFAR (a crop of the image padded by 4 pixels,
+   * and flips), and never floats. With a group, all processes must have the same samples (NULL) */
+  const lac_samples *from_memory;
+  /** With from_memory: samples to evaluate on; NULL: those that are trained on (NULL) */
+  const lac_samples *test_from_memory;
 } lac_train_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -199,13 +206,14 @@ typedef struct lac_train_data {
   size_t size;        /* sizeof of this struct, set by LAC_SIZED */
   const char *format; /* as lac_train_options names it */
   int64_t images;     /* for training */
-  int classes, channels, height, width;
+  int classes;
+  int channels, height, width; /* 0: the samples have other axes */
 } lac_train_data;
 
 /** Examines a folder of data without training, so that a fresh network of fitting sizes can be
- * made. The folder `data` is as lac_eval takes it, or has the folders "train" and "val" (or
+ * made. The path `data` is as lac_eval takes it, or has the folders "train" and "val" (or
  * "validation", "test") as its parts. A folder of images without parts is used for both training
- * and evaluation. Fails as lac_train. */
+ * and evaluation. NULL: options->from_memory has the samples. Fails as lac_train. */
 LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
                                                       const lac_train_options *options,
                                                       lac_train_data *found, lac_error *err);
@@ -272,7 +280,7 @@ typedef struct lac_train_about {
   const char *verb;         /* "train", "finetune" */
   const char *model, *arch; /* file of the network that was trained; name of the fresh network that
                                was built; NULL: none */
-  const char *data;         /* the folder */
+  const char *data;         /* the folder; NULL: the samples were in memory */
   const lac_train_options *options;
   const lac_report *layers; /* report of lac_prune, or of lac_check for a network that was pruned
                                before: which layers are pruned; NULL: nothing is masked */
@@ -289,8 +297,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
 LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *data,
                                                   const lac_train_options *options, lac_error *err);
 
-/** Trains the model, a classifier with one input of images and, as its first output, scores [N,
- * classes], on the images of the folder `data`. The trained weights and running statistics replace
+/** Trains the model, a classifier with one input and, as its first output, scores [N, classes], on
+ * the images of the folder `data`, on arrays in a path as lac_eval takes it, or, if `data` is NULL,
+ * on options->from_memory. The trained weights and running statistics replace
  * those stored in the model. mask: the weights that it masks stay zero; NULL: no masks. The result
  * is the same bits for the same options, machine and number of threads, even if the run was
  * interrupted and recovered. On failure the model has the weights of the last evaluation.

@@ -17,6 +17,8 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   made->folder = laci_arena_text(&made->arena, folder);
   lac_status st = LAC_OK;
   if (!made->folder) st = laci_fail_memory(err, folder);
+  else if (options->arrays || laci_arrays_exist_in(folder))
+    st = laci_arrays_open(made, options, err);
   else if (laci_cifar_exists_in(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_exist_in(folder)) st = laci_digits_open(made, options, err);
   else if (laci_records_exist_in(folder)) st = laci_records_open(made, options, err);
@@ -88,6 +90,9 @@ static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_
 lac_status laci_dataset_read_image(const laci_dataset *set, int64_t at, laci_image *image,
                                    lac_error *err) {
   assert(at >= 0 && at < set->count);
+  if (set->kind->ready) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its samples are no images", set->folder);
+  }
   return set->kind->image ? set->kind->image(set, at, image, err)
                           : decode_stored(set, at, NULL, image, err);
 }
@@ -103,6 +108,7 @@ static lac_status read_part(const laci_dataset *set, int64_t at, const laci_imag
 lac_status laci_dataset_read_sample(const laci_dataset *set, int64_t at, laci_preparer *preparer,
                                     laci_image *image, float *out, lac_error *err) {
   char name[512];
+  if (set->kind->ready) return set->kind->ready(set, at, out, err);
   lac_status st = laci_dataset_read_image(set, at, image, err);
   if (st) return st;
   set->kind->name(set, at, name, sizeof name);
@@ -145,6 +151,7 @@ lac_status laci_dataset_read_changed_sample(const laci_dataset *set,
                                             const laci_sample_change *change,
                                             laci_preparer *preparer, laci_image *scratch,
                                             float *out, lac_error *err) {
+  if (set->kind->ready) return set->kind->ready(set, change->image, out, err);
   if (!change->augment.resized) return padded_sample(set, change, preparer, scratch, out, err);
   return resized_sample(set, change, preparer, scratch, out, err);
 }

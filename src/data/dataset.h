@@ -15,6 +15,7 @@
 typedef struct laci_image laci_image;
 
 typedef struct laci_dataset laci_dataset;
+typedef struct laci_rows_memory laci_rows_memory;
 
 typedef enum laci_dataset_part {
   LACI_PART_TEST,  /* test_batch.bin, test.bin */
@@ -47,7 +48,12 @@ typedef struct laci_dataset_options {
                                with any number of class folders */
   bool may_be_new;          /* a folder that is missing in `known` or trained_on is no failure: all
                                folders are then numbered as if these two were NULL */
-  bool quiet;               /* does not log files that are left out, since an earlier open has
+  const char *input; /* name of the network's input, which an array of samples must have; NULL:
+                               any name */
+  const laci_rows_memory *arrays; /* [n_arrays] arrays of the caller's, instead of a path's; used
+                                     while opening, but their elements as long as the set */
+  int n_arrays;
+  bool quiet; /* does not log files that are left out, since an earlier open has
                                logged them */
 } laci_dataset_options;
 
@@ -71,6 +77,11 @@ typedef struct laci_dataset_options {
  * TFRecords in ImageNet's layout, train-00000-of-01024 ..., validation-00000-of-00128 ...: as
  * described in records.c; LAC_BAD_FILE names the shard and the byte.
  *
+ * Arrays: a .npz, a folder of .npy with labels.npy, or options->arrays, with folder only a name for
+ * messages: an array of samples and one of labels, which are numbers of outputs. Floats are samples
+ * that nothing prepares or changes. Bytes (U8) are images [N, C, H, W] or [N, H, W, C] of 1 or 3
+ * channels. A network may have more outputs than the labels show.
+ *
  * Digits: lines of 64 pixels 0..16 and a label, gzipped; the first four fifths are for training,
  * the others for testing.
  *
@@ -92,7 +103,7 @@ const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
 /** Returns the name of the class's folder, which lives as long as the set; NULL if there is
  * none. */
 const char *laci_dataset_class_folder(const laci_dataset *set, int class_number);
-/** Returns the format: "cifar10", "cifar100", "digits", "folder" or "tfrecords". */
+/** Returns the format: "cifar10", "cifar100", "digits", "folder", "tfrecords" or "arrays". */
 const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);
 /** Checks that labels can be outputs of a network with `outputs` of them, whose output is called
@@ -107,7 +118,8 @@ int laci_dataset_label(const laci_dataset *set, int64_t at);
  * 16. */
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
 /** Returns the usual augmentation for the format. CIFAR: padded by 4, cropped, flipped; digits:
- * padded by 1 and cropped; others: a random part, flipped. */
+ * padded by 1 and cropped; bytes in arrays: as CIFAR; floats in arrays: none; others: a random
+ * part, flipped. */
 laci_augment laci_dataset_augment(const laci_dataset *set);
 
 /** Reads the image at its stored size. Fails as laci_image_decode does, naming the file. Any

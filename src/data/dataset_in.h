@@ -15,10 +15,12 @@ typedef struct laci_encoded {
 } laci_encoded;
 
 typedef struct laci_dataset_kind {
-  /* One of the two functions is set: image returns pixels, encoded returns bytes to be decoded. The
-   * caller frees the result, also after a failure. Any thread. */
+  /* One of the three functions is set: image returns pixels, encoded returns bytes to be decoded,
+   * ready a sample that needs no preparation, [laci_preprocessing_sample_size]. The caller frees
+   * the result, also after a failure. Any thread. */
   lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
   lac_status (*encoded)(const laci_dataset *set, int64_t at, laci_encoded *encoded, lac_error *err);
+  lac_status (*ready)(const laci_dataset *set, int64_t at, float *out, lac_error *err);
   /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
   void (*close)(laci_dataset *set); /* frees `own`, which may be NULL, and all memory below it */
@@ -32,6 +34,7 @@ struct laci_dataset {
   int64_t count;
   int32_t *labels; /* [count] */
   int n_classes;
+  bool may_lack_classes; /* n_classes is what the labels show: the network may have more outputs */
   laci_numbering numbering;
   const char **class_names;   /* [n_classes], or NULL */
   const char **class_folders; /* [n_classes] in the arena, if they differ from the class names; else
@@ -57,6 +60,11 @@ LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
 LAC_MUST_CHECK lac_status laci_flat_folder_open(laci_dataset *set,
                                                 const laci_dataset_options *options,
                                                 lac_error *err);
+/** Opens arrays of samples and labels: those of a path, or the caller's. */
+LAC_MUST_CHECK lac_status laci_arrays_open(laci_dataset *set, const laci_dataset_options *options,
+                                           lac_error *err);
+/** Is the path a .npz or .npy, or a folder with labels.npy? */
+bool laci_arrays_exist_in(const char *path);
 /** Opens TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
 LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *options,
                                             lac_error *err);

@@ -37,7 +37,8 @@ static bool has_folders(const char *path) {
  * "train". */
 static bool is_part(const char *path) {
   return has_folders(path) || laci_cifar_exists_in(path) || laci_digits_exist_in(path) ||
-         laci_flat_folder_exists_in(path) || laci_records_exist_in(path);
+         laci_flat_folder_exists_in(path) || laci_records_exist_in(path) ||
+         laci_arrays_exist_in(path);
 }
 
 /** Finds the first of the names for evaluation data of which a folder exists, and writes its path;

@@ -33,12 +33,18 @@ int laci_preprocessing_channels(const laci_preprocessing *preprocessing) {
   return preprocessing->is_grey ? 1 : 3;
 }
 
+laci_shape laci_preprocessing_shape(const laci_preprocessing *p) {
+  if (p->is_ready) return p->ready;
+  return (laci_shape){3, {laci_preprocessing_channels(p), p->height, p->width}};
+}
+
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing) {
-  return (size_t)laci_preprocessing_channels(preprocessing) * (size_t)preprocessing->height *
-         (size_t)preprocessing->width;
+  const laci_shape shape = laci_preprocessing_shape(preprocessing);
+  return (size_t)laci_shape_count(&shape);
 }
 
 lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing, lac_error *err) {
+  if (preprocessing->is_ready) return LAC_OK;
   int most = preprocessing->resize ? preprocessing->resize : LACI_PREPROCESSING_MAX;
   if (preprocessing->resize < 0 || preprocessing->resize > LACI_PREPROCESSING_MAX) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "resize to %d pixels, wanted 1 to %d, or 0 for none",

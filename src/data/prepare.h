@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "lacuna/status.h"
+#include "tensor/shape.h"
 
 typedef struct laci_image laci_image;
 
@@ -32,6 +33,9 @@ typedef struct laci_preprocessing {
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
   bool is_grey;      /* the result has one channel, the image's first */
+  bool is_ready;     /* the data are no images, but samples that are ready as they are; all fields
+                        above are ignored */
+  laci_shape ready;  /* shape of such a sample */
 } laci_preprocessing;
 
 enum { LACI_PREPROCESSING_MAX = 16384 };
@@ -40,9 +44,10 @@ enum { LACI_PREPROCESSING_MAX = 16384 };
  * 58.395 57.12 57.375. */
 laci_preprocessing laci_preprocessing_default(void);
 
-/** Return the number of channels (3, or 1 for grey), and the number of floats of a prepared
- * image. */
+/** Return the number of channels of images (3, or 1 for grey); the shape of a prepared sample, for
+ * images [channels, height, width]; and its number of floats. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
+laci_shape laci_preprocessing_shape(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);
 
 /** Fails LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized

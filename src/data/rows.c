@@ -2,6 +2,7 @@
  * Rows of an array: its header is read once, and row r begins r * width elements after it. */
 #include "data/rows.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/budget.h"
@@ -184,4 +185,32 @@ lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, 
     out[k] = out[k] != 0;
   laci_free(memory);
   return st;
+}
+
+lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out, lac_error *err) {
+  const uint8_t *bytes;
+  uint8_t *memory;
+  if (rows->type.dtype != LAC_DTYPE_U8) return fail_kind(rows, "u8", err);
+  lac_status st = find_row(rows, row, &bytes, &memory, err);
+  if (!st && rows->row_bytes) memcpy(out, bytes, rows->row_bytes);
+  laci_free(memory);
+  return st;
+}
+
+/** Are all numbers of the row finite? x * 0 is NaN if x is NaN or infinite, else 0. */
+static bool is_finite_row(const float *row, int64_t width) {
+  float sum = 0;
+  for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
+  return sum == 0;
+}
+
+lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at, const float *row,
+                                  lac_error *err) {
+  const int64_t width = laci_rows_width(rows);
+  int64_t e = 0;
+  if (is_finite_row(row, width)) return LAC_OK;
+  while (isfinite(row[e])) e++;
+  return laci_fail(
+      err, LAC_BAD_VALUE, "%s: element %lld of sample %lld is %s; wanted finite numbers",
+      laci_rows_name(rows), (long long)e, (long long)at, isnan(row[e]) ? "NaN" : "infinite");
 }

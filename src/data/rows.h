@@ -45,5 +45,12 @@ LAC_MUST_CHECK lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row,
                                              lac_error *err);
 LAC_MUST_CHECK lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out,
                                              lac_error *err);
+/** Reads a row of an array of U8. Fails as the functions above. */
+LAC_MUST_CHECK lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out,
+                                            lac_error *err);
+/** Fails LAC_BAD_VALUE if a number of the row, which was read from row `at`, is not finite, since
+ * it would make sums over all samples useless. */
+LAC_MUST_CHECK lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at,
+                                                 const float *row, lac_error *err);
 
 #endif

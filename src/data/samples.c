@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/min.h"
+#include "data/array_list.h"
 #include "data/samples_in.h"
 #include "data/shuffle.h"
 
@@ -59,7 +60,7 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
 
 static const laci_samples_kind *kind_of(const char *path, const laci_samples_options *options) {
   if (options->synthetic) return &laci_samples_synthetic;
-  const bool arrays = options->arrays || laci_samples_are_arrays(path);
+  const bool arrays = options->arrays || laci_path_has_arrays(path);
   return arrays ? &laci_samples_of_arrays : &laci_samples_of_images;
 }
 

@@ -1,58 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples that are rows of arrays, one array for each input of the network: from a .npz, from a
- * folder of .npy files, or from a single .npy. */
-#include <dirent.h>
-#include <math.h>
+ * Samples that are rows of arrays, one array for each input of the network. Next: array_list.h. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "data/dataset_in.h"
-#include "data/listing_in.h"
+#include "data/array_list.h"
 #include "data/npz.h"
-#include "data/rows.h"
 #include "data/samples_in.h"
 #include "tensor/buf.h"
-
-static const char labels_name[] = "labels";
 
 typedef struct array_samples {
   laci_npz *npz;      /* NULL: the arrays are in separate files */
   laci_rows **inputs; /* [n_inputs] */
   laci_rows *labels;  /* NULL: there are none */
 } array_samples;
-
-static bool ends_in(const char *name, const char *ending) {
-  size_t n = strlen(name), n_ending = strlen(ending);
-  return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
-}
-
-/* Lists the names of the .npy files in a folder, without the ending, in no particular order. */
-static lac_status list_npy(const char *folder, laci_arena *arena, laci_name_list *list,
-                           lac_error *err) {
-  DIR *files = opendir(folder);
-  lac_status st = LAC_OK;
-  if (!files) return laci_fail_errno(err, folder, "listing");
-  for (struct dirent *file; !st && (file = readdir(files));) {
-    if (file->d_name[0] == '.' || !ends_in(file->d_name, ".npy")) continue;
-    const char *name = laci_arena_text_n(arena, file->d_name, strlen(file->d_name) - 4);
-    if (!laci_name_list_add(list, name)) st = laci_fail_memory(err, folder);
-  }
-  (void)closedir(files);
-  return st;
-}
-
-bool laci_samples_are_arrays(const char *path) {
-  bool found = ends_in(path, ".npy") || ends_in(path, ".npz");
-  if (!laci_is_folder(path)) return found;
-  DIR *files = opendir(path);
-  found = false;
-  for (struct dirent *file; files && !found && (file = readdir(files));)
-    found = file->d_name[0] != '.' && ends_in(file->d_name, ".npy");
-  if (files) (void)closedir(files);
-  return found;
-}
 
 /* ---- Finding the array of each input ---- */
 
@@ -74,63 +36,43 @@ static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
   for (int k = 0; k < s->options.n_inputs; k++) {
     if (strcmp(s->options.inputs[k].name, name) == 0) return &own->inputs[k];
   }
-  return strcmp(name, labels_name) == 0 ? &own->labels : NULL;
+  return strcmp(name, laci_labels_name) == 0 ? &own->labels : NULL;
 }
 
-static lac_status open_npz(laci_samples *s, lac_error *err) {
+/* Takes each array of the list to its place. */
+static lac_status take_arrays(laci_samples *s, laci_array_list *list, lac_error *err) {
   array_samples *own = s->own;
-  lac_status st = laci_npz_open(s->path, &own->npz, err);
-  for (int k = 0; !st && k < laci_npz_count(own->npz); k++) {
-    laci_rows **place = rows_of_array(s, laci_npz_name(own->npz, k));
-    st = place ? laci_npz_open_rows(own->npz, k, s->options.budget, place, err)
-               : fail_unknown(s, laci_npz_name(own->npz, k), err);
+  for (int k = 0; k < list->n; k++) {
+    const bool single = list->names[k][0] == '\0' && !s->options.arrays && list->n == 1;
+    laci_rows **place = single ? &own->inputs[0] : rows_of_array(s, list->names[k]);
+    if (!place) return fail_unknown(s, list->names[k], err);
+    *place = list->rows[k];
+    list->rows[k] = NULL;
   }
-  return st;
+  return LAC_OK;
 }
 
-static lac_status open_folder(laci_samples *s, lac_error *err) {
-  laci_name_list list = {0};
-  char file[4200];
-  lac_status st = list_npy(s->path, &s->arena, &list, err);
-  for (size_t k = 0; k < list.n && !st; k++) {
-    laci_rows **place = rows_of_array(s, list.at[k]);
-    (void)snprintf(file, sizeof file, "%.300s.npy", list.at[k]);
-    const char *path = laci_path_in(&s->arena, s->path, file);
-    if (!path) st = laci_fail_memory(err, s->path);
-    else
-      st = place ? laci_rows_open(path, s->options.budget, place, err)
-                 : fail_unknown(s, list.at[k], err);
-  }
-  laci_free(list.at);
-  return st;
-}
-
-static lac_status open_single(laci_samples *s, lac_error *err) {
+static lac_status open_all(laci_samples *s, lac_error *err) {
   array_samples *own = s->own;
-  if (s->options.n_inputs == 1)
-    return laci_rows_open(s->path, s->options.budget, &own->inputs[0], err);
-  return laci_fail(
-      err, LAC_BAD_ARGUMENT,
-      "%s: one array, but the network has %d inputs: wanted a .npz or a folder with an "
-      "array for each",
-      s->path, s->options.n_inputs);
+  const laci_samples_options *o = &s->options;
+  laci_array_list list;
+  lac_status st = o->arrays
+                      ? laci_array_list_open_memory(s->path, o->arrays, o->n_arrays, &list, err)
+                      : laci_array_list_open(s->path, o->budget, &list, err);
+  if (st) return st;
+  if (!o->arrays && list.n == 1 && list.names[0][0] == '\0' && o->n_inputs != 1) {
+    st = laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "%s: one array, but the network has %d inputs: wanted a .npz or a folder with an array for "
+        "each",
+        s->path, o->n_inputs);
+  }
+  if (!st) st = take_arrays(s, &list, err);
+  own->npz = laci_array_list_close_but_npz(&list);
+  return st;
 }
 
 /* ---- Checking that the arrays fit the network ---- */
-
-static lac_status open_memory(laci_samples *s, lac_error *err) {
-  lac_status st = LAC_OK;
-  for (int k = 0; k < s->options.n_arrays && !st; k++) {
-    const laci_rows_memory *array = &s->options.arrays[k];
-    laci_rows **place = rows_of_array(s, array->name);
-    if (!place) return fail_unknown(s, array->name, err);
-    if (*place) {
-      return laci_fail(err, LAC_BAD_ARGUMENT, "%s: array %s is given twice", s->path, array->name);
-    }
-    st = laci_rows_open_memory(array, place, err);
-  }
-  return st;
-}
 
 static lac_status fail_mismatch(const laci_samples *s, int input, const char *why, lac_error *err) {
   const array_samples *own = s->own;
@@ -184,47 +126,14 @@ static lac_status check_count(const laci_samples *s, const laci_rows *rows, lac_
                    laci_rows_name(rows), (long long)n, (long long)s->available);
 }
 
-static lac_status check_labels(const laci_samples *s, lac_error *err) {
-  const array_samples *own = s->own;
-  if (!own->labels) return LAC_OK;
-  const laci_type *type = laci_rows_type(own->labels);
-  char text[256];
-  if (laci_dtype_is_integer(type->dtype) && type->shape.rank >= 1 &&
-      laci_rows_width(own->labels) == 1)
-    return check_count(s, own->labels, err);
-  return laci_fail(err, LAC_BAD_SHAPE, "%s: found %s %s, wanted one integer for each sample",
-                   laci_rows_name(own->labels), lac_dtype_name(type->dtype),
-                   laci_shape_text(&type->shape, text, sizeof text));
-}
-
 /* ---- Batches ---- */
-
-/** Are all numbers of the row finite? x * 0 is NaN if x is NaN or infinite, else 0. */
-static bool is_finite_row(const float *row, int64_t width) {
-  float sum = 0;
-  for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
-  return sum == 0;
-}
-
-/** Fails LAC_BAD_VALUE if a number of the sample is not finite, since it would make sums over all
- * samples useless. */
-static lac_status check_finite(const laci_rows *rows, int64_t at, const float *row,
-                               lac_error *err) {
-  const int64_t width = laci_rows_width(rows);
-  int64_t e = 0;
-  if (is_finite_row(row, width)) return LAC_OK;
-  while (isfinite(row[e])) e++;
-  return laci_fail(
-      err, LAC_BAD_VALUE, "%s: element %lld of sample %lld is %s; wanted finite numbers",
-      laci_rows_name(rows), (long long)e, (long long)at, isnan(row[e]) ? "NaN" : "infinite");
-}
 
 /** Reads row `at` of an input as floats or as int64. */
 static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void *to,
                            lac_error *err) {
   if (!floats) return laci_rows_read_i64(rows, at, to, err);
   lac_status st = laci_rows_read_f32(rows, at, to, err);
-  return st ? st : check_finite(rows, at, to, err);
+  return st ? st : laci_rows_check_finite(rows, at, to, err);
 }
 
 static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
@@ -277,15 +186,12 @@ static lac_status open_arrays(laci_samples *s, lac_error *err) {
   s->own = own;
   own->inputs = laci_alloc((size_t)s->options.n_inputs, sizeof(laci_rows *));
   if (!own->inputs) return laci_fail_memory(err, s->path);
-  if (s->options.arrays) st = open_memory(s, err);
-  else if (ends_in(s->path, ".npz")) st = open_npz(s, err);
-  else if (laci_is_folder(s->path)) st = open_folder(s, err);
-  else st = open_single(s, err);
+  st = open_all(s, err);
   for (int k = 0; k < s->options.n_inputs && !st; k++) st = check_input(s, k, err);
   if (st) return st;
   s->available = s->options.n_inputs ? laci_rows_type(own->inputs[0])->shape.dims[0] : 0;
   for (int k = 1; k < s->options.n_inputs && !st; k++) st = check_count(s, own->inputs[k], err);
-  return st ? st : check_labels(s, err);
+  return st || !own->labels ? st : laci_check_labels(own->labels, s->available, err);
 }
 
 static lac_status label_arrays(laci_samples *s, lac_error *err) {

@@ -39,9 +39,6 @@ int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *c
 extern const laci_samples_kind laci_samples_of_images, laci_samples_of_arrays,
     laci_samples_synthetic;
 
-/** Is the path a .npy, a .npz or a folder of .npy? */
-bool laci_samples_are_arrays(const char *path);
-
 /** Returns the data set of images and their preprocessing; NULL if the samples are others. */
 const laci_dataset *laci_samples_image_set(const laci_samples *samples,
                                            laci_preprocessing *preprocessing);

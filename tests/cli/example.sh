@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# example.sh PRUNE_MODEL: the example program of docs/reference/c-api.md does what the page says.
+# example.sh PRUNE_MODEL TRAIN_FROM_MEMORY: the example programs do what docs/reference/c-api.md and the how-to say.
 set -u
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -19,6 +19,10 @@ expect "writes the same for it" cmp "$folder/out.onnx" "$folder/memory.onnx"
 expect "the result holds the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $folder/out.onnx > /dev/null"
 expect "fails with status 1 on a file that is not there" sh -c "$1 $folder/none.onnx $folder/x.onnx 2> /dev/null; test \$? = 1"
 expect "ends with status 2 without arguments" sh -c "$1 2> /dev/null; test \$? = 2"
+expect "trains from memory" sh -c "$2 $digits $folder/trained.onnx > $folder/trained.txt"
+expect "evaluates from memory" grep -q "^64 samples: top-1 [0-9.]*%$" "$folder/trained.txt"
+expect "takes masks out" grep -q "^layer1.0.conv1.weight: [0-9]* of [0-9]* weights kept$" "$folder/trained.txt"
+expect "trained weights hold the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $folder/trained.onnx > /dev/null"
 # The page shows the program as it is.
 expect "docs/reference/c-api.md names every function of the list" sh -c "! sed 's/.*/\`&/' $LAC_SOURCE_DIR/src/lacuna.symbols |
   while read -r name; do grep -qF \"\$name\" $LAC_SOURCE_DIR/docs/reference/c-api.md || echo \"\$name\"; done | grep ."

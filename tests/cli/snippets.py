@@ -16,7 +16,9 @@ GIVEN = {"err": "lac_error err = {0}", "model": "lac_model *model = NULL", "repo
          "options": "lac_options options = lac_options_default()", "pruning": "lac_options pruning = lac_options_default()",
          "engine": "lac_engine *engine = NULL", "inputs": "const void *const *inputs = NULL", "outputs": "void *const *outputs = NULL",
          "group": "lac_process_group *group = NULL", "mask": "lac_mask *mask = NULL", "result": "lac_train_result result = LAC_SIZED(lac_train_result)",
-         "session": "lac_session *session = NULL", "pixels": "float *pixels = NULL", "n": "int64_t n = 1", "size": "size_t size = 0"}
+         "session": "lac_session *session = NULL", "pixels": "float *pixels = NULL", "n": "int64_t n = 1", "size": "size_t size = 0",
+         "labels": "int64_t *labels = NULL", "store": "FILE *store = NULL",
+         "read_row": "lac_status (*read_row)(void *, const char *, int64_t, void *, lac_error *) = NULL"}
 
 
 def blocks():

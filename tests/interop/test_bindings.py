@@ -75,7 +75,8 @@ def test_prunes_with_arrays_and_runs(ffi, lib):
     samples = numpy.random.default_rng(0).random((64, 1, 8, 8), dtype=numpy.float32)
     images, _keep = call.array(samples, "image")
     calibration, options = call.options("calibration"), call.options("options")
-    calibration.arrays, calibration.n_arrays, calibration.samples = images, 1, 64
+    given = ffi.new("lac_samples *", {"size": ffi.sizeof("lac_samples"), "arrays": images, "n_arrays": 1})
+    calibration.from_memory, calibration.samples = given, 64
     options.calibration = calibration
     call("lac_prune", model[0], options, report)
     assert report[0].summary.pruned > 0 and report[0].calibration.samples > 0
@@ -89,6 +90,79 @@ def test_prunes_with_arrays_and_runs(ffi, lib):
     lib.lac_session_destroy(session[0])
     lib.lac_report_destroy(report[0])
     lib.lac_model_destroy(model[0])
+
+
+def test_trains_and_evaluates_from_memory(ffi, lib):
+    """A network from a function, pruned and trained on arrays and rows; masks, orders and weights come out as arrays."""
+    call, data = Calls(ffi, lib), (ROOT / "examples/digits/digits.onnx").read_bytes()
+    asked, rng = [], numpy.random.default_rng(0)
+    images, labels = rng.random((48, 1, 8, 8), dtype=numpy.float32), numpy.arange(48) % 10
+
+    @ffi.callback("lac_status(void *, const char *, uint64_t, void *, size_t *, lac_error *)")
+    def read(_context, name, offset, to, n, _err):
+        asked.append(ffi.string(name))
+        n[0] = min(n[0], len(data) - offset, 5000)
+        ffi.memmove(to, data[offset:offset + n[0]], n[0])
+        return lib.LAC_OK
+
+    @ffi.callback("lac_status(void *, const char *, int64_t, void *, lac_error *)")
+    def read_row(_context, _name, row, to, _err):
+        ffi.memmove(to, images[row].tobytes(), images[row].nbytes)
+        return lib.LAC_OK
+
+    model, source = ffi.new("lac_model **"), call.options("load_options")
+    source.read, source.size_bytes = read, len(data)
+    call("lac_model_load", ffi.NULL, source, model)
+    assert set(asked) == {b""}
+    made = [call.array(images, "image"), call.array(labels, "labels")]
+    arrays = ffi.new("lac_array[]", [pair[0][0] for pair in made])
+    arrays[0].data = ffi.NULL
+    samples = ffi.new("lac_samples *", {"size": ffi.sizeof("lac_samples"), "arrays": arrays, "n_arrays": 2, "read_row": read_row})
+    recipe = ffi.new("char[]", b"cifar")
+    training, tuning, pruning = call.options("train_options"), call.options("finetune_options"), call.options("options")
+    training.from_memory, training.batch, training.steps, training.recipe = samples, 16, 3, recipe
+    tuning.training, tuning.pruning = training, pruning
+    result = ffi.new("lac_finetune_result *", {"size": ffi.sizeof("lac_finetune_result")})
+    call("lac_finetune", model[0], ffi.NULL, tuning, result)
+    assert result.training.steps == 3 and result.training.images == 48
+    scored, how = ffi.new("lac_eval_result *", {"size": ffi.sizeof("lac_eval_result")}), call.options("eval_options")
+    how.from_memory = samples
+    call("lac_eval", model[0], ffi.NULL, how, scored)
+    assert scored.images == 48 and scored.top1 == result.training.top1
+    bytes_of, n = ffi.new("const uint8_t **"), ffi.new("size_t *")
+    tensor = ffi.new("lac_tensor *", {"size": ffi.sizeof("lac_tensor")})
+    assert lib.lac_mask_count(result.mask) > 0
+    for at in range(lib.lac_mask_count(result.mask)):
+        weight = lib.lac_mask_name(result.mask, at)
+        call("lac_mask_bytes", result.mask, weight, bytes_of, n)
+        mask = numpy.frombuffer(ffi.buffer(bytes_of[0], n[0]), numpy.uint8)
+        call("lac_model_find_tensor", model[0], weight, tensor)
+        values = numpy.frombuffer(ffi.buffer(tensor.bytes, tensor.size_bytes), numpy.float32).reshape(list(tensor.shape)[:tensor.rank])
+        assert 2 * mask.sum() == mask.size and (values.ravel()[mask == 0] == 0).all()
+        order = numpy.zeros(values.shape[1], numpy.int32)
+        call("lac_report_order", result.pruning, weight, 1, ffi.from_buffer("int32_t[]", order), order.size)
+        assert sorted(order) == list(range(order.size))
+        twice = 2 * values
+        array, _ = call.array(twice, ffi.string(weight).decode())
+        call("lac_model_set_tensor", model[0], array)
+        call("lac_model_find_tensor", model[0], weight, tensor)
+        assert (numpy.frombuffer(ffi.buffer(tensor.bytes, tensor.size_bytes), numpy.float32) == twice.ravel()).all()
+    lib.lac_finetune_result_clear(result)
+    lib.lac_model_destroy(model[0])
+
+
+def test_no_null_is_followed(ffi, lib):
+    """Every function that fails is handed NULL for all pointers: it says so, or had nothing to do."""
+    called = 0
+    for function in (ROOT / "src/lacuna.symbols").read_text().split():
+        kind = ffi.typeof(getattr(lib, function))
+        if kind.result.cname != "lac_status" or not kind.args or kind.args[-1].cname != "lac_error *":
+            continue
+        nulls = [ffi.NULL if argument.kind in ("pointer", "function") else 0 for argument in kind.args[:-1]]
+        err, called = ffi.new("lac_error *"), called + 1
+        status = getattr(lib, function)(*nulls, err)
+        assert status == err.status and (status == 0 or len(ffi.string(err.text)) > 10), function
+    assert called > 50
 
 
 def test_an_error_has_its_cure(ffi, lib):

@@ -89,13 +89,13 @@ static void samples_are_those_of_a_file(void **state) {
   calibration.data = path;
   if (prune(&options, file, &n[0], &err)) fail_msg("%s", err.text);
   lac_array array = array_of_images(images);
+  lac_samples samples = {.size = sizeof samples, .arrays = &array, .n_arrays = 1};
   calibration.data = NULL;
-  calibration.arrays = &array;
-  calibration.n_arrays = 1;
+  calibration.from_memory = &samples;
   if (prune(&options, memory, &n[1], &err)) fail_msg("%s", err.text);
   array = array_of_images(NULL);
-  calibration.read_row = read_image;
-  calibration.read_context = &n_read;
+  samples.read_row = read_image;
+  samples.read_context = &n_read;
   if (prune(&options, function, &n[2], &err)) fail_msg("%s", err.text);
   assert_true(n[0] > 0 && n[1] == n[0] && n[2] == n[0] && n_read >= SAMPLES);
   assert_memory_equal(memory, file, n[0]);
@@ -116,8 +116,8 @@ static void labels_count_right_answers(void **state) {
   lac_options options = lac_options_default();
   lac_model *model = NULL;
   lac_report *report = NULL;
-  calibration.arrays = arrays;
-  calibration.n_arrays = 2;
+  const lac_samples samples = {.size = sizeof samples, .arrays = arrays, .n_arrays = 2};
+  calibration.from_memory = &samples;
   options.calibration = &calibration;
   assert_int_equal(lac_model_load(DIGITS, NULL, &model, NULL), LAC_OK);
   assert_int_equal(lac_prune(model, &options, &report, NULL), LAC_OK);
@@ -143,16 +143,16 @@ static void wrong_arrays_are_named(void **state) {
   lac_calibration calibration = lac_calibration_default();
   lac_options options = lac_options_default();
   options.calibration = &calibration;
-  calibration.arrays = &array;
-  calibration.n_arrays = 1;
+  lac_samples samples = {.size = sizeof samples, .arrays = &array, .n_arrays = 1};
+  calibration.from_memory = &samples;
   calibration.data = "digits";
-  expect_refused(&options, LAC_BAD_ARGUMENT, "calibration with data and arrays");
+  expect_refused(&options, LAC_BAD_ARGUMENT, "calibration with data and from_memory");
   calibration.data = NULL;
   array.size_bytes--;
   expect_refused(&options, LAC_BAD_ARGUMENT, "image: size_bytes is 12287, wanted 12288");
   array = array_of_images(NULL);
   expect_refused(&options, LAC_BAD_ARGUMENT, "image: it has no data, and there is no read_row");
-  calibration.read_row = refuse;
+  samples.read_row = refuse;
   expect_refused(&options, LAC_IO, "is gone");
   array = array_of_images(images);
   array.name = NULL;
@@ -170,10 +170,10 @@ static void wrong_arrays_are_named(void **state) {
   array.shape[0] = INT64_MAX;
   expect_refused(&options, LAC_BAD_SHAPE, "image: a size is negative, or the array is too large");
   both[0] = both[1] = array_of_images(images);
-  calibration.arrays = both;
-  calibration.n_arrays = 2;
+  samples.arrays = both;
+  samples.n_arrays = 2;
   expect_refused(&options, LAC_BAD_ARGUMENT, "array image is given twice");
-  calibration.n_arrays = -1;
+  samples.n_arrays = -1;
   expect_refused(&options, LAC_BAD_ARGUMENT, "-1 arrays");
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "lacuna/array.h"
 #include "lacuna/bench.h"
 #include "lacuna/calibration.h"
 #include "lacuna/data.h"

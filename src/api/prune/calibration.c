@@ -5,11 +5,10 @@
 
 #include <string.h>
 
+#include "api/model/given_samples.h"
 #include "api/model/model_in.h"
 #include "api/prune/calibration_in.h"
-#include "api/prune/job_in.h"
 #include "api/run/eval_in.h"
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/min.h"
 #include "base/log.h"
@@ -64,8 +63,11 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   *source = (laci_calibration_source){.samples = NULL};
   if (!c) return LAC_OK;
   lac_status st = laci_check_calibration(options, err);
-  if (!st)
-    st = laci_calibration_samples_open(graph, options, job, c->copies, &source->samples, err);
+  if (!st && c->from_memory) { st = laci_given_samples_open(c->from_memory, &source->given, err); }
+  if (!st) {
+    const laci_calibration_data from = {graph, options, job, source->given};
+    st = laci_calibration_samples_open(&from, c->copies, &source->samples, err);
+  }
   if (!st) st = check_images_fit(graph, source->samples, &classes, err);
   if (!st) st = check_judging_samples(graph, c, source->samples, err);
   if (!st) {
@@ -100,6 +102,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
 void laci_calibration_close(laci_calibration_source *source) {
   laci_calibration_close_distill(source->distill);
   laci_samples_close(source->samples);
+  laci_given_samples_close(source->given);
   laci_free(source->shapes);
   *source = (laci_calibration_source){.samples = NULL};
 }

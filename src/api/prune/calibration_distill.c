@@ -33,8 +33,8 @@ lac_status laci_calibration_open_distill(const lac_model *model, const lac_optio
   laci_distill_source *d = laci_alloc(1, sizeof *d);
   if (!d) return laci_fail_memory(err, c->data);
   source->distill = d;
-  lac_status st =
-      laci_calibration_samples_open(model->graph, options, job, copies, &d->samples, err);
+  const laci_calibration_data from = {model->graph, options, job, source->given};
+  lac_status st = laci_calibration_samples_open(&from, copies, &d->samples, err);
   if (st) return st;
   const int64_t held_back = laci_samples_count_held_back(d->samples);
   const int64_t distinct = (laci_samples_count(d->samples) - held_back) / (copies + 1);

@@ -9,6 +9,7 @@ typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
 typedef struct laci_distill_source laci_distill_source;
+typedef struct laci_given_samples laci_given_samples;
 typedef struct laci_job laci_job;
 typedef struct laci_report laci_report;
 typedef struct laci_samples laci_samples;
@@ -31,6 +32,7 @@ double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_hel
 
 /** Open samples, and how they are used. */
 typedef struct laci_calibration_source {
+  laci_given_samples *given; /* the caller's, if they are in memory */
   laci_samples *samples;
   laci_shape *shapes; /* [n inputs of the network] */
   laci_calibration_samples list;
@@ -45,12 +47,19 @@ LAC_MUST_CHECK lac_status laci_calibration_open(const lac_model *model, const la
                                                 laci_calibration_source *source, lac_error *err);
 void laci_calibration_close(laci_calibration_source *source); /* may be empty */
 
+/** What samples are opened from; given NULL: a path. */
+typedef struct laci_calibration_data {
+  const laci_graph *graph;
+  const lac_options *options;
+  const laci_job *job;
+  const laci_given_samples *given;
+} laci_calibration_data;
+
 /** Opens the samples of options->calibration, with `copies` augmented copies of each image that is
  * not held back. */
-LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_graph *graph,
-                                                        const lac_options *options,
-                                                        const laci_job *job, int copies,
-                                                        laci_samples **samples, lac_error *err);
+LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_calibration_data *from,
+                                                        int copies, laci_samples **samples,
+                                                        lac_error *err);
 laci_calibration_fetch laci_calibration_fetch_samples;
 
 /** Does the network classify, so that each sample has one answer? True for an output [N, classes],

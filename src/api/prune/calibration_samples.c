@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the samples of a calibration: those of a path, or arrays in memory. */
-#include "api/model/arrays.h"
+#include "api/model/given_samples.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/synthetic_in.h"
@@ -27,9 +27,11 @@ bool laci_has_class_outputs(const laci_graph *graph) {
 
 /* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
  * have a fixed scale. */
-lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
-                                         const laci_job *job, int copies, laci_samples **samples,
-                                         lac_error *err) {
+lac_status laci_calibration_samples_open(const laci_calibration_data *from, int copies,
+                                         laci_samples **samples, lac_error *err) {
+  const laci_graph *graph = from->graph;
+  const lac_options *options = from->options;
+  const laci_job *job = from->job;
   const lac_calibration *c = options->calibration;
   const bool scaled = laci_synthetic_is_scaled(c->mean, c->std);
   laci_budget budget = job->budget;
@@ -56,7 +58,6 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
       .n_inputs = graph->n_inputs,
       .pool = job->pool,
       .budget = &budget};
-  laci_rows_memory *arrays = NULL;
   laci_synthetic_input images;
   lac_status st = LAC_OK;
   if (c->synthetic) {
@@ -70,13 +71,10 @@ lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_opti
     how.synthetic = &images;
     how.resize = how.crop = 0;
     how.mean = how.std = NULL;
-  } else if (c->arrays) {
-    st = laci_arrays_describe(c->arrays, c->n_arrays, c->read_row, c->read_context, &arrays, err);
-    how.arrays = arrays;
-    how.n_arrays = c->n_arrays;
+  } else {
+    how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
   }
   if (!st) st = laci_samples_open(c->data, &how, samples, err);
-  laci_free(arrays);
   laci_free(inputs);
   return st;
 }

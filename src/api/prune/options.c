@@ -33,14 +33,15 @@ void lac_quantization_init(lac_quantization *options, size_t size) {
   laci_struct_init(&usual, sizeof usual, options, size);
 }
 
-/* Copies a caller's calibration; arrays in memory and synthetic images get a name for messages. */
+/* Copies a caller's calibration; samples in memory and synthetic images get a name for messages. */
 static lac_status take_calibration(const lac_calibration *given, lac_calibration *own,
                                    lac_error *err) {
   lac_status st = laci_take_calibration(given, own, err);
-  if (st || !(own->arrays || own->synthetic)) return st;
-  if (own->data || (own->arrays && own->synthetic)) {
+  if (st || !(own->from_memory || own->synthetic)) return st;
+  if (own->data || (own->from_memory && own->synthetic)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "calibration with %s and %s: wanted one of them",
-                     own->data ? "data" : "arrays", own->synthetic ? "synthetic images" : "arrays");
+                     own->data ? "data" : "from_memory",
+                     own->synthetic ? "synthetic images" : "from_memory");
   }
   own->data = own->synthetic ? "synthetic" : "(memory)";
   return LAC_OK;

@@ -30,7 +30,7 @@
 #include "lacuna/engine.h"
 #include "lacuna/model.h"
 
-enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
+enum { DEPTH = 2, RANK_LOGITS = 2 };
 
 /* The state of one evaluation; evaluation_clear frees it. */
 typedef struct evaluation {
@@ -51,6 +51,7 @@ typedef struct evaluation {
   bool is_open;    /* the number of classes is known only after a run */
   lac_dtype dtype; /* type of the computation */
   laci_metrics metrics;
+  const laci_given_samples *memory; /* NULL: a folder has the data */
   const char *trained_on; /* folder of the training part next to the evaluated one; NULL: none */
   bool quiet;             /* log neither the plan nor the data */
   double seconds;         /* time of all batches */
@@ -66,20 +67,16 @@ static lac_status open_data(evaluation *e, const lac_model *model, const char *f
       .known = model->graph->class_names,
       .trained_on = e->trained_on,
       .outputs = e->trained_on ? laci_model_n_classes(model, options->run.max_memory) : 0,
+      .input = laci_only_input(model->graph),
       .quiet = e->quiet};
+  laci_open_from_memory(e->memory, &o);
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
   e->images = laci_dataset_count(e->set);
   if (options->limit > 0 && options->limit < e->images) e->images = options->limit;
   e->preprocessing = laci_dataset_preprocessing(e->set);
-  if (options->resize) e->preprocessing.resize = options->resize;
-  if (options->crop) e->preprocessing.height = e->preprocessing.width = options->crop;
-  st = laci_check_colours(&e->preprocessing, folder, options->mean, options->std, err);
-  if (st) return st;
-  if (e->preprocessing.is_grey) return laci_preprocessing_check(&e->preprocessing, err);
-  memcpy(e->preprocessing.mean, options->mean, sizeof e->preprocessing.mean);
-  memcpy(e->preprocessing.std, options->std, sizeof e->preprocessing.std);
-  return laci_preprocessing_check(&e->preprocessing, err);
+  const laci_image_choice choice = {options->resize, options->crop, options->mean, options->std};
+  return laci_choose_preprocessing(&e->preprocessing, folder, &choice, err);
 }
 
 static lac_status check_logits(const evaluation *e, const lac_engine_port *logits, lac_error *err) {
@@ -135,10 +132,9 @@ static lac_status plan_network(evaluation *e, const lac_eval_options *options, l
   if (!st) st = laci_check_classes(graph, e->set, err);
   if (st) return st;
   e->batch = input.batch;
-  lac_engine_shape shape = {.name = input.name,
-                            .rank = RANK_IMAGES,
-                            .shape = {e->batch, laci_preprocessing_channels(&e->preprocessing),
-                                      e->preprocessing.height, e->preprocessing.width}};
+  const laci_shape a_sample = laci_preprocessing_shape(&e->preprocessing);
+  lac_engine_shape shape = {.name = input.name, .rank = a_sample.rank + 1, .shape = {e->batch}};
+  for (int axis = 0; axis < a_sample.rank; axis++) shape.shape[axis + 1] = a_sample.dims[axis];
   lac_engine_options o = lac_engine_options_default();
   o.run = options->run;
   o.run.dtype = e->dtype;
@@ -333,18 +329,11 @@ static lac_status evaluate(evaluation *e, const lac_model *model, const char *da
   return st;
 }
 
-lac_status laci_model_evaluate(const lac_model *model, const char *data,
-                               const lac_eval_options *options, bool quiet, lac_eval_result *result,
-                               lac_error *err) {
-  evaluation e = {.quiet = quiet};
-  return evaluate(&e, model, data, options, result, err);
-}
-
 lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
-                           const lac_eval_options *options, lac_eval_result *result,
-                           lac_error *err) {
+                           const laci_given_samples *memory, const lac_eval_options *options,
+                           lac_eval_result *result, lac_error *err) {
   const bool has_training_part = strcmp(parts->train, parts->test) != 0 && parts->train[0];
-  evaluation e = {.trained_on = has_training_part ? parts->train : NULL};
+  evaluation e = {.memory = memory, .trained_on = has_training_part ? parts->train : NULL};
   return evaluate(&e, model, parts->test, options, result, err);
 }
 
@@ -370,7 +359,7 @@ static lac_status check_part(const lac_eval_options *options, const laci_eval_pa
 lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
                                     const lac_eval_options *options, const laci_eval_part *part,
                                     laci_eval_scores *scores, lac_error *err) {
-  evaluation e = {.quiet = part->quiet};
+  evaluation e = {.memory = part->memory, .quiet = part->quiet};
   *scores = (laci_eval_scores){.images = 0};
   lac_status st = check_part(options, part, err);
   if (!st) st = prepare_evaluation(&e, model, data, options, err);

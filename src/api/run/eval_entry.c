@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/model/given_samples.h"
 #include "api/model/structs.h"
 #include "api/run/eval_in.h"
 #include "base/error.h"
@@ -42,17 +43,25 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
                     lac_eval_result *result, lac_error *err) {
   lac_eval_options own;
   lac_eval_result found = LAC_SIZED(lac_eval_result);
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
   if (!st) st = laci_check_struct_eval_result(result, err);
   if (st) return st;
   laci_give_eval_result(&found, result);
   st = laci_take_eval_options(options, &own, err);
+  if (!st) st = laci_check_data("lac_eval", data, own.from_memory, err);
   if (st) return st;
+  laci_given_samples *memory = NULL;
   laci_parts *parts = laci_alloc(1, sizeof *parts);
-  if (!parts) return laci_fail_memory(err, data);
-  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
-  if (!st) st = laci_eval_parts(model, parts, &own, &found, err);
+  if (!parts) return laci_fail_memory(err, "the data");
+  if (own.from_memory) {
+    st = laci_given_samples_open(own.from_memory, &memory, err);
+    (void)strcpy(parts->test, laci_memory_name);
+  } else {
+    st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  }
+  if (!st) st = laci_eval_parts(model, parts, memory, &own, &found, err);
   laci_give_eval_result(&found, result);
+  laci_given_samples_close(memory);
   laci_free(parts);
   return st;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/model/given_samples.h"
 #include "api/model/model_in.h"
 #include "api/prune/job_in.h"
 #include "api/run/eval_in.h"
@@ -15,16 +16,55 @@
 
 enum { RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
-lac_status laci_check_colours(const laci_preprocessing *preprocessing, const char *data,
-                              const float mean[3], const float std[3], lac_error *err) {
+lac_status laci_choose_preprocessing(laci_preprocessing *p, const char *data,
+                                     const laci_image_choice *choice, lac_error *err) {
   const laci_preprocessing usual = laci_preprocessing_default();
-  bool given = memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
-               memcmp(std, usual.std, sizeof usual.std) != 0;
-  if (!given || !preprocessing->is_grey) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT,
-                   "%s: mean and std are for images in colour, but these are grey, with a scale of "
-                   "their own",
-                   data);
+  bool scaled = memcmp(choice->mean, usual.mean, sizeof usual.mean) != 0 ||
+                memcmp(choice->std, usual.std, sizeof usual.std) != 0;
+  if (p->is_ready) {
+    if (!scaled && choice->resize == 0 && choice->crop == 0) return LAC_OK;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s are for images, but these are arrays of floats",
+                     data, scaled ? "mean and std" : "resizing and cropping");
+  }
+  if (scaled && p->is_grey) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: mean and std are for images in colour, but these are grey, with a scale "
+                     "of their own",
+                     data);
+  }
+  if (choice->resize) p->resize = choice->resize;
+  if (choice->crop) p->height = p->width = choice->crop;
+  if (!p->is_grey) {
+    memcpy(p->mean, choice->mean, sizeof p->mean);
+    memcpy(p->std, choice->std, sizeof p->std);
+  }
+  return laci_preprocessing_check(p, err);
+}
+
+lac_status laci_check_ready_samples(const laci_value *input, const laci_preprocessing *p,
+                                    lac_error *err) {
+  const laci_shape *shape = &input->type.shape;
+  const laci_shape sample = laci_preprocessing_shape(p);
+  const lac_dtype dtype = input->type.dtype;
+  bool fits = shape->rank < 0 || shape->rank == sample.rank + 1;
+  fits = fits && (dtype == LAC_DTYPE_NONE || laci_dtype_is_float(dtype));
+  for (int axis = 1; axis < shape->rank && fits; axis++) {
+    fits = shape->dims[axis] < 0 || shape->dims[axis] == sample.dims[axis - 1];
+  }
+  if (fits) return LAC_OK;
+  char wanted[256], found[256];
+  return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, but a sample is floats %s",
+                   input->name, lac_dtype_name(dtype),
+                   laci_shape_text(shape, wanted, sizeof wanted),
+                   laci_shape_text(&sample, found, sizeof found));
+}
+
+void laci_open_from_memory(const laci_given_samples *memory, laci_dataset_options *options) {
+  options->arrays = laci_given_samples_rows(memory, &options->n_arrays);
+}
+
+const char *laci_only_input(const laci_graph *network) {
+  return network->n_inputs == 1 ? network->values[network->inputs[0]].name : NULL;
 }
 
 /* Returns the resizing that fits a crop of this side; 0: it need not change. Photographs are
@@ -97,14 +137,8 @@ lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set
   return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
 }
 
-lac_status laci_fit_images_to_network(const laci_graph *graph, const laci_dataset *set,
-                                      const laci_preprocessing *preprocessing,
-                                      laci_image_input *fit, lac_error *err) {
-  if (graph->n_inputs != 1) {
-    return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
-                     graph->n_inputs);
-  }
-  const laci_value *input = &graph->values[graph->inputs[0]];
+static lac_status fit_images(const laci_value *input, const laci_dataset *set,
+                             const laci_preprocessing *preprocessing, lac_error *err) {
   const int64_t wanted[RANK_IMAGES] = {0, laci_preprocessing_channels(preprocessing),
                                        preprocessing->height, preprocessing->width};
   const laci_shape *shape = &input->type.shape;
@@ -122,6 +156,23 @@ lac_status laci_fit_images_to_network(const laci_graph *graph, const laci_datase
     if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
     return laci_fail_crop(input, set, preprocessing, err);
   }
+  return LAC_OK;
+}
+
+lac_status laci_fit_images_to_network(const laci_graph *graph, const laci_dataset *set,
+                                      const laci_preprocessing *preprocessing,
+                                      laci_image_input *fit, lac_error *err) {
+  if (graph->n_inputs != 1) {
+    return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
+                     graph->n_inputs);
+  }
+  const laci_value *input = &graph->values[graph->inputs[0]];
+  const laci_shape *shape = &input->type.shape;
+  const bool known = shape->rank >= 0;
+  char text[256];
+  lac_status st = preprocessing->is_ready ? laci_check_ready_samples(input, preprocessing, err)
+                                          : fit_images(input, set, preprocessing, err);
+  if (st) return st;
   int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
   if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > LACI_EVAL_MOST_BATCH)) {
     return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s: wanted a batch of 1 to %d", input->name,

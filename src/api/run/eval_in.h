@@ -12,6 +12,8 @@ typedef struct lac_eval_options lac_eval_options;
 typedef struct lac_eval_result lac_eval_result;
 typedef struct lac_model lac_model;
 typedef struct laci_dataset laci_dataset;
+typedef struct laci_dataset_options laci_dataset_options;
+typedef struct laci_given_samples laci_given_samples;
 typedef struct laci_graph laci_graph;
 typedef struct laci_parts laci_parts;
 typedef struct laci_image_score laci_image_score;
@@ -21,22 +23,19 @@ typedef struct laci_value laci_value;
 /** Checks options of this library's size. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *err);
 
-/** Does lac_eval on the test part of the data, with options of this library's size. */
+/** Does lac_eval on the test part of the data, or on samples in memory (NULL: there are none), with
+ * options of this library's size. */
 LAC_MUST_CHECK lac_status laci_eval_parts(const lac_model *model, const laci_parts *parts,
+                                          const laci_given_samples *memory,
                                           const lac_eval_options *options, lac_eval_result *result,
                                           lac_error *err);
-
-/** Does lac_eval on the images of exactly this folder, without looking for subfolders. quiet: does
- * not log plan and data, for one of many evaluations. */
-LAC_MUST_CHECK lac_status laci_model_evaluate(const lac_model *model, const char *data,
-                                              const lac_eval_options *options, bool quiet,
-                                              lac_eval_result *result, lac_error *err);
 
 /** A part of an evaluation: consecutive whole batches, the same ones as without parts, so that each
  * image's score has the same bits. */
 typedef struct laci_eval_part {
   int part, n_parts; /* 0 <= part < n_parts */
   bool quiet;
+  const laci_given_samples *memory; /* instead of a folder; NULL: the folder */
 } laci_eval_part;
 
 /** The scores of all images of an evaluation, whichever process evaluates them. */
@@ -94,10 +93,29 @@ LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const la
 lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
                           const laci_preprocessing *preprocessing, lac_error *err);
 
-/** Checks mean and std: if they are not the defaults, images must have colours. Fails
- * LAC_BAD_ARGUMENT if `preprocessing` prepares grey images, whose scale is fixed. */
-LAC_MUST_CHECK lac_status laci_check_colours(const laci_preprocessing *preprocessing,
-                                             const char *data, const float mean[3],
-                                             const float std[3], lac_error *err);
+/** What a caller wants of the preparation of images; see lac_eval_options. */
+typedef struct laci_image_choice {
+  int resize, crop;        /* 0: as usual for the data */
+  const float *mean, *std; /* [3] */
+} laci_image_choice;
+
+/** Changes the usual preprocessing of data to the caller's choice, and checks it. Fails
+ * LAC_BAD_ARGUMENT if mean and std are not the defaults, and images are grey, whose scale is fixed;
+ * for any choice about samples that are ready as they are. */
+LAC_MUST_CHECK lac_status laci_choose_preprocessing(laci_preprocessing *preprocessing,
+                                                    const char *data,
+                                                    const laci_image_choice *choice,
+                                                    lac_error *err);
+
+/** Checks that samples that are ready fit the network's input. Fails LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_check_ready_samples(const laci_value *input,
+                                                   const laci_preprocessing *preprocessing,
+                                                   lac_error *err);
+
+/** Returns the name of the network's only input; NULL: it has several, or none. */
+const char *laci_only_input(const laci_graph *network);
+
+/** Makes the options open samples in memory, if there are any (memory not NULL). */
+void laci_open_from_memory(const laci_given_samples *memory, laci_dataset_options *options);
 
 #endif

@@ -33,6 +33,7 @@ static lac_status laci_training_check_images(const laci_training *t, lac_error *
   const int64_t wanted[] = {-1, laci_preprocessing_channels(p), p->height, p->width};
   if (graph->n_inputs != 1) return LAC_OK; /* making the training graph reports this */
   const laci_value *images = &graph->values[graph->inputs[0]];
+  if (p->is_ready) return laci_check_ready_samples(images, p, err);
   const laci_shape *shape = &images->type.shape;
   bool fits = shape->rank < 0 || shape->rank == 4;
   for (int axis = 1; axis < shape->rank && fits; axis++) {
@@ -59,12 +60,17 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
   laci_dataset_options how = {.part = LACI_PART_TEST,
                               .classes_path = o->classes,
                               .known = by_network ? t->plan->known : NULL,
+                              .input = t->plan->input,
                               .quiet = true};
+  laci_open_from_memory(laci_train_part_in_memory(t->plan, true), &how);
   lac_status st = laci_dataset_open(t->plan->parts.test, &how, &test, err);
   if (st) return st;
   t->plan->test_images = laci_dataset_count(test);
   int wanted = laci_dataset_classes(train), found = laci_dataset_classes(test);
-  if (wanted != found) {
+  const bool arrays = strcmp(laci_dataset_format(test), "arrays") == 0;
+  if (arrays) { /* classes that neither part has are no failure */
+    st = laci_check_classes(t->model->graph, test, err);
+  } else if (wanted != found) {
     st = laci_fail(err, LAC_BAD_SHAPE, "%s: %d classes for evaluation, but %d for training",
                    t->plan->parts.test, found, wanted);
   }
@@ -80,6 +86,7 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
 
 lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err) {
   t->plan->known = t->model->graph->class_names;
+  t->plan->input = laci_only_input(t->model->graph);
   lac_status st = laci_train_open_data(data, t->options, t->plan, err);
   if (!st) st = laci_train_resolve_options(t->options, t->plan, err);
   if (!st) st = check_test_part(t, err);
@@ -91,9 +98,8 @@ lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *
 /* ---- The graph of a training step ---- */
 
 laci_training_options laci_training_graph_options(const laci_training *t) {
-  const laci_preprocessing *p = &t->plan->prepare;
-  return (laci_training_options){
-      .batch = t->plan->batch, .image = {3, {laci_preprocessing_channels(p), p->height, p->width}}};
+  return (laci_training_options){.batch = t->plan->batch,
+                                 .image = laci_preprocessing_shape(&t->plan->prepare)};
 }
 
 lac_status laci_training_check_outputs_and_types(const laci_training *t,

@@ -15,8 +15,10 @@
 /** Evaluates this process's images, and then gathers the scores of all processes. */
 static lac_status evaluate_shared(const laci_training *t, const lac_eval_options *how,
                                   lac_eval_result *result, lac_error *err) {
-  const laci_eval_part part = {
-      .part = t->plan->process, .n_parts = t->plan->processes, .quiet = t->evaluated};
+  const laci_eval_part part = {.part = t->plan->process,
+                               .n_parts = t->plan->processes,
+                               .quiet = t->evaluated,
+                               .memory = laci_train_part_in_memory(t->plan, true)};
   laci_eval_scores scores = {0};
   lac_status st = laci_model_evaluate_part(t->model, t->plan->parts.test, how, &part, &scores, err);
   st = laci_training_agree_on_status(t, st, err);

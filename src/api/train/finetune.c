@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/model/given_samples.h"
 #include "api/model/structs.h"
 #include "api/prune/options_in.h"
 #include "api/run/infer.h"
@@ -283,14 +284,14 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
   laci_own_options pruning;
   lac_train_options training;
   lac_finetune_result found = LAC_SIZED(lac_finetune_result);
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
-                                   {"result", result});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"result", result});
   if (!st) st = laci_check_struct_finetune_result(result, err);
   if (st) return st;
   laci_give_finetune_result(&found, result);
   st = laci_take_finetune_options(options, &own, err);
   if (!st) st = laci_own_options_take(own.pruning, &pruning, err);
   if (!st) st = laci_take_train_options(own.training, &training, err);
+  if (!st) st = laci_check_data(__func__, data, training.from_memory, err);
   if (st) return st;
   if (!own.training) training = lac_finetune_training_default();
   lac_train_result *trained = laci_alloc(1, sizeof *trained);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/model/given_samples.h"
 #include "api/model/structs.h"
 #include "api/run/eval_in.h"
 #include "api/train/plan_in.h"
@@ -44,6 +45,15 @@ void lac_train_options_init(lac_train_options *options, size_t size) {
 
 /* ---- The data ---- */
 
+lac_status laci_train_check_data(const char *function, const char *data,
+                                 const lac_train_options *options, lac_error *err) {
+  if (!options->from_memory && options->test_from_memory) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: options.test_from_memory, but no options.from_memory", function);
+  }
+  return laci_check_data(function, data, options->from_memory, err);
+}
+
 /** Returns which parts of the data this run reads. */
 static laci_parts_use parts_used(const lac_train_options *o) {
   if (o->eval_only) return LACI_PARTS_TEST;
@@ -54,27 +64,52 @@ static lac_status resolve_images(const char *data, const lac_train_options *o,
                                  laci_train_plan *plan, lac_error *err) {
   laci_preprocessing *p = &plan->prepare;
   *p = laci_dataset_preprocessing(plan->set);
-  lac_status st = laci_check_colours(p, data, o->mean, o->std, err);
-  if (st) return st;
-  if (o->resize) p->resize = o->resize;
-  if (o->crop) p->height = p->width = o->crop;
-  if (!p->is_grey) {
-    memcpy(p->mean, o->mean, sizeof p->mean);
-    memcpy(p->std, o->std, sizeof p->std);
+  const laci_image_choice choice = {o->resize, o->crop, o->mean, o->std};
+  return laci_choose_preprocessing(p, data, &choice, err);
+}
+
+const laci_given_samples *laci_train_part_in_memory(const laci_train_plan *plan, bool is_test) {
+  return is_test && plan->memory[1] ? plan->memory[1] : plan->memory[0];
+}
+
+/** Finds the parts: of a folder, or in memory. */
+static lac_status find_parts(const char *data, const lac_train_options *o, laci_train_plan *plan,
+                             lac_error *err) {
+  if (!o->from_memory) return laci_parts_find(data, parts_used(o), &plan->parts, err);
+  lac_status st = laci_given_samples_open(o->from_memory, &plan->memory[0], err);
+  if (!st && o->test_from_memory) {
+    st = laci_given_samples_open(o->test_from_memory, &plan->memory[1], err);
   }
-  return laci_preprocessing_check(p, err);
+  (void)strcpy(plan->parts.train, laci_memory_name);
+  (void)strcpy(plan->parts.test, laci_memory_name);
+  return st;
+}
+
+/** Warns where evaluations would see the images that are trained on. */
+static void warn_of_one_part(const char *data, const lac_train_options *o,
+                             const laci_train_plan *plan) {
+  const bool arrays = strcmp(laci_dataset_format(plan->set), "arrays") == 0;
+  const bool one_folder = strcmp(plan->parts.train, plan->parts.test) == 0;
+  if (!o->evaluate || o->eval_only || plan->quiet || !one_folder || plan->memory[1]) return;
+  if (!arrays && strcmp(laci_dataset_format(plan->set), "folder") != 0) return;
+  laci_log(LAC_LOG_WARNING, "%s: no %s: evaluated are the %s that are trained on", data,
+           o->from_memory ? "test_from_memory" : "folders train and val in it",
+           arrays ? "samples" : "images");
 }
 
 lac_status laci_train_open_data(const char *data, const lac_train_options *o, laci_train_plan *plan,
                                 lac_error *err) {
-  lac_status st = laci_parts_find(data, parts_used(o), &plan->parts, err);
+  lac_status st = find_parts(data, o, plan, err);
   if (st) return st;
+  if (!data) data = laci_memory_name;
   const char *train = plan->parts.train, *test = plan->parts.test;
   laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
                               .classes_path = o->classes,
                               .known = plan->known,
+                              .input = plan->input,
                               .may_be_new = !o->eval_only,
                               .quiet = plan->quiet};
+  laci_open_from_memory(laci_train_part_in_memory(plan, o->eval_only), &how);
   st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
   if (st) return st;
   const char *format = laci_dataset_format(plan->set);
@@ -82,32 +117,31 @@ lac_status laci_train_open_data(const char *data, const lac_train_options *o, la
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
                      format, o->format);
   }
-  if (strcmp(format, "folder") == 0 && strcmp(train, test) == 0 && o->evaluate && !o->eval_only &&
-      !plan->quiet) {
-    laci_log(LAC_LOG_WARNING,
-             "%s: no folders train and val in it: evaluated are the images that are trained on",
-             data);
-  }
+  warn_of_one_part(data, o, plan);
   return resolve_images(data, o, plan, err);
 }
 
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
                                lac_train_data *found, lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"found", found});
   lac_train_options own;
   if (!st) st = laci_check_struct_train_data(found, err);
   if (!st) st = laci_take_train_options(options, &own, err);
+  if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
   st = laci_train_open_data(data, &own, &plan, err);
   if (!st) {
-    const lac_train_data about = {.size = sizeof about,
-                                  .format = laci_dataset_format(plan.set),
-                                  .images = laci_dataset_count(plan.set),
-                                  .classes = laci_dataset_classes(plan.set),
-                                  .channels = laci_preprocessing_channels(&plan.prepare),
-                                  .height = plan.prepare.height,
-                                  .width = plan.prepare.width};
+    const laci_shape sample = laci_preprocessing_shape(&plan.prepare);
+    lac_train_data about = {.size = sizeof about,
+                            .format = laci_dataset_format(plan.set),
+                            .images = laci_dataset_count(plan.set),
+                            .classes = laci_dataset_classes(plan.set)};
+    if (sample.rank == 3) {
+      about.channels = (int)sample.dims[0];
+      about.height = (int)sample.dims[1];
+      about.width = (int)sample.dims[2];
+    }
     laci_give_train_data(&about, found);
   }
   laci_train_plan_clear(&plan);
@@ -117,6 +151,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
 void laci_train_plan_clear(laci_train_plan *plan) {
   laci_dataset_close(plan->set);
   plan->set = NULL;
+  for (int k = 0; k < 2; k++) laci_given_samples_close(plan->memory[k]);
 }
 
 /* ---- Converting epochs to steps ---- */

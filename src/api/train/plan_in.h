@@ -10,6 +10,7 @@
 #include "train/recipe.h"
 
 typedef struct laci_dataset laci_dataset;
+typedef struct laci_given_samples laci_given_samples;
 
 /** Options with all defaults resolved. */
 typedef struct laci_train_plan {
@@ -20,19 +21,30 @@ typedef struct laci_train_plan {
   laci_schedule schedule;
   int64_t test_images; /* images in the part for evaluation, if it is opened together with the
                           training part */
+  const char *input;   /* name of the network's only input; NULL: not known */
   const char *known;   /* names of the network's classes, one in each line; NULL: not known */
   laci_dataset *set;   /* the training part; if nothing is trained, the part for evaluation */
   laci_preprocessing prepare;
   laci_parts parts;                      /* folders of the parts of the data */
+  laci_given_samples *memory[2];         /* instead of folders: samples to train on, and others to
+                                            evaluate on, or empty */
   char about[3072];                      /* description as the contents of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* see lac_train_result.changed */
   bool quiet;                            /* log no warnings about the data, since the training logs
                                             them */
 } laci_train_plan;
 
-/** Opens the folder's training part, and determines how images are prepared. Fails as lac_train. */
+/** Returns the samples in memory of one of the parts of the data; NULL: folders have them. */
+const laci_given_samples *laci_train_part_in_memory(const laci_train_plan *plan, bool is_test);
+
+/** Opens the training part of the folder or of the samples in memory, and determines how images are
+ * prepared. Fails as lac_train. */
 LAC_MUST_CHECK lac_status laci_train_open_data(const char *data, const lac_train_options *options,
                                                laci_train_plan *plan, lac_error *err);
+/** Checks that a public function has either a folder or samples in memory. Fails
+ * LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_train_check_data(const char *function, const char *data,
+                                                const lac_train_options *options, lac_error *err);
 /** Fills the rest of the plan, after laci_train_open_data. */
 LAC_MUST_CHECK lac_status laci_train_resolve_options(const lac_train_options *options,
                                                      laci_train_plan *plan, lac_error *err);

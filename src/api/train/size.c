@@ -10,10 +10,11 @@
 
 lac_status lac_train_size_find(const char *data, const lac_train_options *options,
                                lac_train_size *found, lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"found", found});
   lac_train_options own;
   if (!st) st = laci_check_struct_train_size(found, err);
   if (!st) st = laci_take_train_options(options, &own, err);
+  if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
   own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);

@@ -24,11 +24,11 @@ static void training_clear(laci_training *t) {
 
 lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
                      const lac_train_options *options, lac_train_result *result, lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
-                                   {"result", result});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"result", result});
   lac_train_options own;
   if (!st) st = laci_check_struct_train_result(result, err);
   if (!st) st = laci_take_train_options(options, &own, err);
+  if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {0};
   own.run.dtype = laci_dtype_supported_or_warn(own.run.engine, own.run.dtype);
@@ -55,9 +55,10 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
 
 lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,
                            lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options});
   lac_train_options own;
   if (!st) st = laci_take_train_options(options, &own, err);
+  if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
   own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The arrays of a path (.npy, .npz, a folder of .npy files), or a caller's arrays, by name. */
+#ifndef LACI_DATA_ARRAY_LIST_H
+#define LACI_DATA_ARRAY_LIST_H
+
+#include "base/memory.h"
+#include "data/rows.h"
+
+typedef struct laci_npz laci_npz;
+
+/** The name of the array that has the samples' classes. */
+extern const char laci_labels_name[];
+
+/** Arrays and their names; zero-initialized is empty. */
+typedef struct laci_array_list {
+  laci_arena arena; /* names */
+  laci_npz *npz;    /* NULL: the arrays are in separate files, or in memory */
+  int n;
+  const char **names;
+  laci_rows **rows; /* whoever takes one replaces it by NULL */
+} laci_array_list;
+
+/** Is the path a .npy, a .npz or a folder of .npy? */
+bool laci_path_has_arrays(const char *path);
+
+/** Opens the arrays of a path. A single .npy has the name "". Arrays that are read as a whole are
+ * counted in the budget (NULL: no limit). Fails as laci_rows_open, laci_npz_open. */
+LAC_MUST_CHECK lac_status laci_array_list_open(const char *path, laci_budget *budget,
+                                               laci_array_list *list, lac_error *err);
+/** Opens a caller's n arrays. Fails LAC_BAD_ARGUMENT for a name that is there twice,
+ * LAC_NO_MEMORY. name: begins the text. */
+LAC_MUST_CHECK lac_status laci_array_list_open_memory(const char *name,
+                                                      const laci_rows_memory *arrays, int n,
+                                                      laci_array_list *list, lac_error *err);
+/** Closes the arrays that were not taken, and the names. */
+void laci_array_list_close(laci_array_list *list);
+/** Closes the list, whose archive goes to the caller: it must outlive rows that were taken. */
+laci_npz *laci_array_list_close_but_npz(laci_array_list *list);
+
+/** Checks that an array has one integer for each of n samples. Fails LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_check_labels(const laci_rows *labels, int64_t n, lac_error *err);
+
+#endif
