@@ -6,6 +6,9 @@
  *   lac_engine_create(model, &o, &engine, &err);
  *   lac_engine_run(engine, inputs, outputs, &err);      pointers in the order of the ports
  *
+ * It is the low-level form, on the caller's buffers and without a lock or a copy. A session
+ * (session.h) plans such engines for any number of threads, and for shapes as they come.
+ *
  * Threads. One thread at a time may use an engine; for any number of threads, and for shapes as
  * they come, see session.h. Several engines, of the same model or of different ones, may be created
  * and run at the same time from different threads. Each engine runs on its own `threads` threads,
