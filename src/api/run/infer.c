@@ -65,115 +65,6 @@ static lac_status check_options(laci_inference *run, lac_error *err) {
 
 /* ---- Running ---- */
 
-/* Returns the values in the format of an engine's port, which the caller frees; NULL: no memory. */
-static void *pack_values(const lac_engine_port *port, const laci_buf *buf) {
-  void *bytes = laci_alloc(port->size_bytes, 1);
-  if (!bytes) return NULL;
-  for (int64_t k = 0; k < buf->count; k++) {
-    if (port->dtype == LAC_DTYPE_F32) ((float *)bytes)[k] = (float)buf->f[k];
-    else ((int64_t *)bytes)[k] = buf->i[k];
-  }
-  return bytes;
-}
-
-static lac_status unpack_values(const lac_engine_port *port, const void *bytes, laci_buf **buf,
-                                lac_error *err) {
-  laci_type type = {port->dtype, laci_shape_of(port->rank, port->shape)};
-  return laci_buf_from_bytes(&type, bytes, port->size_bytes, buf, err);
-}
-
-static lac_status copy_facts(laci_infer_result *result, const lac_engine *engine, lac_error *err) {
-  const lac_engine_facts about = laci_model_engine_facts(engine);
-  lac_infer_result *r = &result->pub;
-  r->dtype = about.dtype;
-  r->n_nodes = about.n_nodes;
-  r->n_exact = about.n_exact;
-  r->engine = laci_arena_text(&result->arena, about.name);
-  if (about.exact_reason) r->exact_reason = laci_arena_text(&result->arena, about.exact_reason);
-  r->n_sparse = laci_model_engine_n_sparse(engine);
-  bool whole = r->engine && !about.exact_reason == !r->exact_reason;
-  return whole ? LAC_OK : laci_fail_memory(err, "the result");
-}
-
-static lac_status plan_engine(const laci_inference *run, const lac_model *model,
-                              laci_budget *budget, lac_engine **engine, lac_error *err) {
-  int n = run->graph->n_inputs;
-  lac_engine_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
-  if (!shapes) return laci_fail_memory(err, "the shapes of the inputs");
-  for (int at = 0; at < n; at++) {
-    const laci_shape *shape = &run->inputs[at]->shape;
-    shapes[at] =
-        (lac_engine_shape){.name = laci_inference_input(run, at)->name, .rank = shape->rank};
-    memcpy(shapes[at].shape, shape->dims, sizeof shapes[at].shape);
-  }
-  lac_engine_options options = lac_engine_options_default();
-  options.run = run->options->run;
-  options.run.dtype = run->dtype;
-  options.shapes = shapes;
-  options.n_shapes = n;
-  lac_status st = laci_model_create_engine(model, &options, NULL, budget, engine, err);
-  laci_free(shapes);
-  if (st) return st;
-  laci_log_plan(*engine);
-  laci_log_engine_parts(*engine);
-  return copy_facts(run->result, *engine, err);
-}
-
-static size_t bytes_of(const lac_engine_port *ports, int n) {
-  size_t sum = 0;
-  for (int at = 0; at < n; at++) sum += ports[at].size_bytes;
-  return sum;
-}
-
-static void free_all(void **blocks, int n) {
-  for (int at = 0; blocks && at < n; at++) laci_free(blocks[at]);
-  laci_free(blocks);
-}
-
-static lac_status run_planned(laci_inference *run, const lac_model *model, lac_error *err) {
-  lac_engine *engine = NULL;
-  const lac_engine_port *in = NULL, *out = NULL;
-  laci_budget budget = run->budget;
-  lac_status st = plan_engine(run, model, &budget, &engine, err);
-  if (st) {
-    lac_engine_destroy(engine);
-    return st;
-  }
-  int n_in = lac_engine_inputs(engine, &in), n_out = lac_engine_outputs(engine, &out);
-  for (int at = 0; at < n_out; at++) { /* outputs are held twice: by the engine, and as they are
-                                          written (double for float) */
-    laci_budget_add(&budget, 2 * out[at].size_bytes, "output '%.200s'", out[at].name);
-  }
-  st = laci_budget_check(&budget, "the run with its outputs", err);
-  if (st) {
-    lac_engine_destroy(engine);
-    return st;
-  }
-  void **read = laci_alloc((size_t)n_in, sizeof *read);
-  void **written = laci_alloc((size_t)n_out, sizeof *written);
-  bool whole = read && written;
-  for (int at = 0; whole && at < n_in; at++) {
-    whole = (read[at] = pack_values(&in[at], run->inputs[at])) != NULL;
-  }
-  for (int at = 0; whole && at < n_out; at++) {
-    whole = (written[at] = laci_alloc(out[at].size_bytes, 1)) != NULL;
-  }
-  if (!whole) st = laci_fail_memory(err, "inputs and outputs");
-  double begin = laci_clock_seconds();
-  if (!st) st = lac_engine_run(engine, (const void *const *)read, written, err);
-  run->result->pub.seconds = laci_clock_seconds() - begin;
-  for (int at = 0; !st && at < n_out; at++) {
-    const laci_buf *exact = laci_model_engine_result(engine, at);
-    if (exact) st = laci_buf_copy(exact, &run->outputs[at], err);
-    else st = unpack_values(&out[at], written[at], &run->outputs[at], err);
-  }
-  if (!st) laci_log_memory(engine, bytes_of(in, n_in) + bytes_of(out, n_out));
-  free_all(read, n_in);
-  free_all(written, n_out);
-  lac_engine_destroy(engine);
-  return st;
-}
-
 /* Adds to the budget the memory of the values for these inputs, as far as sizes are known before
  * the run. */
 static lac_status plan_steps(const laci_inference *run, laci_budget *budget, lac_error *err) {
@@ -266,13 +157,10 @@ static void inference_clear(laci_inference *run) {
   for (int at = 0; run->inputs && at < run->graph->n_inputs; at++) {
     laci_buf_destroy(run->inputs[at]);
   }
-  for (int at = 0; run->outputs && at < run->graph->n_outputs; at++) {
-    laci_buf_destroy(run->outputs[at]);
-  }
+  laci_inference_clear_outputs(run);
   laci_inference_close_files(run);
   laci_stepper_destroy(run->walk);
   laci_free(run->inputs);
-  laci_free(run->outputs);
   laci_free(run->writers);
   laci_free(run->keep);
   laci_model_view_destroy(run->view);
@@ -313,7 +201,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = laci_inference_open_outputs(&run, model, folder, err);
   if (!st) {
     run.walker = find_stepping_engine(&run);
-    st = run.walker ? run_steps(&run, model, err) : run_planned(&run, model, err);
+    st = run.walker ? run_steps(&run, model, err) : laci_inference_run_planned(&run, err);
   }
   if (!st) st = laci_inference_write_outputs(&run, err);
   if (!st && result) {

@@ -255,21 +255,36 @@ static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci
   return st;
 }
 
-static lac_status write_output(laci_inference *run, int at, lac_error *err) {
+/* Writes an output of the walk. */
+static lac_status append_walked(laci_inference *run, int at, laci_type *type, lac_error *err) {
   const laci_value *value = laci_inference_output(run, at);
-  lac_infer_output *output = &run->result->outputs[at];
-  const laci_buf *buf =
-      run->walk ? laci_stepper_value(run->walk, run->graph->outputs[at]) : run->outputs[at];
+  const laci_buf *buf = laci_stepper_value(run->walk, run->graph->outputs[at]);
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", value->name);
   }
-  laci_type type = {file_dtype(run, value, buf), buf->shape};
+  *type = (laci_type){file_dtype(run, value, buf), buf->shape};
+  lac_status st = laci_npy_append_header(run->writers[at], type, err);
+  return st ? st : append_values(run->writers[at], type->dtype, buf, err);
+}
+
+/* Writes an output of the session, which has the type of the file. */
+static lac_status append_array(laci_inference *run, int at, laci_type *type, lac_error *err) {
+  const lac_array *array = &run->outputs[at];
+  *type = (laci_type){array->dtype, laci_shape_of(array->rank, array->shape)};
+  lac_status st = laci_npy_append_header(run->writers[at], type, err);
+  return st ? st : laci_writer_append(run->writers[at], array->data, array->size_bytes, err);
+}
+
+static lac_status write_output(laci_inference *run, int at, lac_error *err) {
+  lac_infer_output *output = &run->result->outputs[at];
+  laci_type type;
+  lac_status st =
+      run->walk ? append_walked(run, at, &type, err) : append_array(run, at, &type, err);
+  if (st) return st;
   output->dtype = type.dtype;
-  output->rank = buf->shape.rank;
-  memcpy(output->shape, buf->shape.dims, sizeof output->shape);
-  lac_status st = laci_npy_append_header(run->writers[at], &type, err);
-  if (!st) st = append_values(run->writers[at], type.dtype, buf, err);
-  return st ? st : laci_writer_finish(run->writers[at], err);
+  output->rank = type.shape.rank;
+  memcpy(output->shape, type.shape.dims, sizeof output->shape);
+  return laci_writer_finish(run->writers[at], err);
 }
 
 lac_status laci_inference_write_outputs(laci_inference *run, lac_error *err) {

@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/memory.h"
 #include "graph/graph.h"
+#include "lacuna/array.h"
 #include "lacuna/infer.h"
 
 typedef struct laci_buf laci_buf;
@@ -28,7 +29,7 @@ typedef struct laci_inference {
   lac_dtype dtype;       /* type of the computation */
   laci_budget budget;    /* the memory limit, and the memory of the inputs */
   laci_buf **inputs;     /* [graph->n_inputs] */
-  laci_buf **outputs;    /* [graph->n_outputs], if the engine makes a plan */
+  lac_array *outputs;    /* [graph->n_outputs], if the engine makes a plan */
   laci_stepper *walk;    /* runs node by node and has the outputs; NULL: the engine makes a plan */
   const char *walker;    /* name of the engine that runs node by node; NULL: the engine makes a plan
                             */
@@ -53,6 +54,12 @@ int laci_inference_find_input(const laci_inference *run, const char *name);
 LAC_MUST_CHECK lac_status laci_inference_read_inputs(laci_inference *run,
                                                      const lac_infer_input *inputs, int n_inputs,
                                                      lac_error *err);
+
+/** Runs the network by a plan: run->inputs become run->outputs. Fails as lac_session_run, and
+ * LAC_MEMORY_LIMIT. */
+LAC_MUST_CHECK lac_status laci_inference_run_planned(laci_inference *run, lac_error *err);
+
+void laci_inference_clear_outputs(laci_inference *run);
 
 /** Chooses the outputs' paths. Fails LAC_EXISTS if two outputs have the same. */
 LAC_MUST_CHECK lac_status laci_inference_name_outputs(laci_inference *run, const char *folder,

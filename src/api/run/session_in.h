@@ -51,10 +51,14 @@ typedef struct laci_session_plans {
 } laci_session_plans;
 
 struct lac_session {
-  lac_model *view;             /* of the caller's model, as it was when the session was created */
-  lac_engine_options options;  /* of every engine, but for shapes */
-  laci_parallel parallel;      /* the caller's threads; run NULL: none */
-  char *engine, *timings;      /* the texts of `options` */
+  lac_model *view;            /* of the caller's model, as it was when the session was created */
+  lac_engine_options options; /* of every engine, but for shapes */
+  const laci_budget *base; /* memory that the caller holds besides, which counts with each plan's;
+                                  NULL: none */
+  bool as_computed;        /* an output whose declared type is of the wrong class has the type in
+                                  which it is computed; else it is refused */
+  laci_parallel parallel;  /* the caller's threads; run NULL: none */
+  char *engine, *timings;  /* the texts of `options` */
   lac_array *inputs, *outputs; /* as declared */
   int n_inputs, n_outputs;
   laci_session_plans plans;

@@ -56,7 +56,9 @@ static void destroy_engine(laci_session_engine *e) {
 
 static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64_t share,
                                 laci_session_engine **engine, lac_error *err) {
-  laci_budget budget = {.limit = share};
+  laci_budget budget = s->base ? *s->base : (laci_budget){0};
+  const uint64_t before = budget.needed;
+  budget.limit = share;
   lac_engine_options options = s->options;
   *engine = NULL;
   laci_session_engine *e = laci_alloc(1, sizeof *e);
@@ -75,7 +77,7 @@ static lac_status create_engine(lac_session *s, const laci_shape *shapes, uint64
   if (timed) pthread_mutex_unlock(&s->plans.tuning);
   laci_free(given);
   if (!st) {
-    e->bytes = budget.needed;
+    e->bytes = budget.needed - before;
     e->n_inputs = lac_engine_inputs(e->engine, &e->inputs);
     e->n_outputs = lac_engine_outputs(e->engine, &e->outputs);
     e->in = laci_alloc((size_t)e->n_inputs, sizeof *e->in);

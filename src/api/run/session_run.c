@@ -205,11 +205,14 @@ static lac_status set_input(const lac_session *s, int at, const lac_array *array
 /* ---- Outputs ---- */
 
 /* Returns the type of an output array, for elements that the engine computes as `computed`. */
-static lac_status result_dtype(const lac_array *declared, const lac_array *wanted,
+static lac_status result_dtype(const lac_session *s, int at, const lac_array *wanted,
                                lac_dtype computed, lac_dtype *dtype, lac_error *err) {
+  const lac_array *declared = &s->outputs[at];
   *dtype = wanted->dtype == LAC_DTYPE_NONE ? declared->dtype : wanted->dtype;
   if (*dtype == LAC_DTYPE_NONE) *dtype = computed;
   if (laci_dtype_is_float(*dtype) == (computed == LAC_DTYPE_F32)) return LAC_OK;
+  if (s->as_computed) *dtype = computed;
+  if (s->as_computed) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: an array of %s, and the output is of %s",
                    declared->name, lac_dtype_name(*dtype), lac_dtype_name(computed));
 }
@@ -233,7 +236,7 @@ static lac_status set_output(const lac_session *s, int at, const lac_array *want
   e->out[at] = NULL;
   if (port->open) return LAC_OK;
   if (wanted) {
-    lac_status st = result_dtype(&s->outputs[at], wanted, port->dtype, &dtype, err);
+    lac_status st = result_dtype(s, at, wanted, port->dtype, &dtype, err);
     const size_t n = port->size_bytes / lac_dtype_size(port->dtype);
     if (!st)
       st = find_buffer(&s->outputs[at], wanted, n * lac_dtype_size(dtype), &e->made[at], err);
@@ -262,8 +265,8 @@ static lac_status store_open(const lac_session *s, int at, const lac_array *want
   const laci_buf *buf = laci_model_engine_result(e->engine, at);
   const char *name = s->outputs[at].name;
   if (!buf) return laci_fail(err, LAC_INTERNAL, "output '%s' was not kept", name);
-  lac_status st = result_dtype(&s->outputs[at], wanted, buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64,
-                               &result->dtype, err);
+  lac_status st =
+      result_dtype(s, at, wanted, buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64, &result->dtype, err);
   result->size_bytes = (size_t)buf->count * lac_dtype_size(result->dtype);
   if (!st) st = find_buffer(&s->outputs[at], wanted, result->size_bytes, &e->made[at], err);
   if (st) return st;
@@ -304,7 +307,7 @@ static lac_status store_outputs(const lac_session *s, const call *c, laci_sessio
       st = store_open(s, at, c->outputs[at], e, &results[at], err);
       continue;
     }
-    st = result_dtype(&s->outputs[at], c->outputs[at], port->dtype, &results[at].dtype, err);
+    st = result_dtype(s, at, c->outputs[at], port->dtype, &results[at].dtype, err);
     if (st) break;
     memcpy(results[at].shape, port->shape, sizeof port->shape);
     results[at].size_bytes =
