@@ -8,22 +8,22 @@
 #include "graph/graph.h"
 
 /** What a view is. */
-typedef struct view {
+typedef struct model_view {
   lac_model model;  /* first: a view is a lac_model. The caller's, but with `graph` */
   laci_graph graph; /* the model's, but with `values` and `nodes` */
   laci_value *values;
   laci_node *nodes;
-} view;
+} model_view;
 
-lac_status laci_model_view_create(const lac_model *model, lac_model **out, lac_error *err) {
+lac_status laci_model_view_create(const lac_model *model, lac_model **view, lac_error *err) {
   const size_t n_values = (size_t)model->graph->n_values, n_nodes = (size_t)model->graph->n_nodes;
-  view *v = laci_alloc(1, sizeof *v);
-  *out = v ? &v->model : NULL;
+  model_view *v = laci_alloc(1, sizeof *v);
+  *view = v ? &v->model : NULL;
   if (v) v->values = laci_alloc(n_values, sizeof *v->values);
   if (v) v->nodes = laci_alloc(n_nodes, sizeof *v->nodes);
   if (!v || !v->values || !v->nodes) {
-    laci_model_view_destroy(*out);
-    *out = NULL;
+    laci_model_view_destroy(*view);
+    *view = NULL;
     return laci_fail_memory(err, "a view of the network");
   }
   pthread_mutex_lock(&model->inferred->lock);
@@ -38,8 +38,8 @@ lac_status laci_model_view_create(const lac_model *model, lac_model **out, lac_e
   return LAC_OK;
 }
 
-void laci_model_view_destroy(lac_model *out) {
-  view *v = (view *)out;
+void laci_model_view_destroy(lac_model *view) {
+  model_view *v = (model_view *)view;
   if (!v) return;
   laci_free(v->values);
   laci_free(v->nodes);
