@@ -39,8 +39,8 @@ typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */
   const lac_array *arrays; /* [n_arrays] */
   int n_arrays;
-  /** Has the rows of those arrays whose `data` is NULL: copies row `row` (along the first axis) of
-   * the array `name` to `to`, all its elements, row-major and packed, in the array's type. Calls
+  /** Has the rows of those arrays whose `data` is NULL. Copies row `row` (along the first axis) of
+   * the array `name` to `to`: all its elements, row-major and packed, in the array's type. Calls
    * for one lac_samples come one at a time, from any thread that the work uses. If it fails, the
    * work ends with its status (NULL). */
   lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);

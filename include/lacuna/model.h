@@ -152,12 +152,12 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, 
                                                         lac_tensor *tensor, lac_error *err);
 
 /** Replaces the elements of the stored tensor that has the array's name; its type and shape stay.
- * values: elements of the tensor's type, or LAC_DTYPE_F32 for any float type, rounded to nearest
- * even. The views of the tensor become invalid. Engines and sessions that exist may have the old
- * elements: make them anew. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE, LAC_BAD_ARGUMENT (no elements, or
- * another number of bytes), LAC_UNSUPPORTED (another element type; a tensor of numbers that shapes
- * may depend on: booleans, and integers of 32 or 64 bits), LAC_NO_MEMORY; the model is then
- * unchanged. */
+ * The elements are of the tensor's type. For any float type they may be LAC_DTYPE_F32, which is
+ * rounded to nearest even. The views of the tensor become invalid. Engines and sessions that exist
+ * may have the old elements: make them anew. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE, LAC_NO_MEMORY, and
+ * LAC_BAD_ARGUMENT for no elements, or another number of bytes. Fails LAC_UNSUPPORTED for another
+ * type, and for tensors that shapes may depend on: booleans, and integers of more than a byte.
+ * After a failure the model is unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_set_tensor(lac_model *model, const lac_array *values,
                                                        lac_error *err);
 

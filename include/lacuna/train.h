@@ -297,11 +297,11 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
 LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *data,
                                                   const lac_train_options *options, lac_error *err);
 
-/** Trains the model, a classifier with one input and, as its first output, scores [N, classes], on
- * the images of the folder `data`, on arrays in a path as lac_eval takes it, or, if `data` is NULL,
- * on options->from_memory. The trained weights and running statistics replace
- * those stored in the model. mask: the weights that it masks stay zero; NULL: no masks. The result
- * is the same bits for the same options, machine and number of threads, even if the run was
+/** Trains the model, a classifier with one input and, as its first output, scores [N, classes]. It
+ * is trained on the images of the folder `data`, or on arrays in a path as lac_eval takes it. If
+ * `data` is NULL, options->from_memory has the samples. The trained weights and running statistics
+ * replace those stored in the model. mask: the weights that it masks stay zero; NULL: no masks. The
+ * result is the same bits for the same options, machine and number of threads, even if the run was
  * interrupted and recovered. On failure the model has the weights of the last evaluation.
  *
  * With a group, every process calls lac_train. The batches of a step are divided among the
