@@ -66,13 +66,12 @@ static lac_status plan_student(laci_reconstruct *r, const laci_graph *model,
                                const laci_reconstruct_options *o, laci_training_options graph,
                                laci_budget *budget, lac_error *err) {
   laci_engine_weight *known = laci_alloc((size_t)model->n_stored + 1, sizeof *known);
-  laci_trainer_options how = {.graph = graph,
-                              .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_ADAMW),
-                              .threads = o->threads,
-                              .bf16 = o->bf16,
-                              .dense_only = o->dense_only,
-                              .weights = known,
-                              .budget = budget};
+  laci_trainer_options how = {
+      .graph = graph,
+      .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_ADAMW),
+      .run = {.threads = o->threads, .bf16 = o->bf16, .dense_only = o->dense_only},
+      .weights = known,
+      .budget = budget};
   if (!known) return laci_fail_memory(err, "masks");
   how.graph.loss = LACI_LOSS_MATCH;
   how.optimizer.decay = 0;

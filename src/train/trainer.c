@@ -152,16 +152,13 @@ static lac_status plan_engine(laci_trainer *t, const laci_graph *model,
   laci_engine_weight *weights;
   int n_weights;
   lac_status st = known_weights(t, model, options, &weights, &n_weights, err);
-  const laci_engine_options o = {.engine = options->engine,
-                                 .threads = options->threads,
-                                 .bf16 = options->bf16,
-                                 .dense_only = options->dense_only,
-                                 .finite = LACI_FINITE_ASSUMED,
-                                 .early_outputs = true,
-                                 .recompute = options->remat ? t->graph->n_forward : 0,
-                                 .weights = weights,
-                                 .n_weights = n_weights,
-                                 .budget = options->budget};
+  laci_engine_options o = options->run;
+  if (o.finite == LACI_FINITE_SURE) o.finite = LACI_FINITE_ASSUMED;
+  o.early_outputs = true;
+  o.recompute = options->remat ? t->graph->n_forward : 0;
+  o.weights = weights;
+  o.n_weights = n_weights;
+  o.budget = options->budget;
   if (options->budget) {
     int n_slots = laci_optimizer_slots_of(&options->optimizer);
     laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
@@ -192,7 +189,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
     read_model(t, model);
     laci_trainer_begin_average(t);
   }
-  if (!st) st = laci_pool_create(options->threads, &t->pool, err);
+  if (!st) st = laci_pool_create(options->run.threads, &t->pool, err);
   if (!st) {
     st = laci_optimizer_create(&options->optimizer, t->parameters, t->graph->n_params, t->pool,
                                &t->optimizer, err);

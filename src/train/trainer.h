@@ -9,23 +9,20 @@
 #ifndef LACI_TRAIN_TRAINER_H
 #define LACI_TRAIN_TRAINER_H
 
+#include "engine/engine.h"
 #include "graph/training_graph.h"
 #include "train/optimizer.h"
 
 typedef struct laci_budget laci_budget;
-typedef struct laci_engine laci_engine;
-typedef struct laci_engine_weight laci_engine_weight;
 
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_trainer_options {
   laci_training_options graph;
   laci_optimizer_options optimizer;
-  const char *engine;                /* as in laci_engine_options; NULL: the default */
-  int threads;                       /* <= 0: the cores this process may use */
-  bool bf16;                         /* images, activations and their gradients in bf16 */
-  bool dense_only;                   /* laci_engine_options.dense_only: no sparse kernels for masked
-                                        weights */
+  laci_engine_options run;           /* how the plan runs; weights, budget and what the caller
+                                        promises are set here. LACI_FINITE_SURE is
+                                        LACI_FINITE_ASSUMED: a step checks its loss */
   bool remat;                        /* saves memory: the engine may compute values of the forward
                                         part a second time for gradients
                                         (laci_engine_options.recompute) */

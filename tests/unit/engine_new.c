@@ -246,8 +246,8 @@ static float *step(const laci_graph *model, const char *engine, int64_t *n, floa
   lac_error err = {0};
   laci_trainer_options o = {.graph = {.batch = BATCH},
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .engine = engine,
-                            .threads = 1};
+                            .run.engine = engine,
+                            .run.threads = 1};
   if (laci_trainer_create(model, &o, &trainer, &err)) fail_msg("%s: %s", engine, err.text);
   fill(images, BATCH * PIXELS);
   for (int at = 0; at < BATCH; at++) labels[at * CLASSES + at] = 1;

@@ -559,8 +559,8 @@ static void train(const laci_graph *model, const char *engine, training *t) {
   lac_error err = {0};
   laci_trainer_options o = {.graph = {.batch = IMAGES},
                             .optimizer = laci_optimizer_options_default(t->kind),
-                            .engine = engine,
-                            .threads = 1};
+                            .run.engine = engine,
+                            .run.threads = 1};
   o.optimizer.decay = 1e-3f;
   if (laci_trainer_create(model, &o, &trainer, &err)) fail_msg("%s: %s", engine, err.text);
   fill(images, IMAGES * PIXELS);

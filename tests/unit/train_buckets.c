@@ -59,9 +59,9 @@ static laci_trainer *open_trainer(const fixture *f, const char *engine, int thre
   laci_trainer *t;
   const laci_trainer_options o = {.graph = {.batch = f->batch},
                                   .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                                  .engine = engine,
-                                  .threads = threads,
-                                  .bf16 = bf16};
+                                  .run.engine = engine,
+                                  .run.threads = threads,
+                                  .run.bf16 = bf16};
   const lac_status st = laci_trainer_create(f->model, &o, &t, &err);
   if (st == LAC_UNSUPPORTED && bf16 && strstr(err.text, "bf16 instructions")) return NULL;
   if (st) fail_msg("%s", err.text);

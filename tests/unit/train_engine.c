@@ -55,8 +55,8 @@ static bool open_pair(pair *p, const char *arch, int size, laci_training_options
   if (laci_arch_build(&a, &p->model, &err)) fail_msg("%s", err.text);
   laci_trainer_options o = {.graph = graph,
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .threads = 2,
-                            .bf16 = bf16};
+                            .run.threads = 2,
+                            .run.bf16 = bf16};
   lac_status st = laci_trainer_create(p->model, &o, &p->trainer, &err);
   if (st == LAC_UNSUPPORTED && bf16 && strstr(err.text, "bf16 instructions")) {
     laci_graph_destroy(p->model);

@@ -52,7 +52,7 @@ static void open_rig(rig *r, laci_optimizer_kind kind) {
   laci_dataset_options part = {.part = LACI_PART_TRAIN};
   laci_trainer_options o = {.graph = {.batch = BATCH},
                             .optimizer = laci_optimizer_options_default(kind),
-                            .threads = n_threads,
+                            .run.threads = n_threads,
                             .ema = rig_ema};
   *r = (rig){.scores = steady, .n_scores = 1, .best = -1};
   o.optimizer.decay = 1e-3F;
@@ -746,7 +746,7 @@ static void images_that_cannot_be_read_end_the_run_after_a_checkpoint(void **sta
   laci_arch_options arch = {.name = "cifar-resnet20", .seed = 3};
   laci_trainer_options o = {.graph = {.batch = 1},
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .threads = 1};
+                            .run.threads = 1};
   laci_graph_destroy(r.model);
   if (laci_arch_build(&arch, &r.model, &err)) fail_msg("%s", err.text);
   if (laci_trainer_create(r.model, &o, &r.trainer, &err)) fail_msg("%s", err.text);

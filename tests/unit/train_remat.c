@@ -38,8 +38,8 @@ static bool open_trainer(const laci_graph *model, const laci_training_options *g
   laci_trainer_options o = {.graph = *graph,
                             .remat = remat,
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .threads = 1,
-                            .bf16 = bf16};
+                            .run.threads = 1,
+                            .run.bf16 = bf16};
   lac_status st = laci_trainer_create(model, &o, trainer, &err);
   if (st == LAC_UNSUPPORTED && bf16 && strstr(err.text, "bf16 instructions")) return false;
   if (st) fail_msg("%s", err.text);

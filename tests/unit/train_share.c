@@ -91,7 +91,7 @@ static void prepare(member *m, const run_options *o, int rank) {
   laci_dataset_options part = {.part = LACI_PART_TRAIN};
   laci_trainer_options t = {.graph = {.batch = BATCH},
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .threads = 1,
+                            .run.threads = 1,
                             .ema = 0.5};
   *m = (member){0};
   assert_int_equal(lac_context_create(&m->context, NULL), LAC_OK);

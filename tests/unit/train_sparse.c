@@ -84,9 +84,9 @@ static laci_trainer *open_trainer(const fixture *f, variant w) {
   laci_trainer *t;
   const laci_trainer_options o = {.graph = {.batch = BATCH, .keep_statistics = w.fixed},
                                   .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                                  .threads = w.threads,
-                                  .bf16 = w.bf16,
-                                  .dense_only = w.dense_only,
+                                  .run.threads = w.threads,
+                                  .run.bf16 = w.bf16,
+                                  .run.dense_only = w.dense_only,
                                   .remat = w.remat,
                                   .weights = f->known,
                                   .n_weights = f->n_known};

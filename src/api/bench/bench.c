@@ -13,6 +13,7 @@
 
 #include "api/bench/bench_in.h"
 #include "api/model/model_in.h"
+#include "api/run/request.h"
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -96,17 +97,15 @@ static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err)
   if (st) return st;
   laci_budget budget = laci_budget_with_limit(b->options->run.max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_engine_options o = {.engine = laci_bench_engine_name(b->options),
-                           .threads = b->options->run.threads,
-                           .bf16 = b->dtype == LAC_DTYPE_BF16,
-                           .dense_only = b->options->run.dense_only,
-                           .shapes = b->batch.shapes,
-                           .n_shapes = b->batch.n_shapes,
-                           .weights = weights,
-                           .n_weights = n_weights,
-                           .fetch = model->file ? laci_onnx_fetch : NULL,
-                           .fetch_context = model->file,
-                           .budget = &budget};
+  laci_engine_options o = laci_engine_options_of(&b->options->run, b->dtype);
+  o.engine = laci_bench_engine_name(b->options);
+  o.shapes = b->batch.shapes;
+  o.n_shapes = b->batch.n_shapes;
+  o.weights = weights;
+  o.n_weights = n_weights;
+  o.fetch = model->file ? laci_onnx_fetch : NULL;
+  o.fetch_context = model->file;
+  o.budget = &budget;
   st = create_plans(b, &o, err);
   b->result->pub.planned_bytes = budget.needed;
   laci_free(weights);

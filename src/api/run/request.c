@@ -20,6 +20,13 @@ static lac_status convert_shapes(laci_request *request, const lac_engine_options
   return LAC_OK;
 }
 
+laci_engine_options laci_engine_options_of(const lac_run_options *run, lac_dtype dtype) {
+  return (laci_engine_options){.engine = run->engine,
+                               .threads = run->threads,
+                               .bf16 = dtype == LAC_DTYPE_BF16,
+                               .dense_only = run->dense_only};
+}
+
 lac_status laci_request_init(laci_request *request, const lac_model *model,
                              const lac_engine_options *options, lac_error *err) {
   int n_weights = 0;
@@ -30,16 +37,14 @@ lac_status laci_request_init(laci_request *request, const lac_model *model,
   if (st) return st;
   const char *name = laci_engine_or_default(options->run.engine);
   request->dtype = laci_dtype_supported_or_warn(name, options->run.dtype);
-  request->options = (laci_engine_options){.engine = name,
-                                           .threads = options->run.threads,
-                                           .bf16 = request->dtype == LAC_DTYPE_BF16,
-                                           .dense_only = options->run.dense_only,
-                                           .shapes = request->shapes,
-                                           .n_shapes = options->n_shapes,
-                                           .weights = request->weights,
-                                           .n_weights = n_weights,
-                                           .fetch = model->file ? laci_onnx_fetch : NULL,
-                                           .fetch_context = model->file};
+  request->options = laci_engine_options_of(&options->run, request->dtype);
+  request->options.engine = name;
+  request->options.shapes = request->shapes;
+  request->options.n_shapes = options->n_shapes;
+  request->options.weights = request->weights;
+  request->options.n_weights = n_weights;
+  request->options.fetch = model->file ? laci_onnx_fetch : NULL;
+  request->options.fetch_context = model->file;
   return LAC_OK;
 }
 

@@ -7,6 +7,11 @@
 #include "engine/engine.h"
 #include "lacuna/engine.h"
 
+/** Passes on what engines read of a caller's options: the one place where each of them becomes one
+ * of engine/engine.h. dtype: the type of the computation. Memory, tuning and the caller's threads
+ * are added by whoever plans. */
+laci_engine_options laci_engine_options_of(const lac_run_options *run, lac_dtype dtype);
+
 typedef struct laci_request {
   lac_model *view; /* has the graph of the engine, which borrows it */
   laci_engine_options options;

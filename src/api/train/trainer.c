@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/run/request.h"
 #include "api/train/plan_in.h"
 #include "api/train/train_in.h"
 #include "base/budget.h"
@@ -81,10 +82,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
   laci_budget budget = laci_budget_with_limit(t->options->run.max_memory);
   laci_trainer_options o = {.graph = laci_training_graph_options(t),
                             .optimizer = t->plan->recipe.optimizer,
-                            .engine = t->options->run.engine,
-                            .threads = t->options->run.threads,
-                            .bf16 = t->options->run.dtype == LAC_DTYPE_BF16,
-                            .dense_only = t->options->run.dense_only,
+                            .run = laci_engine_options_of(&t->options->run, t->options->run.dtype),
                             .remat = t->options->remat,
                             .weights = weights,
                             .n_weights = n_weights,
