@@ -58,6 +58,7 @@ lac_run_options run_options_of(const arguments *args) {
       .max_memory = args->max_memory,
       .engine = args->engine,
       .dense_only = !args->sparse_kernels,
+      .careful = args->careful,
       .tuning = tuning_of(args),
       .timings = find_timings()};
 }

@@ -51,7 +51,11 @@ typedef struct lac_run_options {
   lac_tuning tuning;   /* default LAC_TUNING_OFF */
   bool dense_only;     /* use no sparse kernels: zeros are multiplied, too; default false. The
                           environment variable LAC_SPARSE=0 sets this for the whole process */
-  unsigned char reserved[83]; /* 0 */
+  bool careful;        /* compute so that NaN and infinity appear wherever operators define them: no
+                          kernel that skips a product by zero, each step by its own; slow. Without
+                          it a run that is not sure to have finite numbers is repeated so, and
+                          training fails. default false */
+  unsigned char reserved[82]; /* 0 */
 } lac_run_options;
 
 #ifdef __cplusplus

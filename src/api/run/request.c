@@ -24,7 +24,8 @@ laci_engine_options laci_engine_options_of(const lac_run_options *run, lac_dtype
   return (laci_engine_options){.engine = run->engine,
                                .threads = run->threads,
                                .bf16 = dtype == LAC_DTYPE_BF16,
-                               .dense_only = run->dense_only};
+                               .dense_only = run->dense_only,
+                               .finite = run->careful ? LACI_FINITE_CAREFUL : LACI_FINITE_SURE};
 }
 
 lac_status laci_request_init(laci_request *request, const lac_model *model,
