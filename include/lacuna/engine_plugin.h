@@ -41,7 +41,7 @@ extern "C" {
 
 /** A value of the network: an input, a stored tensor, or a result of a node. */
 typedef struct lac_graph_value {
-  size_t size;
+  size_t size;          /* sizeof this struct */
   const char *name;     /* unique in the network */
   lac_dtype dtype;      /* element type in the network */
   int rank;             /* -1: not known, which only `supports` sees */
@@ -51,15 +51,16 @@ typedef struct lac_graph_value {
   const void *stored;   /* content of a stored tensor: little-endian elements of `dtype`, packed and
                            row-major. NULL: the value is no stored tensor; `supports` sees no
                            content */
-  size_t stored_bytes;
-  int producer;        /* the node that computes it; -1: none */
-  const uint8_t *mask; /* [count] the weight is zero where the mask is 0, in every run; NULL: not
+  size_t stored_bytes;  /* of `stored` */
+  int producer;         /* the node that computes it; -1: none */
+  const uint8_t *mask;  /* [count] the weight is zero where the mask is 0, in every run; NULL: not
                           known */
   /* The weight's pattern: of every pattern_m elements along the axis of pattern_columns elements,
    * at most pattern_n differ from zero. Element c of that axis is at (o * pattern_columns + c) *
    * pattern_inner + i. pattern_m 0: not known. */
   int pattern_n, pattern_m;
-  int64_t pattern_columns, pattern_inner;
+  int64_t pattern_columns; /* elements along the pattern's axis */
+  int64_t pattern_inner;   /* elements between two neighbours along it */
 } lac_graph_value;
 
 /** Kinds of attributes. */
@@ -76,26 +77,26 @@ typedef enum lac_attribute_kind {
 
 /** An attribute of a node. The field of its kind is set. */
 typedef struct lac_graph_attribute {
-  size_t size;
+  size_t size; /* sizeof this struct */
   const char *name;
-  lac_attribute_kind kind;
-  int64_t i;
-  float f;
-  const char *text;
-  int64_t n; /* length of a list; elements of a tensor */
-  const int64_t *ints;
-  const float *floats;
-  const char *const *texts;
+  lac_attribute_kind kind;  /* which field is set */
+  int64_t i;                /* an integer */
+  float f;                  /* a float */
+  const char *text;         /* a text */
+  int64_t n;                /* length of a list; elements of a tensor */
+  const int64_t *ints;      /* [n] a list, or a tensor of integers */
+  const float *floats;      /* [n] a list */
+  const char *const *texts; /* [n] a list */
   lac_dtype dtype; /* of a tensor: its elements are in `doubles` if that is a float type, else in
                       `ints` */
   int rank;
-  const int64_t *shape; /* [rank] */
-  const double *doubles;
+  const int64_t *shape;  /* [rank] */
+  const double *doubles; /* [n] a tensor of floats */
 } lac_graph_attribute;
 
 /** A node of the network. */
 typedef struct lac_graph_node {
-  size_t size;
+  size_t size;        /* sizeof this struct */
   const char *name;   /* unique in the network */
   const char *type;   /* the operator, as in ONNX */
   const char *domain; /* "": ONNX itself. "lacuna": operators of gradients, which only the library
@@ -104,24 +105,24 @@ typedef struct lac_graph_node {
   int n_inputs, n_outputs;
   const int *inputs, *outputs; /* values; -1: absent */
   int n_attributes;
-  const lac_graph_attribute *const *attributes;
+  const lac_graph_attribute *const *attributes; /* [n_attributes] */
 } lac_graph_node;
 
 /** A network. Nodes are in an order in which they can be computed. */
 typedef struct lac_graph_view {
-  size_t size;
+  size_t size; /* sizeof this struct */
   int n_values, n_nodes, n_inputs, n_outputs;
-  const lac_graph_value *const *values;
-  const lac_graph_node *const *nodes;
-  const int *inputs, *outputs; /* values, in the order of a run's buffers */
+  const lac_graph_value *const *values; /* [n_values] */
+  const lac_graph_node *const *nodes;   /* [n_nodes] */
+  const int *inputs, *outputs;          /* values, in the order of a run's buffers */
 } lac_graph_view;
 
 /* ---- What the library does for an engine ---- */
 
 /** Functions of the library for one engine object; valid while that exists. */
 typedef struct lac_engine_host {
-  size_t size;
-  void *self; /* first argument of all functions */
+  size_t size; /* sizeof this struct */
+  void *self;  /* first argument of all functions */
   /** Computes a node by the operator's definition, slowly, so that an engine needs fast code only
    * for the operators that it is good at. Buffers are in the host's memory. The inputs [n_inputs]
    * are those of the node, NULL where absent or where the library is to read the stored tensor
@@ -146,24 +147,23 @@ typedef struct lac_engine_host {
 
 /** How a network is to be planned. */
 typedef struct lac_engine_request {
-  size_t size;
+  size_t size;      /* sizeof this struct */
   lac_dtype dtype;  /* to be computed in: one of the engine's types */
   int threads;      /* that a run may use, >= 1: lac_engine_host.parallel has so many */
   bool dense_only;  /* zeros of weights are to be multiplied, too */
   bool is_training; /* the caller checks results for NaN. Otherwise, results that operators define
                        to be NaN or infinite must be so, although weights were skipped */
   int n_observed;   /* 0: none; more only if the engine `observes` */
-  const int *observed; /* [n_observed] computed values that every run has to show */
-  const lac_engine_host *host;
+  const int *observed;         /* [n_observed] computed values that every run has to show */
+  const lac_engine_host *host; /* what the library does for this engine */
 } lac_engine_request;
 
 /** One run. It lives until `run` or `wait` returns. */
 typedef struct lac_engine_call {
-  size_t size;
-  void *self; /* first argument of all functions */
-  /* of the network's inputs and outputs in their order, in the memory of the engine's device */
-  const void *const *inputs;
-  void *const *outputs;
+  size_t size;               /* sizeof this struct */
+  void *self;                /* first argument of all functions */
+  const void *const *inputs; /* [n_inputs] of the network, in the memory of the engine's device */
+  void *const *outputs;      /* [n_outputs] of the network, in the memory of the engine's device */
   /** Shows the content of an observed value, in the memory of the engine's device, valid until the
    * call returns. A failure must end the run. */
   lac_status (*see)(void *self, int value, const void *content, lac_error *err);
@@ -180,12 +180,13 @@ typedef struct lac_engine_call {
 /** Memory of an engine that the host's processor cannot read, such as a GPU's. Pointers to it are
  * passed around, and never read by the library. All functions are set. */
 typedef struct lac_engine_device {
-  size_t size;
+  size_t size;                                  /* sizeof this struct */
   const char *name;                             /* such as "cuda:0" */
   void *(*allocate)(void *context, size_t n);   /* NULL: no memory */
   void (*release)(void *context, void *memory); /* NULL is fine */
-  /** Copy n bytes, and return when that is done. */
+  /** Copies n bytes from the host, and returns when that is done. */
   lac_status (*to_device)(void *context, void *to, const void *from, size_t n, lac_error *err);
+  /** Copies n bytes to the host, and returns when that is done. */
   lac_status (*to_host)(void *context, void *to, const void *from, size_t n, lac_error *err);
 } lac_engine_device;
 
@@ -198,7 +199,7 @@ typedef enum lac_engine_answer {
 
 /** A step of a run, for reports. Texts live as long as the engine. */
 typedef struct lac_engine_step {
-  size_t size;
+  size_t size;        /* sizeof this struct */
   int node;           /* the step's node; -1: several or none */
   const char *what;   /* what is computed, such as "Conv + Relu" */
   const char *kernel; /* by which code, such as "naive" or "cudnn" */
@@ -209,7 +210,7 @@ typedef struct lac_engine_step {
 
 /** Memory of an engine object. */
 typedef struct lac_engine_held {
-  size_t size;
+  size_t size;         /* sizeof this struct */
   size_t value_bytes;  /* of values, on the host */
   size_t weight_bytes; /* of weights, on the host */
   size_t device_bytes; /* on the device */
@@ -217,9 +218,9 @@ typedef struct lac_engine_held {
 
 /** A parameter tensor of an update; buffers are in the memory of the engine's device. */
 typedef struct lac_engine_parameter {
-  size_t size;
-  const char *name; /* the graph's input that has its weights */
-  int64_t count;
+  size_t size;         /* sizeof this struct */
+  const char *name;    /* the graph's input that has its weights */
+  int64_t count;       /* elements */
   bool is_vector;      /* a scale, shift or bias: LARS uses the ratio 1 */
   float decay;         /* weight decay */
   const uint8_t *mask; /* [count] in the host's memory: gradients are set to 0 where the mask is 0;
@@ -240,21 +241,27 @@ typedef struct lac_engine_parameter {
  *          w' = (1 - rate decay) w - rate / (1 - momentum^step) v' / (sqrt(s' / (1 - beta2^step)) +
  *          epsilon) */
 typedef struct lac_engine_update {
-  size_t size;
-  const char *rule; /* "sgd", "lars" or "adamw" */
-  float rate, scale, momentum, beta2, epsilon, trust;
-  bool nesterov, rate_inside;
-  int64_t step; /* 1, 2 ... */
-  int n_parameters;
-  const lac_engine_parameter *const *parameters;
+  size_t size;                                   /* sizeof this struct */
+  const char *rule;                              /* "sgd", "lars" or "adamw" */
+  float rate;                                    /* learning rate */
+  float scale;                                   /* of gradients: 1 / the number of batches */
+  float momentum;                                /* of adamw: beta 1 */
+  float beta2;                                   /* of adamw */
+  float epsilon;                                 /* of adamw and lars */
+  float trust;                                   /* of lars */
+  bool nesterov;                                 /* of sgd and lars */
+  bool rate_inside;                              /* the rate is part of the momentum */
+  int64_t step;                                  /* 1, 2 ... */
+  int n_parameters;                              /* length of parameters */
+  const lac_engine_parameter *const *parameters; /* [n_parameters] */
 } lac_engine_update;
 
 /** An engine: constant data of the plug-in, which stay valid for the rest of the process. */
 typedef struct lac_engine_plugin {
-  size_t size;
+  size_t size;             /* sizeof this struct */
   const char *name;        /* 1 to 63 letters, digits, '_', '-' and '.', and no engine has it yet */
   const lac_dtype *dtypes; /* [n_dtypes] element types in which it can compute on this machine */
-  int n_dtypes;
+  int n_dtypes;            /* at least 1 */
   const lac_engine_device *device; /* NULL: it reads and writes the host's memory */
   void *context; /* first argument of supports, create and the device's functions */
 
@@ -266,19 +273,21 @@ typedef struct lac_engine_plugin {
    * request live as long as the engine. Sets *self, which may not be NULL. */
   lac_status (*create)(void *context, const lac_graph_view *graph,
                        const lac_engine_request *request, void **self, lac_error *err);
+  /** Frees what create made. */
   void (*destroy)(void *self);
 
   /** Runs the network. NULL: `start` and `wait` do. */
   lac_status (*run)(void *self, const lac_engine_call *call, lac_error *err);
-  /** Starts a run and returns at once. `wait`, which is called after each successful start, returns
-   * when it is done. One run at a time. Used in the place of `run` if both are set. */
+  /** Starts a run and returns at once. One run at a time. Used in the place of `run` if both are
+   * set. */
   lac_status (*start)(void *self, const lac_engine_call *call, lac_error *err);
+  /** Returns when the run is done; called after each successful start. */
   lac_status (*wait)(void *self, lac_error *err);
 
   /* The following may be NULL. */
-  /** The number of steps, and step number `step`: 0 <= step < step_count. Neither changes. NULL:
-   * one step, the network. */
+  /** Returns the number of steps of a run, which does not change. NULL: one, the network. */
   int (*step_count)(const void *self);
+  /** Describes a step, 0 <= step < step_count. NULL where step_count is. */
   void (*step_info)(const void *self, int step, lac_engine_step *info);
   /** Fills *held. NULL: values take what was counted (lac_engine_host.count_memory). */
   void (*memory)(const void *self, lac_engine_held *held);
