@@ -64,9 +64,10 @@ def build(checks):
     checks.run([sys.executable, str(TOP / "tests/cli/arrays.py"), "x.npy", "1x1x8x8"])
     code, _, err = checks.run(["make", "-C", "examples/engine"])
     checks.expect("the example builds with the headers alone", code == 0 and not err, err)
-    code, out, err = checks.run(["nm", "-D", "--undefined-only", SO])
+    nm = checks.run([checks.environment["CC"], "-print-prog-name=nm"])[1].strip()
+    code, out, err = checks.run([nm, "-D", "--undefined-only", SO])
     checks.expect("it needs nothing of the library", code == 0 and "lac" not in out, out + err)
-    code, out, err = checks.run(["nm", "-D", "--defined-only", SO])
+    code, out, err = checks.run([nm, "-D", "--defined-only", SO])
     names = [line.split()[-1] for line in out.splitlines()]
     checks.expect("it exports one function", names == ["lac_plugin_open"], names)
 
