@@ -70,7 +70,8 @@ typedef struct lac_calibration {
                      [N, C, H, W] or [N, H, W, C] of 3 channels or 1; open sizes are `crop`, or 224.
                      If mean and std are the defaults, the range of values is found out: the usual
                      range that comes nearest to the stored statistics of the first batch
-                     normalization. The report says which (false) */
+                     normalization. The report says which. Four times as many images are drawn, and
+                     those nearest to the statistics of all normalizations are used (false) */
 } lac_calibration;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -127,3 +127,8 @@ int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
   int64_t at = held ? distinct + (place - worked_on) : place % distinct;
   return laci_shuffled_index(s->options.seed, 0, s->available, at);
 }
+
+int64_t laci_samples_number(const laci_samples *s, int64_t place) {
+  int copy;
+  return laci_samples_index_at(s, place, &copy);
+}

@@ -26,11 +26,14 @@ typedef struct laci_sample_input {
 
 /** An input of a network that takes images, for synthetic ones. */
 typedef struct laci_synthetic_input {
-  int height, width;  /* pixels */
-  int channels;       /* 3, or 1: grey */
-  bool channels_last; /* [N, H, W, C] instead of [N, C, H, W] */
-  const char *range;  /* of the values, for messages: "0 to 1"; a literal */
-  bool integers;      /* values are rounded to integers */
+  int height, width;     /* pixels */
+  int channels;          /* 3, or 1: grey */
+  bool channels_last;    /* [N, H, W, C] instead of [N, C, H, W] */
+  const char *range;     /* of the values, for messages: "0 to 1"; a literal */
+  bool integers;         /* values are rounded to integers */
+  const int64_t *chosen; /* [n_chosen] numbers of the first images, below `candidates`; read while
+                            the samples are opened. NULL: images 0, 1 .. */
+  int64_t n_chosen, candidates;
   float mean[3],
       std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
 } laci_synthetic_input;
@@ -87,6 +90,8 @@ int64_t laci_samples_count_held_back(const laci_samples *samples);
 int64_t laci_samples_count_judging(const laci_samples *samples);
 /** Returns the number of samples in the data. */
 int64_t laci_samples_count_available(const laci_samples *samples);
+/** Returns which sample of the data is at a place, 0 <= place < count + judging. */
+int64_t laci_samples_number(const laci_samples *samples, int64_t place);
 /** Returns the type of an input's batches: F32 or I64; dims[0] is 1. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */

@@ -2,6 +2,7 @@
  * Samples that are synthetic images (synthetic/leaves.h), for a network whose only input is images.
  * A batch is divided into as many parts as there are threads. */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@ enum { COLOURS = 3, GREEN = 1 };
 typedef struct synthetic_samples {
   laci_synthetic_input input;
   laci_leaves *leaves;
+  int64_t *chosen; /* [input.n_chosen], or NULL */
   int n_parts;
   float *scratch; /* [n_parts, COLOURS + 1, height * width] */
 } synthetic_samples;
@@ -45,6 +47,13 @@ static void write_image(const laci_synthetic_input *input, const float *rgb, voi
   }
 }
 
+/* The number of the picture that is sample `at` of all. */
+static uint64_t number_of(const synthetic_samples *own, int64_t at) {
+  if (!own->chosen) return (uint64_t)at;
+  const laci_synthetic_input *in = &own->input;
+  return (uint64_t)(at < in->n_chosen ? own->chosen[at] : in->candidates + at - in->n_chosen);
+}
+
 static void read_part(int64_t begin, int64_t end, void *context) {
   const batch_work *work = context;
   const synthetic_samples *own = work->samples->own;
@@ -55,7 +64,7 @@ static void read_part(int64_t begin, int64_t end, void *context) {
     for (int64_t k = work->n * part / own->n_parts; k < last && !laci_interrupted(); k++) {
       int copy;
       const int64_t at = laci_samples_index_at(work->samples, work->first + k, &copy);
-      laci_leaves_draw(own->leaves, (uint64_t)at, rgb, rgb + COLOURS * plane);
+      laci_leaves_draw(own->leaves, number_of(own, at), rgb, rgb + COLOURS * plane);
       write_image(&own->input, rgb, work->to, k);
     }
   }
@@ -73,6 +82,7 @@ static void close_synthetic(laci_samples *s) {
   synthetic_samples *own = s->own;
   if (!own) return;
   laci_leaves_destroy(own->leaves);
+  laci_free(own->chosen);
   laci_free(own->scratch);
   laci_free(own);
 }
@@ -94,6 +104,11 @@ static lac_status open_synthetic(laci_samples *s, lac_error *err) {
                             {4, {1, in->channels, in->height, in->width}}};
   if (in->channels_last)
     s->types[0].shape = (laci_shape){4, {1, in->height, in->width, in->channels}};
+  if (in->chosen) {
+    own->chosen = laci_alloc((size_t)in->n_chosen, sizeof *own->chosen);
+    if (!own->chosen) return laci_fail_memory(err, s->path);
+    memcpy(own->chosen, in->chosen, (size_t)in->n_chosen * sizeof *own->chosen);
+  }
   own->n_parts = laci_pool_threads(o->pool);
   own->scratch = laci_alloc((size_t)own->n_parts * (COLOURS + 1) * pixels_of(in), sizeof(float));
   if (!own->scratch) return laci_fail_memory(err, s->path);

@@ -25,6 +25,27 @@ bool laci_has_class_outputs(const laci_graph *graph) {
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
 }
 
+/* Finds out which synthetic images the network takes, and chooses them. *chosen is freed with
+ * laci_free. */
+static lac_status describe_synthetic(const laci_graph *graph, const laci_job *job,
+                                     laci_samples_options *how, laci_synthetic_input *images,
+                                     int64_t **chosen, lac_error *err) {
+  const laci_synthetic_options wanted = {.crop = how->crop,
+                                         .mean = how->mean,
+                                         .std = how->std,
+                                         .seed = how->seed,
+                                         .pool = job->pool,
+                                         .budget = &job->budget};
+  how->synthetic = images;
+  how->resize = how->crop = 0;
+  how->mean = how->std = NULL;
+  lac_status st = laci_synthetic_open(graph, &wanted, images, err);
+  if (st) return st;
+  if (how->n == 0) how->n = laci_synthetic_enough(graph);
+  if (how->n < 1 || how->copies > 0) return LAC_OK; /* refused later */
+  return laci_synthetic_choose(graph, &wanted, how->n, images, chosen, err);
+}
+
 /* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
  * have a fixed scale. */
 lac_status laci_calibration_samples_open(const laci_calibration_data *from, int copies,
@@ -60,21 +81,11 @@ lac_status laci_calibration_samples_open(const laci_calibration_data *from, int 
       .budget = &budget};
   laci_synthetic_input images;
   lac_status st = LAC_OK;
-  if (c->synthetic) {
-    const laci_synthetic_options wanted = {.crop = c->crop,
-                                           .mean = how.mean,
-                                           .std = how.std,
-                                           .seed = options->seed,
-                                           .pool = job->pool};
-    st = laci_synthetic_open(graph, &wanted, &images, err);
-    if (c->samples == 0) how.n = laci_synthetic_enough(graph);
-    how.synthetic = &images;
-    how.resize = how.crop = 0;
-    how.mean = how.std = NULL;
-  } else {
-    how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
-  }
+  int64_t *chosen = NULL;
+  if (c->synthetic) st = describe_synthetic(graph, job, &how, &images, &chosen, err);
+  else how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
   if (!st) st = laci_samples_open(c->data, &how, samples, err);
+  laci_free(chosen);
   laci_free(inputs);
   return st;
 }

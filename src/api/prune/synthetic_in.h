@@ -6,6 +6,7 @@
 
 #include "data/samples.h"
 
+typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
@@ -15,6 +16,7 @@ typedef struct laci_synthetic_options {
   const float *mean, *std; /* [3] grey levels; NULL: to be found out */
   uint64_t seed;
   laci_pool *pool;
+  const laci_budget *budget; /* for laci_synthetic_choose */
 } laci_synthetic_options;
 
 /** Are mean and std [3] others than the defaults, which count as not set? */
@@ -39,6 +41,17 @@ LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
                                                       const laci_synthetic_options *options,
                                                       laci_synthetic_input *input,
                                                       const char **reason, lac_error *err);
+
+/** Chooses n images whose statistics are near those that the network's batch normalizations store,
+ * among LACI_SYNTHETIC_CANDIDATES as many. Sets input->chosen and *chosen, which the caller frees
+ * with laci_free. They stay NULL if the network has no such normalizations, if it cannot be run as
+ * a whole, or if thousands of images are wanted. Fails LAC_NO_MEMORY, LAC_INTERRUPTED,
+ * LAC_MEMORY_LIMIT. */
+LAC_MUST_CHECK lac_status laci_synthetic_choose(const laci_graph *graph,
+                                                const laci_synthetic_options *options, int64_t n,
+                                                laci_synthetic_input *input, int64_t **chosen,
+                                                lac_error *err);
+enum { LACI_SYNTHETIC_CANDIDATES = 4 };
 
 /** How many synthetic images calibrate a network in about a minute of two cores, by its
  * multiplications for one image: 32 to 512, the same number on every machine. The graph's shapes

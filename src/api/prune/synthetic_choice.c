@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses synthetic images by the statistics that a network's batch normalizations store. */
+#include "api/prune/synthetic_in.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "calibrate/choose.h"
+#include "graph/graph.h"
+
+/* More images than this need no choice, which would take their square's time. */
+enum { MOST_CHOSEN = 4096 };
+
+static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
+  return laci_samples_read_batch(context, first, n, to, err);
+}
+
+/* Is it a failure of the network, and not of the machine or the user? The images are then taken as
+ * they come. */
+static bool is_of_network(lac_status status) {
+  return status && status != LAC_NO_MEMORY && status != LAC_INTERRUPTED &&
+         status != LAC_MEMORY_LIMIT;
+}
+
+lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_options *options,
+                                 int64_t n, laci_synthetic_input *input, int64_t **chosen,
+                                 lac_error *err) {
+  const laci_value *value = &graph->values[graph->inputs[0]];
+  const laci_sample_input wanted = {value->name, value->type};
+  const laci_samples_options how = {.n = n * LACI_SYNTHETIC_CANDIDATES,
+                                    .seed = options->seed,
+                                    .inputs = &wanted,
+                                    .n_inputs = 1,
+                                    .synthetic = input,
+                                    .pool = options->pool};
+  laci_samples *candidates = NULL;
+  laci_choice choice = {.n_norms = 0};
+  lac_error why = {0};
+  *chosen = NULL;
+  if (n > MOST_CHOSEN) return LAC_OK;
+  lac_status st = laci_samples_open("synthetic", &how, &candidates, err);
+  if (st) return st;
+  const laci_calibration_samples list = {.count = laci_samples_count(candidates),
+                                         .shapes = &laci_samples_type(candidates, 0)->shape,
+                                         .fetch = fetch,
+                                         .context = candidates};
+  const laci_choose_options wish = {
+      .candidates = &list, .n = n, .pool = options->pool, .budget = options->budget};
+  int64_t *places = laci_alloc((size_t)n, sizeof *places);
+  st = places ? laci_choose_samples(graph, &wish, places, &choice, &why)
+              : laci_fail_memory(&why, "synthetic images");
+  if (!st && choice.n_norms > 0) {
+    for (int64_t k = 0; k < n; k++) places[k] = laci_samples_number(candidates, places[k]);
+    laci_log(LAC_LOG_INFO,
+             "synthetic images: %lld of %lld are chosen by the statistics of %d batch "
+             "normalizations, %.2g from those stored (the first ones: %.2g)",
+             (long long)n, (long long)how.n, choice.n_norms, choice.chosen, choice.first);
+    input->chosen = *chosen = places;
+    input->n_chosen = n;
+    input->candidates = how.n;
+    places = NULL;
+  }
+  laci_free(places);
+  laci_samples_close(candidates);
+  if (!st || is_of_network(st)) return LAC_OK;
+  if (err) *err = why;
+  return st;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs a network over samples and shows chosen values: private to calibrate. Several batches are
+ * run at the same time, each by a lane with an engine of one thread, so that values do not depend
+ * on the number of threads. */
+#ifndef LACI_CALIBRATE_OBSERVE_IN_H
+#define LACI_CALIBRATE_OBSERVE_IN_H
+
+#include "calibrate/samples.h"
+
+/** A value of one batch. */
+typedef struct laci_observed {
+  int lane;      /* lanes may call at the same time; a lane shows one value at a time */
+  int place;     /* index in the list of values */
+  int64_t first; /* first sample of the batch */
+  const laci_shape *shape;
+  const float *elements; /* valid until the function returns */
+  int64_t n;             /* number of elements */
+} laci_observed;
+
+/** Receives values; a failure ends the run. */
+typedef lac_status laci_observe_see(void *context, const laci_observed *seen, lac_error *err);
+
+typedef struct laci_observe_options {
+  const int *values; /* [n_values] values of the graph, of a float type, without duplicates */
+  int n_values;
+  const laci_calibration_samples *samples;
+  int64_t batch, n_batches; /* samples in a batch; the first n_batches batches are run */
+  laci_pool *pool;
+  const laci_budget *budget; /* NULL: no limit */
+  laci_observe_see *see;
+  void *context;
+  const char *what; /* for messages: "ranges of values" */
+} laci_observe_options;
+
+typedef struct laci_observation laci_observation;
+
+/** Plans the runs. The options are copied; what they point to must outlive the observation. Fails
+ * as laci_network_create and laci_engine_create do. */
+LAC_MUST_CHECK lac_status laci_observe_open(const laci_weighted_graph *from,
+                                            const laci_observe_options *options,
+                                            laci_observation **observation, lac_error *err);
+void laci_observe_close(laci_observation *observation); /* NULL is fine */
+
+/** The number of lanes, at least 1. */
+int laci_observe_count_lanes(const laci_observation *observation);
+
+/** Runs all batches; it may be called again. Fails as samples->fetch, laci_engine_run and
+ * options->see do. */
+LAC_MUST_CHECK lac_status laci_observe_run(laci_observation *observation, lac_error *err);
+
+#endif
