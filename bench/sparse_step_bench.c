@@ -82,9 +82,9 @@ static void make_trainer(bench *b, const options *o, int side) {
   lac_error err = {0};
   laci_trainer_options t = {.graph = {.batch = o->batch},
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-                            .threads = o->threads,
-                            .bf16 = o->bf16 && side != EXACT,
-                            .dense_only = side != SPARSE,
+                            .run.threads = o->threads,
+                            .run.bf16 = o->bf16 && side != EXACT,
+                            .run.dense_only = side != SPARSE,
                             .weights = b->weights,
                             .n_weights = b->n_weights};
   if (laci_trainer_create(b->model, &t, &b->sides[side], &err)) die(err.text);
@@ -116,7 +116,7 @@ static float take_step(bench *b, int side, double *update) {
   if (laci_trainer_run_batch(b->sides[side], b->images, b->labels, &loss, NULL, &err))
     die(err.text);
   const double begin = laci_clock_seconds();
-  laci_trainer_update(b->sides[side], 1e-3);
+  if (laci_trainer_update(b->sides[side], 1e-3, &err)) die(err.text);
   if (update) *update = laci_clock_seconds() - begin;
   return loss;
 }

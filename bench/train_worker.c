@@ -59,8 +59,7 @@ static lac_status make_batch(worker *w) {
 
 static lac_status take_step(worker *w, float *loss, lac_error *err) {
   lac_status st = laci_trainer_run_batch(w->trainer, w->images, w->labels, loss, NULL, err);
-  if (!st) laci_trainer_update(w->trainer, 1e-3);
-  return st;
+  return st ? st : laci_trainer_update(w->trainer, 1e-3, err);
 }
 
 static lac_status start(worker *w, char **argv, bool remat, lac_error *err) {
@@ -71,8 +70,8 @@ static lac_status start(worker *w, char **argv, bool remat, lac_error *err) {
       .graph = {.batch = strtol(argv[2], NULL, 10)},
       .remat = remat,
       .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
-      .threads = (int)strtol(argv[4], NULL, 10),
-      .bf16 = strcmp(argv[3], "bf16") == 0,
+      .run.threads = (int)strtol(argv[4], NULL, 10),
+      .run.bf16 = strcmp(argv[3], "bf16") == 0,
   };
   options.optimizer.decay = 1e-4f;
   if (!st) st = laci_trainer_create(w->model, &options, &w->trainer, err);
@@ -140,7 +139,7 @@ static lac_status measure_steps(worker *w, int n, double *least, double *update,
     st = laci_trainer_run_batch(w->trainer, w->images, w->labels, &loss, NULL, err);
     laci_trainer_time_steps(w->trainer, NULL);
     double from = laci_clock_seconds();
-    laci_trainer_update(w->trainer, 1e-3);
+    if (!st) st = laci_trainer_update(w->trainer, 1e-3, err);
     *update = fmin(*update, laci_clock_seconds() - from);
     for (size_t at = 0; at < n_steps; at++) {
       if (run == 0 || now[at] < least[at]) least[at] = now[at];
