@@ -69,6 +69,20 @@ static void cifar10_is_its_files_one_after_the_other(void **state) {
   remove_folder(&f);
 }
 
+/* Other programs leave arrays next to data, such as labels of what they predicted. */
+static void arrays_next_to_cifar_do_not_count(void **state) {
+  (void)state;
+  folder f = make_folder();
+  add_cifar(&f, "test_batch.bin", 1, 2, 40, 10);
+  add_text(&f, "labels.npy", "");
+  add_text(&f, "x.npy", "");
+  laci_dataset *test = open_set(&f, LACI_PART_TEST, NULL);
+  assert_int_equal(laci_dataset_count(test), 2);
+  assert_int_equal(laci_dataset_preprocessing(test).height, 32);
+  laci_dataset_close(test);
+  remove_folder(&f);
+}
+
 static void cifar100_counts_by_its_fine_label(void **state) {
   (void)state;
   folder f = make_folder();
@@ -259,6 +273,7 @@ static void every_failed_allocation_is_an_error(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cifar10_is_its_files_one_after_the_other),
+      cmocka_unit_test(arrays_next_to_cifar_do_not_count),
       cmocka_unit_test(cifar100_counts_by_its_fine_label),
       cmocka_unit_test(broken_cifar_files_are_refused),
       cmocka_unit_test(image_folders_are_sorted_by_name),
