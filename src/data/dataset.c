@@ -9,6 +9,13 @@
 #include "data/dataset_in.h"
 #include "data/image.h"
 
+/* Arrays next to data of another form do not count: other programs leave such files. */
+static bool has_arrays_alone(const char *folder) {
+  return laci_arrays_exist_in(folder) && !laci_cifar_exists_in(folder) &&
+         !laci_digits_exist_in(folder) && !laci_records_exist_in(folder) &&
+         !laci_flat_folder_exists_in(folder);
+}
+
 lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                              laci_dataset **set, lac_error *err) {
   *set = NULL;
@@ -17,12 +24,11 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   made->folder = laci_arena_text(&made->arena, folder);
   lac_status st = LAC_OK;
   if (!made->folder) st = laci_fail_memory(err, folder);
-  else if (options->arrays) st = laci_arrays_open(made, options, err);
+  else if (options->arrays || has_arrays_alone(folder)) st = laci_arrays_open(made, options, err);
   else if (laci_cifar_exists_in(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_exist_in(folder)) st = laci_digits_open(made, options, err);
   else if (laci_records_exist_in(folder)) st = laci_records_open(made, options, err);
   else if (laci_flat_folder_exists_in(folder)) st = laci_flat_folder_open(made, options, err);
-  else if (laci_arrays_exist_in(folder)) st = laci_arrays_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);
   else *set = made;

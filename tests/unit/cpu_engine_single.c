@@ -98,8 +98,8 @@ static void one_failed_allocation_changes_no_result(void **state) {
       "input x 1x8x40x1\nstored w 8x8x16x1\nstored p 8 i64 = 0 0 2 0 0 0 2 0\n"
       "a = Pad(x, p) mode=\"reflect\"\nb = Conv(a, w) pads=7,0,8,0\nc = Softmax(b) axis=1\n"
       "y = Exp(c)\noutput y\n",
-      "input x 1x8x4x4\nstored s 8x1x1\nstored w 16x8x1x1\na = PRelu(x, s)\nb = Conv(a, w)\n"
-      "y = DepthToSpace(b) blocksize=2\noutput y\n",
+      ("input x 1x8x4x4\nstored s 8x1x1\nstored w 16x8x1x1\na = PRelu(x, s)\nb = Conv(a, w)\n"
+       "y = DepthToSpace(b) blocksize=2\noutput y\n"),
   };
   (void)state;
   for (size_t at = 0; at < sizeof texts / sizeof *texts; at++) {
