@@ -50,11 +50,11 @@ typedef struct lac_plan_node {
   const char *name;   /* may be empty, and need not be unique */
   const char *op;     /* its operator */
   const char *output; /* the name of its first output, unique in the network; NULL: it has none */
-  lac_node_runner runner;
-  bool sparse;          /* the kernel skips zeros of the weight */
-  bool sparse_possible; /* a kernel that skips zeros takes the node with the zeros of its weight;
+  lac_node_runner runner; /* what would run it */
+  bool sparse;            /* the kernel skips zeros of the weight */
+  bool sparse_possible;   /* a kernel that skips zeros takes the node with the zeros of its weight;
                            where `sparse` is false, a dense one is expected to be faster */
-  const char *reason;   /* why no fast kernel runs it; NULL: one does, or none is needed */
+  const char *reason;     /* why no fast kernel runs it; NULL: one does, or none is needed */
 } lac_plan_node;
 
 /** Facts about an answer. The texts are views, valid until the answer is destroyed. */
