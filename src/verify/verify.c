@@ -97,6 +97,18 @@ static laci_draw draw_for(const laci_round *r, int value) {
                      .size_of_symbol = r->size_of_symbol};
 }
 
+/* Is there memory for a value that is made up in both runs? A damaged file can declare any size for
+ * the result of a node that cannot be computed. */
+static lac_status check_memory(const laci_round *r, int value, const laci_shape *shape,
+                               lac_error *err) {
+  char text[256];
+  laci_budget budget = r->budget;
+  laci_budget_add(&budget, laci_bytes_of(laci_shape_count(shape), 2 * sizeof(double)),
+                  "%.100s: %s, made up twice", value_name(r, value),
+                  laci_shape_text(shape, text, sizeof text));
+  return laci_budget_check(&budget, "the verification of the reordering", err);
+}
+
 /* Gives a value the same random content in both runs. *made: false where its shape or type does not
  * allow this. */
 static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *err) {
@@ -106,7 +118,8 @@ static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *
                                 &shape);
   if (!*made) return LAC_OK;
   laci_draw draw = draw_for(r, value);
-  lac_status st = laci_draw_value(r->graph, value, &shape, &draw, &a, err);
+  lac_status st = check_memory(r, value, &shape, err);
+  if (!st) st = laci_draw_value(r->graph, value, &shape, &draw, &a, err);
   if (!st) st = laci_buf_reorder(a, &r->orders->values[value], &b, err);
   if (st) {
     laci_buf_destroy(a);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
@@ -369,6 +370,21 @@ static void sizes_that_no_attempt_meets_are_told(void **state) {
   tear_down(&s);
 }
 
+/* A file can say any size of what cannot be computed. Nothing of it is allocated. */
+static void what_is_made_up_has_to_fit_in_memory(void **state) {
+  (void)state;
+  laci_verification found;
+  laci_budget budget = laci_budget_with_limit((uint64_t)64 << 20);
+  laci_verify_options how = options();
+  lac_error err = {0};
+  how.budget = &budget;
+  setting s = set_up(
+      "input x 1x4\ny = Odd(x) domain=\"my\"\nshape y 16777215x6x16\nz = Relu(y)\noutput z\n");
+  assert_int_equal(laci_verify(s.graph, &s.orders, &how, NULL, &found, &err), LAC_MEMORY_LIMIT);
+  assert_non_null(strstr(err.text, "16777215"));
+  tear_down(&s);
+}
+
 static void an_input_without_a_shape_is_refused(void **state) {
   (void)state;
   setting s = set_up("input x what\ny = Relu(x)\noutput y\n");
@@ -512,6 +528,7 @@ int main(void) {
       cmocka_unit_test(what_has_no_known_shape_is_skipped_and_counted),
       cmocka_unit_test(dynamic_sizes_are_found),
       cmocka_unit_test(sizes_that_no_attempt_meets_are_told),
+      cmocka_unit_test(what_is_made_up_has_to_fit_in_memory),
       cmocka_unit_test(an_input_without_a_shape_is_refused),
       cmocka_unit_test(indices_stay_inside_what_they_index),
       cmocka_unit_test(integers_must_be_equal_exactly),
