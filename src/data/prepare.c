@@ -43,6 +43,16 @@ size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing) {
   return (size_t)laci_shape_count(&shape);
 }
 
+lac_status laci_scale_check(const float mean[3], const float std[3], lac_error *err) {
+  for (int c = 0; c < 3; c++) {
+    if (isfinite(mean[c]) && isfinite(std[c]) && std[c] > 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
+                     (double)mean[c], (double)std[c], c);
+  }
+  return LAC_OK;
+}
+
 lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing, lac_error *err) {
   if (preprocessing->is_ready) return LAC_OK;
   int most = preprocessing->resize ? preprocessing->resize : LACI_PREPROCESSING_MAX;

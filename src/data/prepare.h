@@ -55,6 +55,10 @@ size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);
 LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing,
                                                    lac_error *err);
 
+/** Checks a caller's mean and std. Fails LAC_BAD_ARGUMENT unless all are finite and std is above
+ * 0. */
+LAC_MUST_CHECK lac_status laci_scale_check(const float mean[3], const float std[3], lac_error *err);
+
 /** A preparer: preprocessing with its tables and scratch memory. Each thread needs its own. */
 typedef struct laci_preparer laci_preparer;
 

@@ -57,16 +57,6 @@ lac_status laci_check_score(const lac_options *options, lac_error *err) {
                 "score %s: it looks at inputs of the network, and there are none", name));
 }
 
-static lac_status check_scales(const lac_calibration *c, lac_error *err) {
-  for (int k = 0; k < 3; k++) {
-    if (isfinite(c->mean[k]) && isfinite(c->std[k]) && c->std[k] > 0) continue;
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
-                     (double)c->mean[k], (double)c->std[k], k);
-  }
-  return LAC_OK;
-}
-
 lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
   const lac_calibration *c = options->calibration;
   int n_processes = options->group ? lac_process_group_size(options->group) : 1;
@@ -92,5 +82,5 @@ lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
   if (c->refine_steps < 0 || c->refine_steps > MOST_STEPS)
     return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 to %d",
                      (long long)c->refine_steps, MOST_STEPS);
-  return check_scales(c, err);
+  return laci_scale_check(c->mean, c->std, err);
 }

@@ -2,7 +2,6 @@
  * Synthetic images as an array in memory or in a file. */
 #include "lacuna/data.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "api/model/model_in.h"
@@ -46,13 +45,7 @@ static lac_status check_options(const lac_synthetic_options *o, lac_error *err) 
     return laci_fail(err, LAC_BAD_ARGUMENT, "crop %d: wanted 0 to %d pixels", o->crop,
                      LACI_PREPROCESSING_MAX);
   }
-  for (int c = 0; c < 3; c++) {
-    if (isfinite(o->mean[c]) && isfinite(o->std[c]) && o->std[c] > 0) continue;
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
-                     (double)o->mean[c], (double)o->std[c], c);
-  }
-  return LAC_OK;
+  return laci_scale_check(o->mean, o->std, err);
 }
 
 static lac_status open_samples(drawing *d, const laci_graph *graph,

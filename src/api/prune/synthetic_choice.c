@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses synthetic images by the statistics that a network's batch normalizations store. */
+#include "api/prune/calibration_in.h"
 #include "api/prune/synthetic_in.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -9,10 +10,6 @@
 
 /* More images than this need no choice, which would take their square's time. */
 enum { MOST_CHOSEN = 4096 };
-
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
-  return laci_samples_read_batch(context, first, n, to, err);
-}
 
 /* Is it a failure of the network, and not of the machine or the user? The images are then taken as
  * they come. */
@@ -41,7 +38,7 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
   if (st) return st;
   const laci_calibration_samples list = {.count = laci_samples_count(candidates),
                                          .shapes = &laci_samples_type(candidates, 0)->shape,
-                                         .fetch = fetch,
+                                         .fetch = laci_calibration_fetch_samples,
                                          .context = candidates};
   const laci_choose_options wish = {
       .candidates = &list, .n = n, .pool = options->pool, .budget = options->budget};

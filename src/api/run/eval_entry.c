@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_eval: defaults and checks of its options, and the parts of the data. Next: eval.c. */
-#include <math.h>
 #include <string.h>
 
 #include "api/model/given_samples.h"
@@ -30,13 +29,7 @@ lac_status laci_eval_options_check(const lac_eval_options *options, lac_error *e
   if (options->limit < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
   }
-  for (int c = 0; c < 3; c++) {
-    if (isfinite(options->mean[c]) && isfinite(options->std[c]) && options->std[c] > 0) continue;
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
-                     (double)options->mean[c], (double)options->std[c], c);
-  }
-  return LAC_OK;
+  return laci_scale_check(options->mean, options->std, err);
 }
 
 lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,

@@ -21,6 +21,18 @@ bool laci_reduce_read(laci_net *net, const laci_node *node, laci_reduction *r) {
   return true;
 }
 
+bool laci_reduce_split(const laci_reduction *r, int64_t *outer, int64_t *n, int64_t *inner) {
+  int runs = 0;
+  bool after = false;
+  *outer = *n = *inner = 1;
+  for (int axis = 0; axis < r->x.rank; axis++) {
+    runs += r->axes[axis] && !(axis > 0 && r->axes[axis - 1]);
+    *(r->axes[axis] ? n : after ? inner : outer) *= r->x.dims[axis];
+    after = after || r->axes[axis];
+  }
+  return runs == 1;
+}
+
 /* ---- Means over height and width ---- */
 
 static bool channel_means_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -194,24 +206,19 @@ static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *er
 static bool extremes_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_reduction r;
-  int runs = 0;
+  int64_t outer, n, inner;
   *why = "no largest or smallest elements along axes side by side";
   if (node->op != &laci_op_reduce_max && node->op != &laci_op_reduce_min) return false;
   if (!laci_reduce_read(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
-  for (int axis = 0; axis < r.x.rank; axis++) runs += r.axes[axis] && !(axis && r.axes[axis - 1]);
-  return runs == 1;
+  return laci_reduce_split(&r, &outer, &n, &inner);
 }
 
 /** Describes the reduction. If there are too few rows for the threads, each row is divided into
  * parts. */
 static void describe_extremes(const laci_net *net, const laci_reduction *r, extremes *e) {
   enum { GRAIN = 1 << 13, EACH = 2 };
-  bool after = false;
-  *e = (extremes){.outer = 1, .n = 1, .inner = 1, .n_parts = 1};
-  for (int axis = 0; axis < r->x.rank; axis++) {
-    *(r->axes[axis] ? &e->n : after ? &e->inner : &e->outer) *= r->x.dims[axis];
-    after = after || r->axes[axis];
-  }
+  *e = (extremes){.n_parts = 1};
+  (void)laci_reduce_split(r, &e->outer, &e->n, &e->inner);
   const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
   const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* least rows of a part */
   const int64_t most = e->n / rows;

@@ -80,18 +80,12 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
 
 /** Describes the sums; false: the reduced axes are not side by side. */
 static bool describe_sums(const laci_reduction *r, const laci_node *node, sums *s) {
-  int runs = 0;
-  bool after = false;
-  *s = (sums){.outer = 1, .n = 1, .inner = 1, .factor = 1};
-  for (int axis = 0; axis < r->x.rank; axis++) {
-    runs += r->axes[axis] && !(axis > 0 && r->axes[axis - 1]);
-    *(r->axes[axis] ? &s->n : after ? &s->inner : &s->outer) *= r->x.dims[axis];
-    after = after || r->axes[axis];
-  }
+  *s = (sums){.factor = 1};
+  const bool together = laci_reduce_split(r, &s->outer, &s->n, &s->inner);
   s->n_parts = (s->n + PART - 1) / PART;
   s->n_blocks = (s->inner + COLUMNS - 1) / COLUMNS;
   if (node->op == &laci_op_reduce_mean) s->factor = 1 / (double)s->n;
-  return runs == 1;
+  return together;
 }
 
 bool laci_reduce_sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
