@@ -2,6 +2,9 @@
  * What all engines share: ports, checks of nodes, operation counts, and watching a run. */
 #include "engine/row.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -203,4 +206,14 @@ int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const
     return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
   }
   return 0;
+}
+
+/* ---- Texts of plans ---- */
+
+size_t laci_engine_write_line(char *to, size_t capacity, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(to, to ? capacity : 0, format, args);
+  va_end(args);
+  return n > 0 ? (size_t)n : 0;
 }

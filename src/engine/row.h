@@ -163,4 +163,8 @@ LAC_MUST_CHECK lac_status laci_engine_check_has_evaluation(const laci_node *node
 int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
                                const laci_shape *y);
 
+/** Writes to `to` as snprintf does, for a text that is measured before it is written; to NULL: only
+ * measures. Returns the length. */
+size_t laci_engine_write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
+
 #endif

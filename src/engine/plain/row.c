@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plain engine as a row of the list of engines: planned once for fixed shapes, one step for
  * each node, all in double. Its stepping functions are those of plain.h. */
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "base/budget.h"
 #include "base/error.h"
@@ -132,31 +130,23 @@ static void list_nodes(const void *self, const laci_graph *graph, laci_engine_no
   }
 }
 
-static size_t write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
-static size_t write_line(char *to, size_t capacity, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(to, to ? capacity : 0, format, args);
-  va_end(args);
-  return n > 0 ? (size_t)n : 0;
-}
-
 /* Writes the plan's text to `to`; with NULL it only returns the length. */
 static size_t write_text(const plan *p, char *to, size_t capacity) {
   char shape[128];
-  size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
+  size_t used = laci_engine_write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
   for (int n = 0; n < p->own.graph.n_nodes; n++) {
     const laci_node *node = &p->own.graph.nodes[n];
     int y = value_at(node->outputs, node->n_outputs, 0);
     if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
-    used += write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n", n,
-                       node->type, y >= 0 ? shape : "", node->name);
+    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n",
+                                   n, node->type, y >= 0 ? shape : "", node->name);
   }
-  return used + write_line(to ? to + used : NULL, capacity - used,
-                           "%d step%s by the plain operator; f64, %d thread%s; values %.1f MB\n",
-                           p->own.graph.n_nodes, laci_plural(p->own.graph.n_nodes),
-                           laci_pool_threads(p->pool), laci_plural(laci_pool_threads(p->pool)),
-                           (double)p->memory.arena_bytes / 1e6);
+  return used + laci_engine_write_line(
+                    to ? to + used : NULL, capacity - used,
+                    "%d step%s by the plain operator; f64, %d thread%s; values %.1f MB\n",
+                    p->own.graph.n_nodes, laci_plural(p->own.graph.n_nodes),
+                    laci_pool_threads(p->pool), laci_plural(laci_pool_threads(p->pool)),
+                    (double)p->memory.arena_bytes / 1e6);
 }
 
 static lac_status make_text(plan *p, lac_error *err) {

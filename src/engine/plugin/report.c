@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a plug-in's engine says of itself: steps, memory, text. It is asked once, when a network is
  * planned, and held to what can be true. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -92,32 +90,24 @@ static lac_status take_steps(laci_plugin_plan *p, lac_error *err) {
 
 /* ---- Text ---- */
 
-static size_t write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
-static size_t write_line(char *to, size_t capacity, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  int n = vsnprintf(to, to ? capacity : 0, format, args);
-  va_end(args);
-  return n > 0 ? (size_t)n : 0;
-}
-
 /* Writes the plan's text to `to`; with NULL it only returns the length. */
 static size_t write_text(const laci_plugin_plan *p, char *to, size_t capacity) {
   const int threads = laci_pool_threads(p->pool);
-  size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "kernel");
+  size_t used = laci_engine_write_line(to, capacity, "step  %-28s %-26s node\n", "what", "kernel");
   for (size_t at = 0; at < p->n_steps; at++) {
     const laci_engine_step *step = &p->steps[at];
-    used += write_line(to ? to + used : NULL, capacity - used, "%4zu  %-28s %-26s %s\n", at,
-                       step->what, step->kernel, step->name ? step->name : "");
+    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%4zu  %-28s %-26s %s\n",
+                                   at, step->what, step->kernel, step->name ? step->name : "");
   }
   if (p->row->engine.device) {
-    used += write_line(to ? to + used : NULL, capacity - used, "%s: %.1f MB\n",
-                       p->row->engine.device->name, (double)p->device_bytes / 1e6);
+    used += laci_engine_write_line(to ? to + used : NULL, capacity - used, "%s: %.1f MB\n",
+                                   p->row->engine.device->name, (double)p->device_bytes / 1e6);
   }
-  return used + write_line(to ? to + used : NULL, capacity - used,
-                           "%zu step%s by the engine %s; %s, %d thread%s\n", p->n_steps,
-                           laci_plural((int64_t)p->n_steps), p->row->name,
-                           lac_dtype_name(p->request.dtype), threads, laci_plural(threads));
+  return used + laci_engine_write_line(to ? to + used : NULL, capacity - used,
+                                       "%zu step%s by the engine %s; %s, %d thread%s\n", p->n_steps,
+                                       laci_plural((int64_t)p->n_steps), p->row->name,
+                                       lac_dtype_name(p->request.dtype), threads,
+                                       laci_plural(threads));
 }
 
 static lac_status take_text(laci_plugin_plan *p, lac_error *err) {
