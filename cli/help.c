@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "lacuna/prune.h"
 #include "lacuna/version.h"
 #include "terminal.h"
 #include "verbs.h"

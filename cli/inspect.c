@@ -4,7 +4,6 @@
 
 #include "base/plural.h"
 
-#include "input.h"
 #include "lacuna/engine.h"
 #include "lacuna/plan.h"
 #include "layers.h"

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
 #include "group.h"

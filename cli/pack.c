@@ -9,7 +9,6 @@
 #include "input.h"
 #include "lacuna/pack.h"
 #include "outputs.h"
-#include "log.h"
 #include "table.h"
 #include "terminal.h"
 #include "verbs.h"

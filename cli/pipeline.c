@@ -4,10 +4,8 @@
 #include "pipeline.h"
 
 #include "group.h"
-#include "input.h"
 #include "layers.h"
 #include "outputs.h"
-#include "log.h"
 #include "targets.h"
 
 static lac_status print_result(const arguments *args, const lac_report *report, lac_error *err) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna plot`: draws the operation graph of a network without changing the network. */
-#include "input.h"
 #include "outputs.h"
 #include "verbs.h"
 

@@ -9,7 +9,6 @@
 
 #include "analyze/analyze.h"
 #include "analyze/classes_in.h"
-#include "analyze/layers_in.h"
 #include "analyze/tracks_in.h"
 #include "base/error.h"
 #include "base/memory.h"

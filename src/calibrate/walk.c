@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "base/budget.h"
 #include "base/clock.h"
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"
-#include "cpu/pool.h"
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes, before a walk begins, the most bytes that it will hold: a stop's engines and buffers,
  * its sums, its fits, and the values of the frontier, which go to files when memory is short. */
-#include "analyze/analyze.h"
 #include "base/budget.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"

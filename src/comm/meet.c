@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 

@@ -11,7 +11,6 @@
 #include "base/reader.h"
 #include "base/writer.h"
 #include "data/npy_in.h"
-#include "tensor/buf.h"
 
 /* ---- Reading ---- */
 

@@ -3,7 +3,6 @@
  * threads; each part has its own preparer. */
 #include <string.h>
 
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/pool.h"

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -17,7 +16,6 @@
 #include "distill/targets.h"
 #include "graph/graph.h"
 #include "graph/view.h"
-#include "train/trainer.h"
 
 enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_TIMES = 160 };
 static const double RATE = 1e-3, TIMED_SHARE = 0.08;

@@ -11,8 +11,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient_in.h"
-#include "graph/infer.h"
-#include "graph/op.h"
 #include "tensor/buf.h"
 
 static int fail_memory(laci_gradient_builder *b) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What rules read and return: the gradient of an output, and contributions to the gradient of an
  * input. Next: gradient_nodes.c (by which they add nodes), gradient.c (who calls them). */
-#include "base/error.h"
 #include "graph/gradient_in.h"
 #include "graph/ops/shared/op_in.h"
 

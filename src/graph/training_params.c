@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/op.h"
-#include "graph/ops/shared/op_in.h"
 #include "graph/training_in.h"
 
 /** Ports that are parameters by the operator's own definition, in addition to op->weights. */

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "jit/cache.h"
 #include "jit/sparse_in.h"
-#include "kernel/sparse/int8x4.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,

@@ -6,7 +6,6 @@
 #include "onnx/import_in.h"
 
 #include "base/error.h"
-#include "graph/graph.h"
 
 /** The names that a body has defined so far, and the scope of the body that contains it. */
 typedef struct body_scope {

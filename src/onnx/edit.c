@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/graph.h"
 #include "onnx/import_in.h"
 
 static lac_status note_name(laci_onnx_edit *edit, const char *name, lac_error *err) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/graph.h"
 #include "onnx/import_in.h"
 
 typedef laci_edit_applier applier;

@@ -3,7 +3,6 @@
  * its lowest bits; in the graph, each has a byte. Bits beyond the last element are 0. */
 #include "onnx/onnx_in.h"
 
-#include "base/error.h"
 #include "tensor/buf.h"
 
 int laci_onnx_elements_per_byte(lac_dtype dtype) {

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "graph/graph.h"
 
 /* Marks the value of that name, if the network has one. */

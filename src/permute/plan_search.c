@@ -10,7 +10,6 @@
 #include "analyze/analyze.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "comm/comm.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"

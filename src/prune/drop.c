@@ -18,8 +18,6 @@
 #include "base/binomial.h"
 #include "base/error.h"
 #include "base/min.h"
-#include "base/log.h"
-#include "graph/graph.h"
 #include "prune/prune_in.h"
 
 enum { LEAST_UNITS = 100, MOST_UNITS = 4096, TIMES_LEAST = 6, LOOKS = 3 };

@@ -16,7 +16,6 @@
 #include "prune/match_in.h"
 #include "prune/prune_in.h"
 #include "tensor/buf.h"
-#include "tensor/narrow.h"
 #include "tensor/shape.h"
 
 static uint64_t multiset_hash(const laci_stored *stored) {

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/acquire.h"
 #include "base/memory.h"
-#include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "sparse/measure.h"
 #include "sparse/mask.h"

@@ -6,7 +6,6 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"

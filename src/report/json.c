@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "lacuna/report.h"
 #include "lacuna/version.h"
 #include "report/json_in.h"

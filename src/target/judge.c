@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/plural.h"
 #include "target/target_in.h"
 #include "tensor/buf.h"

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "train/trace.h"
 #include "train/trainer.h"

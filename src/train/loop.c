@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "train/loop_in.h"
 #include "train/data_parallel.h"
 #include "train/trace.h"

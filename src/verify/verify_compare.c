@@ -9,7 +9,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/error.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
 #include "tensor/buf.h"

@@ -13,7 +13,6 @@
 
 #include "base/acquire.h"
 #include "graph/graph.h"
-#include "graph/op.h"
 #include "tensor/buf.h"
 #include "tensor/shape.h"
 

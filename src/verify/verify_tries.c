@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"

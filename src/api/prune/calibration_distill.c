@@ -3,13 +3,11 @@
  * augmented copies, for training steps and statistics, and adds the results to the report. */
 #include "api/model/model_in.h"
 #include "api/prune/calibration_in.h"
-#include "api/prune/job_in.h"
 #include "api/prune/report_in.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/samples.h"
 #include "distill/distill.h"
-#include "graph/graph.h"
 #include "lacuna/calibration.h"
 #include "lacuna/prune.h"
 

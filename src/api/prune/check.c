@@ -5,8 +5,6 @@
 #include "api/prune/job_in.h"
 #include "api/prune/prune_in.h"
 #include "api/prune/report_in.h"
-#include "base/error.h"
-#include "lacuna/prune.h"
 
 /* Finds the channel orders that lead from the original to the model. *known is false if only
  * outputs could be compared. */

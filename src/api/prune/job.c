@@ -18,7 +18,6 @@
 #include "graph/infer.h"
 #include "lacuna/prune.h"
 #include "permute/search.h"
-#include "target/target.h"
 
 /* Checks that a list has `n` texts that are not NULL. */
 static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {

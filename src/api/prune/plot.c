@@ -7,7 +7,6 @@
 
 #include "analyze/analyze.h"
 #include "api/model/model_in.h"
-#include "api/prune/report_in.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "graph/op.h"

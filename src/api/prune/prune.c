@@ -14,7 +14,6 @@
 #include "api/prune/rule_in.h"
 #include "api/run/process_group_in.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "lacuna/process_group.h"
 
 static laci_permute_for permute_goal_of(const lac_options *options) {

@@ -9,8 +9,6 @@
 #include "api/prune/job_in.h"
 #include "api/prune/report_in.h"
 #include "base/error.h"
-#include "graph/graph.h"
-#include "lacuna/calibration.h"
 #include "lacuna/prune.h"
 #include "lacuna/quantization.h"
 #include "onnx/edit.h"

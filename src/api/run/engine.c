@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "base/plural.h"
 #include "graph/graph.h"
-#include "graph/infer.h"
-#include "onnx/onnx.h"
 #include "tensor/buf.h"
 
 struct lac_engine {

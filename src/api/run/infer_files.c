@@ -14,8 +14,6 @@
 #include "base/writer.h"
 #include "data/npy.h"
 #include "engine/engine.h"
-#include "graph/infer.h"
-#include "graph/sizes.h"
 #include "lacuna/model.h"
 #include "tensor/buf.h"
 #include "tensor/narrow.h"

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/engine.h"
-#include "onnx/onnx.h"
 
 enum { DEFAULT_PLANS = 16 };
 

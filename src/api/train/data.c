@@ -2,7 +2,6 @@
  * Implements lacuna/data.h with src/data. */
 #include "lacuna/data.h"
 
-#include "api/model/model_in.h"
 #include "api/model/structs.h"
 #include "base/error.h"
 #include "data/imagenet.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "api/model/structs.h"
-#include "api/model/model_in.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
 

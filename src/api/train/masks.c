@@ -11,7 +11,6 @@
 #include "graph/graph.h"
 #include "graph/training_graph.h"
 #include "lacuna/mask.h"
-#include "lacuna/train.h"
 #include "train/optimizer.h"
 #include "train/trainer.h"
 

@@ -9,7 +9,6 @@
 #include "cpu/pool.h"
 #include "engine/auto/auto_in.h"
 #include "graph/graph.h"
-#include "tensor/buf.h"
 
 static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
                           const laci_node *node, lac_error *why) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cpu/pool.h"
 #include "engine/auto/auto_in.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"

@@ -13,8 +13,6 @@
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/plan/finite.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "cpu/cpu.h"
 #include "cpu/denormals.h"
 #include "cpu/openmp.h"
 #include "engine/row.h"

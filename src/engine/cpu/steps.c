@@ -8,7 +8,6 @@
 
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/net_in.h"
-#include "graph/ops.h"
 #include "engine/row.h"
 #include "engine/cpu/onednn/onednn.h"
 

@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -12,7 +12,6 @@
 #include "engine/plain/plain_in.h"
 #include "engine/row.h"
 #include "graph/op.h"
-#include "graph/sizes.h"
 #include "tensor/buf.h"
 
 static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;

@@ -4,7 +4,6 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/plural.h"
 #include "cpu/pool.h"

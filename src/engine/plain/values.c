@@ -4,7 +4,6 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "engine/plain/plain_in.h"
-#include "engine/row.h"
 #include "graph/sizes.h"
 
 static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf, lac_error *err) {

@@ -10,7 +10,6 @@
 #include "graph/op.h"
 #include "graph/sizes.h"
 #include "sparse/pack.h"
-#include "tensor/buf.h"
 
 /* ---- Answers of a plug-in ---- */
 

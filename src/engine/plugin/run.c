@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/min.h"
 #include "engine/plugin/plugin_in.h"
 
 /* ---- Copies ---- */

@@ -8,7 +8,6 @@
  * Otherwise a product that is 29 in float could become 28 as an integer. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/quant_in.h"
 #include "tensor/narrow.h"
 
 typedef struct conversion {

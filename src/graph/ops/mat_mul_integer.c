@@ -3,7 +3,6 @@
  * products share (shared/integer_in.h). */
 #include <math.h>
 
-#include "base/error.h"
 #include "base/to_int.h"
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/walk_in.h"

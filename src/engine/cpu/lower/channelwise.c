@@ -10,7 +10,6 @@
 
 #include "cpu/pool.h"
 #include "engine/cpu/net_in.h"
-#include "graph/ops.h"
 
 enum { LANES = 8 };
 

@@ -2,7 +2,6 @@
  * Pads that repeat elements of the value (reflect, edge, wrap): one copying pass for each axis. */
 #include "engine/cpu/lower/along.h"
 #include "engine/cpu/lower/move.h"
-#include "engine/cpu/onednn/onednn.h"
 #include "graph/pad.h"
 
 /** Reads the pads; false: the Pad is of another kind. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
-#include "base/error.h"
 #include "graph/op.h"
 #include "cpu/pool.h"
 #include "tensor/buf.h"

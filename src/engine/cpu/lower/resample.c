@@ -7,7 +7,6 @@
  * the last pass, with most numbers, has long lines. */
 #include "engine/cpu/lower/along.h"
 #include "engine/cpu/lower/resize.h"
-#include "engine/cpu/onednn/onednn.h"
 #include "graph/resample.h"
 #include "tensor/buf.h"
 

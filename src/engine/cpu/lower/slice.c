@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "graph/ops.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"

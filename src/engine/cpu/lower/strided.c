@@ -9,7 +9,6 @@
 #include "engine/cpu/lower/along.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "graph/ops.h"
-#include "tensor/buf.h"
 
 /* ---- Blocks of places ---- */
 

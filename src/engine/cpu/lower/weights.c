@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
-#include "base/error.h"
 #include "sparse/pack.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"

@@ -6,7 +6,6 @@
  * reads the operands as they are stored, if it has a kernel for that. */
 #include "engine/cpu/lower/product.h"
 
-#include "graph/ops.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/onednn/onednn.h"
 

@@ -2,7 +2,6 @@
  * lacuna.MaxPoolGrad: inputs dY, X; each dY is added at the position of the largest X under its
  * window, the first of equal ones. The maximum is searched again here, so MaxPool need not store
  * its indices. */
-#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -5,8 +5,6 @@
  *
  * Channels: the contracted axes of A and B share a label; labels of rows, columns and batch axes
  * pass to y. */
-#include "base/error.h"
-#include "base/memory.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"

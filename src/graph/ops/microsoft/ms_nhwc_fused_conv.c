@@ -4,7 +4,6 @@
  *
  * Channels: the last axis of x is reduced with axis 1 of the weight; axis 0 of the weight gives the
  * last axis of y. With groups, all channels are FIXED. */
-#include "base/error.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"

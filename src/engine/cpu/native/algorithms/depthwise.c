@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/divide.h"
-#include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/depthwise.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A MaxPool between native layers, of floats or of int8. The result of int8 has the scale and zero
  * point of the input. */
-#include "engine/cpu/native/layout/tensors.h"
 #include "kernel/sparse/max_pool.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"

@@ -13,7 +13,6 @@
 #include "kernel/sparse/winograd4.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
-#include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "cpu/pool.h"

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "engine/cpu/onednn/convolution.h"
-#include "engine/cpu/lower/product.h"
 #include "kernel/sparse/winograd4.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/native.h"

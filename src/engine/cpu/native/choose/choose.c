@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "cpu/cpu.h"
-#include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"

@@ -3,7 +3,6 @@
  * a residual block of a quantized network. Both operands and the result have the same layout. */
 #include "kernel/sparse/bytes.h"
 #include "engine/cpu/native/layer.h"
-#include "engine/cpu/native/layout/layout.h"
 #include "cpu/pool.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
