@@ -152,12 +152,4 @@ LAC_MUST_CHECK lac_status laci_coupling_init(laci_coupling *c, const laci_graph 
                                              const laci_node *node);
 void laci_coupling_clear(laci_coupling *c);
 
-/* Ready-made couple functions. */
-lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node,
-                             laci_coupling *c); /* labels of input 0 on output 0 */
-lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node,
-                            laci_coupling *c); /* all inputs, elementwise, broadcast */
-lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node,
-                               laci_coupling *c); /* all FIXED */
-
 #endif

@@ -6,6 +6,7 @@
  * A value "depends" if it is float and computed from a parameter; only such inputs get gradients,
  * and only such nodes are visited. Next: gradient_nodes.c (what rules build with). */
 #include "graph/gradient.h"
+#include "tensor/buf.h"
 
 #include "base/error.h"
 #include "base/memory.h"

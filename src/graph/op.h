@@ -165,6 +165,14 @@ typedef struct laci_op {
   double (*slope)(const laci_node *node, double x); /* derivative of a function of input 0 */
 } laci_op;
 
+/* Ready-made couple functions. */
+lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node,
+                             struct laci_coupling *c); /* labels of input 0 on output 0 */
+lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node,
+                            struct laci_coupling *c); /* all inputs, elementwise, broadcast */
+lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node,
+                               struct laci_coupling *c); /* all FIXED */
+
 /** Returns the operator of that name and domain ("" and "ai.onnx" are the same); NULL: it is not
  * declared. */
 const laci_op *laci_op_find(const char *name, const char *domain);

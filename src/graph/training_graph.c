@@ -5,6 +5,7 @@
  *
  * training_params.c decides which tensors are trained. Next: gradient.c. */
 #include "graph/training_graph.h"
+#include "tensor/buf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,9 @@
  * affine map, theta [N, 2, 3] or [N, 3, 4], moves it. Coordinates run from -1 to 1, the last axis
  * first. See grid_sample.c. The batch axes of theta and output share an order; all other axes are
  * FIXED. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

@@ -2,7 +2,9 @@
  * ArgMax: the index of the largest element along an axis; of equal elements the first, or the last
  * (select_last_index). The result is an index, so the axis is FIXED; the labels of other axes pass.
  * arg_min.c shares this code. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/arg_in.h"
+#include "tensor/buf.h"
 
 lac_status laci_arg_max_min_infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);

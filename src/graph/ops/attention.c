@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, N_VALID };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };

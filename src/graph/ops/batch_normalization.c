@@ -6,9 +6,11 @@
  * momentum). The four parameters share the order of the channels. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_INPUTS };
 

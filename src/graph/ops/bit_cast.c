@@ -2,6 +2,7 @@
  * BitCast (opset 26): the bytes of each element read as another type of the same size. Every
  * channel order passes through. */
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);

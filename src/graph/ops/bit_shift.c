@@ -3,6 +3,7 @@
  * type or more, or by a negative count, gives 0. A right shift of a negative number (opset 28)
  * fills in sign bits. */
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static int64_t shift_left(int64_t x, int64_t n) {
   return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)x << n);

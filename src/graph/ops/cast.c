@@ -8,6 +8,7 @@
  * Otherwise a product that is 29 in float could become 28 as an integer. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 #include "tensor/narrow.h"
 
 typedef struct conversion {

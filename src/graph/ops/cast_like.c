@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CastLike: y = x in the element type of the second input, whose content is not read.
  * Every channel order of x passes through, and the second input may have any. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {

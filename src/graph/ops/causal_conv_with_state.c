@@ -7,7 +7,9 @@
  * Labels of batch and channels pass; the time axis is FIXED. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { X, WEIGHT, BIAS, STATE };
 

@@ -5,6 +5,7 @@
  * Out position o of an axis reads o + (in - out) / 2 where the axis is cropped, o - (out - in) / 2
  * where it is padded, both rounded down. Axes that keep their size keep their labels; others are
  * maps. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

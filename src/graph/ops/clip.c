@@ -5,6 +5,7 @@
 
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 typedef struct bounds {
   double low, high;

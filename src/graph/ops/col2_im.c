@@ -2,7 +2,9 @@
  * Col2Im (opset 18): adds columns [N, C * block, L] at the positions of their blocks in an image
  * [N, C, sizes...]: the inverse of taking patches for a convolution. The batch axis passes; a
  * channel is a run of `block` rows of the columns; spatial axes are FIXED. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { MAX_AXES = LACI_MAX_RANK - 2, MOST = 1 << 30 };
 

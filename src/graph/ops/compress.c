@@ -2,6 +2,7 @@
  * Compress: keeps the positions of an axis (without one: of the flattened tensor) where the
  * condition is true. Their number is known only where the condition is. Labels of the other axes
  * pass. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

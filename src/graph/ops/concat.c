@@ -4,6 +4,7 @@
  * Along that axis every input is a run of the output's positions (one map each); the other axes
  * share labels. Inference evaluates it, for exporters build shapes with it.
  */
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

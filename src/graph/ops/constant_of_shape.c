@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ConstantOfShape: a tensor of the given shape, filled with the attribute `value` (0.0f by
  * default). The result is uniform along every axis, so it fits any channel order. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -11,6 +11,7 @@
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/window_grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;

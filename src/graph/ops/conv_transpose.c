@@ -14,6 +14,7 @@
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/window_grad_in.h"
+#include "tensor/buf.h"
 
 /** Sizes and pads of every spatial axis; x has known spatial sizes. */
 typedef struct plan {

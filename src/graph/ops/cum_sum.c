@@ -2,7 +2,9 @@
  * CumSum: running sums along an axis, from the first element or (reverse) the last, with or
  * (exclusive) without the element itself. Order matters along the axis; the others pass through.
  * CumProd (cum_prod.c) is the same with products. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/cumulative_in.h"
+#include "tensor/buf.h"
 
 lac_status laci_cumulative_infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

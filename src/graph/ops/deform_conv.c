@@ -10,6 +10,7 @@
 #include "base/to_int.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { X, W, OFFSET, BIAS, MASK };
 

@@ -3,6 +3,7 @@
  * reads, at offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset
  * 11). There is one map for each offset k, so the b * b in channels of an out channel move with it.
  * Spatial axes are FIXED. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -3,7 +3,9 @@
  * `axis` (opset 13), or one for each block of indices along it (opset 21). Every label passes,
  * except along an axis with blocks; scales and zero points along an axis share its label.
  * quantize_linear.c shares the checks. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/quant_in.h"
+#include "tensor/buf.h"
 
 /** Returns the size of blocks along the axis; 0: there are none. */
 static int64_t block_of(const laci_node *node) { return laci_node_int(node, "block_size", 0); }

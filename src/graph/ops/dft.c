@@ -7,7 +7,9 @@
  * attribute before opset 20, then an input. Labels of all axes but that one and the last pass. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 typedef struct plan {
   int axis;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dropout in inference, or with a ratio of 0: y = x, and a mask of ones if that output is used.
  * Every channel order passes; the mask is uniform. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -6,6 +6,7 @@
  * coupling are all derived from these numbers. */
 #include <ctype.h>
 
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

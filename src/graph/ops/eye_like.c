@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not read.
  * The input may have any channel order; the axes of the output are FIXED. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);

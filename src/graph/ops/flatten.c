@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the order of elements in memory is
  * kept. Channel c of [N, C, H, W] becomes H * W neighbouring positions. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

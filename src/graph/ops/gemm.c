@@ -4,6 +4,7 @@
  *
  * Channels: the contracted axes of A and B share a label, the other axis of B has the label of y's
  * columns, and so does C. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"

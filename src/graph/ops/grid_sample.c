@@ -8,7 +8,9 @@
 #include <math.h>
 
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 typedef enum sampling { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } sampling;
 typedef enum outside { OUTSIDE_ZEROS, OUTSIDE_BORDER, OUTSIDE_REFLECTION } outside;

@@ -4,8 +4,10 @@
  * for each group in opset 18, one for each channel from 21 on.
  *
  * Channels may be reordered within their run; the parameters of opset 18 do not move. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 static bool parameters_per_channel(const laci_node *node) { return node->version >= 21; }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/taper_in.h"
+#include "tensor/buf.h"
 
 const laci_attr_type laci_taper_attributes[] = {
     {"output_datatype", LACI_ATTR_INT}, {"periodic", LACI_ATTR_INT}, {NULL, LACI_ATTR_OTHER}};

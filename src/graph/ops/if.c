@@ -3,7 +3,9 @@
  * inputs are the condition, then the results of the then branch, then those of the else branch. An
  * output is coupled with both of its results, so channels have the same order whichever branch
  * runs. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 /** Returns which branch is taken: 0 then, 1 else, -1: it depends on data. */
 static int taken_branch(const laci_buf *condition) {

@@ -2,9 +2,11 @@
  * InstanceNormalization: every channel of every image is normalized to mean 0 and variance 1 over
  * its positions, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] +
  * bias[c]. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 static bool expect_input_shape(const laci_infer *infer, laci_shape *shape) {
   const laci_shape *scale = laci_expect_source_shape(infer, 1);

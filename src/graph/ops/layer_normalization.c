@@ -4,6 +4,7 @@
  * + epsilon) are optional outputs. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"

@@ -4,7 +4,9 @@
  * pass. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 typedef struct job {
   const laci_eval *eval;

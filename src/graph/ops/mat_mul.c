@@ -7,6 +7,7 @@
  * axes pass to y. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/walk_in.h"
 

@@ -5,9 +5,11 @@
  * Indices depend on channel numbers: where that output is used, all axes are FIXED. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"
 #include "graph/ops/shared/window_grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_pooling_infer(infer);

@@ -2,6 +2,7 @@
  * Mean: the mean of any number of operands, broadcast: Sum, then divided by their number. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static double compute_double(double a, double b) { return a + b; }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NegativeLogLikelihoodLoss: shared/loss_in.h defines it; softmax_cross_entropy_loss.c shares this
  * code. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/loss_in.h"
+#include "tensor/buf.h"
 
 static bool is_unreduced(const laci_node *node) {
   return strcmp(laci_node_text(node, "reduction", "mean"), "none") == 0;

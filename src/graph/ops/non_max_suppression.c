@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { BOXES, SCORES, MAX_BOXES, IOU, SCORE };
 

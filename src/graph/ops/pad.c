@@ -7,6 +7,7 @@
  * elements by position, so a padded axis is FIXED. Labels of axes without pads pass. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/pad.h"
 #include "graph/ops/shared/op_in.h"

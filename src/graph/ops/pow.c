@@ -6,6 +6,7 @@
 
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static double compute_double(double a, double b) { return pow(a, b); }
 

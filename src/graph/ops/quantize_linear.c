@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/quant_in.h"
+#include "tensor/buf.h"
 #include "tensor/narrow.h"
 
 static lac_status infer(laci_infer *infer) {

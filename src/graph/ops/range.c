@@ -4,6 +4,7 @@
 
 #include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 /** Returns the number of steps; -1: the three numbers are invalid. Integer steps are counted
  * exactly. */

@@ -4,6 +4,7 @@
  *
  * The size for -1 is found by cancelling sizes and symbols of the input against those of the wanted
  * shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -7,9 +7,11 @@
 #include <math.h>
 
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
+#include "tensor/buf.h"
 
 /** The scale and output size of every axis of x, as given by the inputs. */
 typedef struct plan {

@@ -3,6 +3,7 @@
  * scaled by a parameter that is broadcast to the last axes.  y = x / sqrt(mean x^2 + epsilon) *
  * scale
  */
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -6,7 +6,9 @@
  *
  * x [B, heads, S, D] or [B, S, heads * D]. Labels of batch, of tokens and of a separate axis of
  * heads pass; channels are FIXED, for every pair has its own angle. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { X, COS, SIN, POSITIONS };
 

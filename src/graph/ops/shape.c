@@ -3,7 +3,9 @@
  *
  * Only sizes are read, so x may have any channel order. Inference evaluates it on shapes with
  * symbols; the symbols in shape arithmetic come from here. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 /** Finds the range [start, end) of the wanted axes, clamped to the rank. */
 static void find_range(const laci_node *node, int rank, int *start, int *end) {

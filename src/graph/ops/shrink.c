@@ -5,6 +5,7 @@
 
 #include "base/to_int.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 typedef struct limits {
   double lambd, bias;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Size: the number of elements of x. Only sizes are read, so x may have any channel order. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 1);

@@ -4,6 +4,7 @@
  *
  * Along a sliced axis, a map tells which position of x each output position reads; axes that are
  * not cut keep their labels. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/loss_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_loss_infer(infer);

@@ -3,6 +3,7 @@
  * reads channel c (mode DCR), or out channel c * b * b + row * b + column does (mode CRD, opset
  * 28). Maps describe this; height and width are FIXED. The shape rules shared with depth_to_space.c
  * are here too. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"

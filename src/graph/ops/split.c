@@ -4,6 +4,7 @@
  * Each output reads its own run of positions along that axis (one map each); labels of the other
  * axes pass. */
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -4,7 +4,9 @@
  * batch axis passes; all others are FIXED. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 

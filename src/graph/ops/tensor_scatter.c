@@ -2,6 +2,7 @@
  * TensorScatter (opset 24): a copy of a cache with an update written along `axis`, from
  * write_indices[batch] on (0 by default); in mode "circular" it wraps around. Labels of all other
  * axes pass. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

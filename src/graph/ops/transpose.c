@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transpose: output axis a is input axis perm[a]; without perm the axes are reversed.
  * Channel orders move with their axes. */
+#include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -4,6 +4,7 @@
  * the index of its distinct element, and counts. All depends on content, so all axes are FIXED. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 

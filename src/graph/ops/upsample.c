@@ -4,9 +4,11 @@
 #include <math.h>
 
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
+#include "tensor/buf.h"
 
 /** Reads scales[axis]; *known is false where they come from an input of unknown content. */
 static lac_status read_scales(const laci_node *node, const laci_buf *input, int rank,

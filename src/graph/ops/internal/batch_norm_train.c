@@ -7,6 +7,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 enum { N_INPUTS = 5, N_OUTPUTS = 5 };
 

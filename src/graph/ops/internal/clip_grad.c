@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) { return laci_infer_equal_shapes(infer, 0, 1); }
 

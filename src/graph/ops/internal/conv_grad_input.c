@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;

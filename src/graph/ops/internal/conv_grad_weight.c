@@ -7,6 +7,7 @@
  * size. */
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;

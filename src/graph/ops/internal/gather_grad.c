@@ -3,6 +3,7 @@
  * index that Gather read it from. Inputs dY, indices; the attribute axis is not negative. Slices
  * are added in the order of the indices, so that the same input gives the same bits. */
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 /** Checks that the shape of dY is input_shape with `axis` replaced by the axes of the indices. */
 static lac_status check_shapes(laci_infer *infer, int axis) {

@@ -3,6 +3,7 @@
  * the values carried into the first iteration. Outputs: the number of this iteration, the
  * condition, the values carried into this iteration. Loop ends the iteration (graph.h,
  * laci_body). */
+#include "graph/coupling.h"
 #include "graph/ops/shared/loop_in.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -3,6 +3,7 @@
  * window, the first of equal ones. The maximum is searched again here, so MaxPool need not store
  * its indices. */
 #include "graph/ops/shared/pool_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

@@ -2,6 +2,7 @@
  * lacuna.ScanBegin: begins an iteration of a Scan. Inputs: the values carried into the first
  * iteration, then the sequences. Outputs: the values carried into this iteration, then its slices
  * of the sequences. Scan ends the iteration (graph.h, laci_body). */
+#include "graph/coupling.h"
 #include "graph/ops/shared/loop_in.h"
 
 static void infer_slice(laci_infer *infer, int port, int64_t axis) {

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_infer_equal_shapes(infer, 0, 1);

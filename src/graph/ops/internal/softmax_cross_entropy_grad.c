@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 3, 3);

@@ -3,6 +3,7 @@
  * lists the neighbouring axes that make a line: one, or all from one on (Softmax before opset 13).
  */
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 /** Reads the attribute axes as the range [*first, *first + *n) of a tensor of that rank. */
 static lac_status read_axes(const laci_node *node, int rank, int *first, int *n, lac_error *err) {

@@ -3,6 +3,7 @@
  * the attribute `of` names; its attributes are attributes of this node, too. f' is that operator's
  * slope. */
 #include "graph/ops/shared/grad_in.h"
+#include "tensor/buf.h"
 
 typedef struct job {
   const laci_eval *eval;

@@ -12,9 +12,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/attend_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { X, W, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 enum { Y, PRESENT };

@@ -6,7 +6,9 @@
  * Channels: channel k of y is channel k of a and of b, and the same two channels of the bias. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

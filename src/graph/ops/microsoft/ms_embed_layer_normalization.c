@@ -8,8 +8,10 @@
  * are FIXED, since they are read by index. */
 #include <math.h>
 
+#include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 enum { IDS, KINDS, WORDS, PLACES, KIND_TABLE, GAMMA, BETA, MASK, PLACE_IDS };
 enum { Y, KEPT, SUM };

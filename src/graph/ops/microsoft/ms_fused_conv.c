@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.FusedConv: y = f(conv(x, w) + bias + z), a Conv (ops/conv.c) with an optional
  * summand z of y's shape and an optional activation f. */
+#include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { X, W, BIAS, SUM };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.FusedGemm: y = f(alpha * op(A) * op(B) + beta * C), a Gemm (ops/gemm.c) followed by
  * an activation. */
+#include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 

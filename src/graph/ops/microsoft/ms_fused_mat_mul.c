@@ -5,6 +5,7 @@
  *
  * Channels: the contracted axes of A and B share a label; labels of rows, columns and batch axes
  * pass to y. */
+#include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -13,8 +13,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/attend_in.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { Q, K, V, PAST_K, PAST_V, LENGTHS, TOTAL, COS, SIN, POSITIONS, SCORE_BIAS, SINK };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };

@@ -7,8 +7,10 @@
  * would change the rounding of blocks. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { A, B, SCALES, ZEROS, G_IDX, BIAS };
 

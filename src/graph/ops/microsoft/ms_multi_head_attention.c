@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/attend_in.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { Q, K, V, BIAS, MASK, SCORE_BIAS, PAST_K, PAST_V, PAST_LENGTH, INDIRECTION };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };

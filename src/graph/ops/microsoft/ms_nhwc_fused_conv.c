@@ -4,6 +4,7 @@
  *
  * Channels: the last axis of x is reduced with axis 1 of the weight; axis 0 of the weight gives the
  * last axis of y. With groups, all channels are FIXED. */
+#include "graph/coupling.h"
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"

@@ -7,7 +7,9 @@
  * x [B, S, heads * size] or [B, heads, S, size]; position_ids [1], the position of the first token,
  * or [B, S]; tables of angles [positions, rotated / 2]. Labels of batch and of a separate axis of
  * heads pass; tokens and channels are FIXED. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 enum { X, POSITIONS, COS, SIN };
 

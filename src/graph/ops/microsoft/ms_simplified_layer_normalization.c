@@ -2,8 +2,10 @@
  * SimplifiedLayerNormalization, which ONNX Runtime writes into ai.onnx though ONNX does not have
  * it: y = x / sqrt(mean x^2 + epsilon) * scale over all axes from `axis` on; the second output is 1
  * / sqrt(mean x^2 + epsilon). The scale has the shape of the normalized axes. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/norm_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

@@ -2,6 +2,7 @@
  * Attention over rows, and its masks; see attend_in.h. Users: microsoft/ms_attention.c,
  * ms_multi_head_attention.c, ms_group_query_attention.c. */
 #include "graph/ops/shared/attend_in.h"
+#include "tensor/buf.h"
 
 #include <math.h>
 

@@ -5,6 +5,7 @@
  * Columns are filled in runs within one row of the output, where input positions are an arithmetic
  * progression. */
 #include "graph/ops/shared/conv_in.h"
+#include "tensor/buf.h"
 
 #include <string.h>
 

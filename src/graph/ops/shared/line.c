@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Divides a tensor into lines and calls an operator's function for each. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/line_in.h"
+#include "tensor/buf.h"
 
 laci_line_axis laci_softmax_axis(const laci_node *node) {
   bool old = node->version < 13;

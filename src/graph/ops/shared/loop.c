@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loops: types and couplings at the nodes that begin and end an iteration. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/loop_in.h"
 
 int laci_begin_count_carried(const laci_node *node) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What operators of ONNX Runtime share; microsoft/ms_fused_gemm.c and ms_skip_layer_normalization.c
  * are the smallest users. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
 
 #include <math.h>

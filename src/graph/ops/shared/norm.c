@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mean and variance, and checks of parameters, for the normalizations; see batch_normalization.c
  * for the simplest user. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/norm_in.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checks and queries that operators share: inputs, axes, short integer lists, broadcast shapes with
  * symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
+#include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "base/error.h"

@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-#include "graph/coupling.h"
 #include "graph/op.h"
-#include "tensor/buf.h"
+
+typedef struct laci_coupling laci_coupling;
 
 /* ---- Failing and checking ---- */
 

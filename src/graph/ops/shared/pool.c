@@ -2,7 +2,9 @@
  * The common code of the pools. Along every axis, the kernel positions inside the input are a range
  * that is found by division, so the cost of a huge kernel is limited by the size of the input. */
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/pool_in.h"
+#include "tensor/buf.h"
 
 #include "graph/ops/shared/grad_in.h"
 #include "base/divide.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The common code of LSTM, GRU and RNN (recurrent_in.h). One index of the parallel loop is one
  * sequence in one direction; its products with w are computed step by step. */
+#include "graph/coupling.h"
 #include "graph/ops/shared/recurrent_in.h"
+#include "tensor/buf.h"
 
 #include <math.h>
 #include <strings.h>

@@ -8,6 +8,7 @@
 #define LACI_GRAPH_OPS_SHARED_REDUCE_IN_H
 
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 /** The state of a reduction along a run; most operators need only a. */
 typedef struct laci_reduce_state {

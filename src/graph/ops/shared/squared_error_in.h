@@ -4,6 +4,7 @@
 #define LACI_GRAPH_OPS_SHARED_SQUARED_ERROR_IN_H
 
 #include "graph/ops/shared/op_in.h"
+#include "tensor/buf.h"
 
 /** Returns factor / d as defined in squared_error.c; 0 where d is 0. */
 static inline double laci_squared_error_scale(const laci_node *node, const laci_buf *t) {
