@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""generate.py --to FOLDER [--library FILE] [--command FILE]: the package `lacuna`, whole, in FOLDER/lacuna.
+
+Its modules are copied; what the C sources say is made from them:
+    _abi.py    the declarations of include/lacuna, after `cc -E`, for cffi's ABI mode
+    _verbs.py  the functions prune, check ... with a keyword for each option of cli/options.def
+    _table.py  the options of each verb, and the cures of errors
+"""
+import argparse
+import contextlib
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+import command_table  # noqa: E402  pylint: disable=wrong-import-position
+
+TYPES = {"SWITCH": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
+         "NUMBER": "int", "PLACES": "int", "SECONDS": "float", "REAL": "float", "SIZE": "int | str"}
+KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]",
+                 "batch": "int", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
+FIRST = {"model": "Source", "path": "str | os.PathLike"}
+HEAD = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
+"""The functions of the command's verbs; keywords are its options."""
+from __future__ import annotations
+
+from . import verbs
+
+TYPE_CHECKING = False  # the module typing is for those who check types
+if TYPE_CHECKING:
+    import os
+    from typing import Literal, Mapping, Sequence
+
+    from .report import Record, Report
+    from .types import Data, Progress, Source
+'''
+TABLE = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
+"""What helps after a failure, by lac_hint, and the options of each verb."""
+HINTS = {hints}
+OPTIONS = {options}
+'''
+
+
+def declarations(compiler):
+    """The public headers after a preprocessor, without the C library's, whose types cffi knows."""
+    with tempfile.TemporaryDirectory() as empty:
+        for name in ("stdbool.h", "stddef.h", "stdint.h"):
+            (pathlib.Path(empty) / name).touch()
+        include = HERE.parent / "include"
+        return subprocess.run([compiler, "-E", "-P", "-nostdinc", "-DLAC_DECLARATIONS_ONLY", f"-I{include}", f"-I{empty}",
+                               include / "lacuna/lacuna.h"], check=True, capture_output=True, text=True).stdout
+
+
+def write_abi(path, compiler):
+    import cffi  # pylint: disable=import-outside-toplevel
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(compiler))
+    ffi.set_source("lacuna._abi", None)
+    with contextlib.redirect_stdout(None):
+        ffi.emit_python_code(str(path))
+
+
+def keywords_module():
+    spec = importlib.util.spec_from_file_location("keywords", HERE / "lacuna/keywords.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def in_python(text, ids):
+    """A text of the command with keywords for its options: `--no-verify` is verify=False, `--crop N` is crop=N."""
+    if "tf2onnx" in text or "lacuna " in text:
+        return text
+
+    def keyword(found):
+        name = found[2].replace("-", "_")
+        if name not in ids:
+            return found[0]
+        return f"{name}=False" if found[1] else f"{name}={found[4]}" if found[4] else name
+    return re.sub(r"--(no-)?([a-z][a-z0-9-]*[a-z0-9])( ([A-Z][A-Z,]*))?(?![\w=])", keyword, text).replace("no-no-", "")
+
+
+def rows_of(verb, at, table, words):
+    """[(group, option, help)] of a verb's options that are keywords."""
+    ids = {option["id"] for _, option in table}
+    for group, option in table:
+        if not option["verbs"] & 1 << at or not option["help"]:
+            continue
+        helps = option["help"]
+        for which, _, its_help in option["words"]:
+            helps = its_help if which & 1 << at else helps
+        own = words.get(f"{verb}.{option['id']}") or words.get(option["id"])
+        yield group, option, own or in_python(helps, ids)
+
+
+def kind_of(option):
+    kind = KEYWORD_TYPES.get(option["id"], TYPES[option["kind"]])
+    if option["kind"] == "CHOICE" and "." not in option["argument"]:
+        kind = "Literal[" + ", ".join(f'"{word}"' for word in option["argument"].split("|")) + "]"
+    return kind + " | None"
+
+
+def function_text(name, spec, at, table, keywords):
+    verb, first, returns, about, *fixed = spec
+    fixed = fixed[0] if fixed else {}
+    taken = [row for row in rows_of(verb, at, table, keywords.WORDS) if row[1]["id"] not in keywords.ELSEWHERE | fixed]
+    summary = next(row for row in command_table.verbs() if row["id"] == verb)["summary"]
+    leading = [row for row in taken if row[1]["id"] in ("output", "data")]
+    others = [row for row in taken if row not in leading]
+    parameters = [f"{first}: {FIRST[first]}"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in leading]
+    parameters += ["*"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in others]
+    parameters += ["progress: Progress | None = None"]
+    groups = dict.fromkeys(row[0] for row in taken)
+    doc = [summary[0].upper() + summary[1:] + ("" if summary.endswith("?") else "."), *([about.rstrip()] if about.strip() else [])]
+    if first == "model":
+        doc += ["", "model: a path, bytes, an onnx.ModelProto or a lacuna.Model; a Model is changed in place."]
+    else:
+        doc += ["", "path: a pack"]
+    for group in groups:
+        doc += ["", group + ":"]
+        for its_group, option, helps in taken:
+            if its_group == group:
+                initial = f" ({option['initial']})" if option["initial"] not in (None, "no", "yes") else ""
+                initial = {"yes": " (True)", "no": " (False)"}.get(option["initial"], initial)
+                initial = "" if option["id"] == "fold" else initial
+                doc += textwrap.wrap(f"{option['id']}: {helps}{initial}", 110, initial_indent="    ", subsequent_indent="        ")
+    doc += ["", "progress: " + keywords.PROGRESS]
+    body = "\n".join("    " + line if line else "" for line in "\n".join(doc).split("\n")).strip()
+    given = ", ".join(f"{row[1]['id']}={row[1]['id']}" for row in taken)
+    given += "".join(f", {key}={value!r}" for key, value in fixed.items())
+    lines = [f"    {text}," for text in parameters]
+    call = textwrap.wrap(f"{first}, {given}, progress=progress", 100, subsequent_indent=" " * 8, break_long_words=False)
+    docstring = body.replace("\\", "\\\\").replace('"""', "'''")
+    return (f"\n\ndef {name}(\n" + "\n".join(lines) + f") -> {returns}:\n    \"\"\"{docstring}\n    \"\"\"\n"
+            f"    return verbs.{name}({chr(10).join(call)})\n")
+
+
+def write_verbs(folder):
+    keywords, verbs = keywords_module(), [verb["id"] for verb in command_table.verbs()]
+    table = command_table.options(verbs)
+    ids = {option["id"] for _, option in table}
+    hints = {name: in_python(text, ids) for name, text in command_table.words_of_hints().items()}
+    options = {verb: sorted(option["id"] for _, option in table if option["verbs"] & 1 << at and option["help"])
+               for at, verb in enumerate(verbs)}
+    (folder / "_table.py").write_text(TABLE.format(hints=dictionary(hints), options=dictionary(options)))
+    functions = [function_text(name, spec, verbs.index(spec[0]), table, keywords) for name, spec in keywords.FUNCTIONS.items()]
+    (folder / "_verbs.py").write_text(HEAD + "".join(functions))
+
+
+def dictionary(rows):
+    return "{\n" + "".join(f"    {key!r}: {value!r},\n" for key, value in rows.items()) + "}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--to", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, help="liblacuna.so, which the package then loads")
+    parser.add_argument("--command", type=pathlib.Path, help="the command `lacuna`")
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    args = parser.parse_args()
+    to = args.to / "lacuna"
+    shutil.copytree(HERE / "lacuna", to, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "_abi.py", "_table.py", "_verbs.py"))
+    write_abi(to / "_abi.py", args.cc)
+    write_verbs(to)
+    for source, folder, name in ((args.library, "lib", "liblacuna.so"), (args.command, "bin", "lacuna")):
+        if source:
+            (to / folder).mkdir(exist_ok=True)
+            link = to / folder / name
+            link.unlink(missing_ok=True)
+            link.symlink_to(source.resolve())
+
+
+if __name__ == "__main__":
+    main()

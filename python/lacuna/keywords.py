@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which field of the library's options each option of the command is, and what Python says of it beyond the command's help.
+
+Pure data: python/generate.py makes the functions of `_verbs.py` from it and from cli/options.def, and a test
+(python/tests/test_keywords.py) fails where an option of a verb has no place here.
+"""
+
+# {struct: {option: field}}. A field's type in lacuna.h says how a value is converted (options.py).
+FIELDS = {
+    "lac_load_options": {"lenient": "lenient"},
+    "lac_options": {
+        "mask": "mask", "permute": "permute", "padding": "padding", "all_sizes": "all_sizes", "verify": "verify",
+        "recurrent": "recurrent", "include": "include", "exclude": "exclude", "score": "score", "permute_for": "permute_for",
+        "strategy": "strategy", "effort": "effort", "time_limit": "time_limit", "seed": "seed", "threads": "threads",
+        "assume": "assume", "target": "targets", "input_shape": "input_shapes", "max_memory": "max_memory"},
+    "lac_calibration": {
+        "calibration_samples": "samples", "calibration_copies": "copies", "solve": "solve", "resize": "resize", "crop": "crop",
+        "mean": "mean", "std": "std", "keep_dense": "keep_dense", "max_drop": "max_drop", "recalibrate": "recalibrate",
+        "refine": "refine", "refine_steps": "refine_steps"},
+    "lac_quantization": {"quantize_range": "range"},
+    "lac_run_options": {"threads": "threads", "dtype": "dtype", "max_memory": "max_memory", "engine": "engine",
+                        "tune": "tuning", "careful": "careful"},
+    "lac_bench_options": {"batch": "batch", "runs": "runs", "time": "seconds", "seed": "seed"},
+    "lac_eval_options": {"batch_size": "batch", "limit": "limit", "resize": "resize", "crop": "crop", "mean": "mean",
+                         "std": "std", "classes": "classes", "predictions": "predictions", "force": "force"},
+}
+
+# Options that a function of verbs.py handles by itself.
+HANDLED = {
+    "prune": {"calibration", "quantize", "quantize_activations", "curve"},
+    "permute": {"apply", "invert"},
+    "check": {"against"},
+    "inspect": {"plan", "why"},
+    "eval": {"data"},
+    "bench": {"plot", "roofline", "measure_costs", "input_shape", "pattern"},
+}
+EVERYWHERE = {"output", "plot", "save_permutation", "json", "force", "fold", "pattern", "sparse_kernels"}
+
+# Options that are no keywords, and what does the same.
+ELSEWHERE = {
+    "quiet": "the logger `lacuna` of logging",
+    "verbose": "the logger `lacuna` of logging",
+    "wide": "how the terminal shows rows",
+    "help": "help()",
+    "show": "report.mask_of()",
+    "timeout": "several processes run the command, under mpirun",
+}
+
+# {function: (verb, first parameters, what it returns, what Python says beyond the command's help)}
+FUNCTIONS = {
+    "prune": ("prune", "model", "Report", """
+The search finds which channels may change places, and the order in which pruning loses least. The reordered network is verified.
+Then the masks are set, and with `calibration` the kept weights are fitted. `report.model` is the new network: save it, run it,
+or take its tensors.
+
+    report = lacuna.prune("net.onnx", "net-24.onnx")
+    report = lacuna.prune("net.onnx", calibration=images, pattern="2:4")
+    report.model.save("net-24.onnx")"""),
+    "permute": ("permute", "model", "Report", """
+As `prune`, but no weight is set to zero."""),
+    "quantize": ("prune", "model", "Report", """
+As `prune`, with `quantize="qdq-int8"`: the ranges of activations come from `calibration`, which must be given. Layers that are
+pruned already keep their masks. With `pattern=None` the other layers are not pruned.""", {"quantize": "qdq-int8"}),
+    "check": ("check", "model", "Report", """
+`report.holds_pattern` says whether every layer that should hold the pattern does. With `against` a network that is not the
+original, reordered and masked, raises lacuna.Error."""),
+    "inspect": ("inspect", "model", "Report", """
+The report lists layers and groups of channels; `report.groups[k].cause` says what freezes a group. With `why` the function
+returns a text, the path from that node to what freezes it."""),
+    "plot": ("plot", "model", "None", """
+The ending of `output` is the format."""),
+    "pack": ("pack", "model", "Record", """
+Model(output) and Session(output) read a pack like any network."""),
+    "unpack": ("unpack", "path", "None", ""),
+    "evaluate": ("eval", "model", "Record", """
+`data` may also be arrays in memory: {input: images, "labels": classes}."""),
+    "bench": ("bench", "model", "Record", ""),
+}
+
+# Said in the place of the command's help: of an option, or of VERB.OPTION.
+WORDS = {
+    "output": "a file for the new network; without it, `report.model` has the network",
+    "plot.output": "the drawing; the ending says its format: .svg, .pdf, .png or .dot",
+    "pack.output": "the pack",
+    "unpack.output": "the ONNX file, byte for byte what was packed",
+    "check.target": "names of hardware or runtimes, such as \"tensorrt\": what each makes of every layer",
+    "calibration": "inputs to fit masks and weights on, without labels: a path (a folder of images, .npy, .npz), an array, "
+                   "{name: array}, an iterable of these, or \"synthetic\"",
+    "input_shape": "sizes that the file leaves open: {name: (1, 3, 224, 224)}",
+    "json": "a file for the report as JSON; `report.json()` is the same as a dict",
+    "target": "names of hardware or runtimes, such as \"tensorrt\": only what they take as sparse is pruned",
+    "assume": "operators that pass channel orders through, such as [\"MyOp=same\"]",
+    "against": "the original network (a path, bytes, a ModelProto or a Model), to verify that this is it, reordered and masked",
+    "fold": "store a computed weight as one tensor: True wherever it can be, False nowhere, None where nothing else reads its parts",
+    "plan": "ask which nodes the engine would run fast: `report.plan`, `report.plan_nodes`",
+    "max_memory": "how many bytes the work may plan: a number, or a text such as \"16G\"",
+    "data": "labelled images: a path, {input: images, \"labels\": classes}, or an iterable of such batches",
+    "curve": "a .svg file: the loss over the number of layers pruned",
+}
+# Keywords of functions that do long work, and that no option of the command has.
+PROGRESS = ("a function that gets (what, done, total) as the work goes on, or True for a bar (of tqdm, if it is installed)")

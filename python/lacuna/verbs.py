@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the functions of `_verbs.py` do: keywords to options, one call of the library, outputs. The work is all in the library."""
+import contextlib
+import os
+
+from . import jobs, samples
+from .errors import failure
+from .library import NULL, call, ffi, lib, options, path_bytes, sized, text
+from .model import opened
+from .options import fill, number_of_bytes, read_pattern, run_fields
+from .report import Report, record
+
+OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs")
+
+
+def _check_outputs(given):
+    """Refuses outputs that exist before the long work; the library refuses them again when it writes."""
+    for option in OUTPUTS:
+        path = given.get(option)
+        if path is not None and os.path.lexists(path) and not given.get("force"):
+            raise failure(f"{os.fspath(path)}: it exists already", "EXISTS", "FORCE", "force=True replaces it")
+
+
+def _write_text(path, content, force):
+    """Writes a text whole or not at all."""
+    path = os.fspath(path)
+    if os.path.lexists(path) and not force:
+        raise failure(f"{path}: it exists already", "EXISTS", "FORCE", "force=True replaces it")
+    unfinished = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(unfinished, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
+
+
+def _json_text(function, *arguments):
+    """The text of one of the library's JSON functions."""
+    made = ffi.new("char **")
+    call(function, *arguments, made)
+    try:
+        return text(made[0])
+    finally:
+        lib.lac_text_free(made[0])
+
+
+def _max_memory(given):
+    return number_of_bytes("max_memory", given["max_memory"]) if given.get("max_memory") is not None else 0
+
+
+def _open(model, given, fold=True):
+    """The network, its computed weights stored as `fold` says."""
+    made = opened(model, lenient=bool(given.get("lenient")))
+    if fold and given.get("fold") is not False:
+        made.fold(everything=bool(given.get("fold")), max_memory=_max_memory(given))
+    return made
+
+
+def _options(given, kept):
+    """lac_options of the keywords."""
+    made = options("lac_options")
+    kept.append(made)
+    fill(made, "lac_options", given, kept)
+    if given.get("pattern") is not None:
+        read_pattern(made, given["pattern"])
+    return made
+
+
+def _calibration(given, model, kept):
+    """lac_calibration of the keywords, NULL without `calibration`."""
+    data = given.get("calibration")
+    if data is None:
+        idle = [name for name in ("calibration_samples", "calibration_copies", "solve", "keep_dense", "max_drop", "recalibrate",
+                                  "refine", "refine_steps", "curve", "mean", "std", "resize", "crop", "quantize")
+                if given.get(name) is not None]
+        if idle:
+            raise failure(f"{idle[0]}={given[idle[0]]!r}: it goes with calibration", cure="calibration=DATA")
+        return NULL
+    made = options("lac_calibration")
+    fill(made, "lac_calibration", given, kept)
+    made.curve = given.get("curve") is not None
+    if isinstance(data, str) and data == "synthetic":
+        made.synthetic = True
+        made.samples = given.get("calibration_samples") or 0
+    elif samples.is_path(data):
+        kept.append(path_bytes(data))
+        made.data = kept[-1]
+    else:
+        made.from_memory, held = samples.lac_samples(data, model, given.get("calibration_samples"))
+        kept += [made.from_memory, held]
+        if given.get("calibration_samples") is None:
+            made.samples = min(made.samples, held[0][0].shape[0])
+    kept.append(made)
+    return made
+
+
+def _quantization(given, kept):
+    """lac_quantization of the keywords, NULL without `quantize`."""
+    lone = [name for name in ("quantize_range", "quantize_activations") if given.get(name) is not None]
+    if given.get("quantize") is None:
+        if lone:
+            raise failure(f"{lone[0]}={given[lone[0]]!r}: it goes with quantize=\"qdq-int8\"")
+        return NULL
+    if given["quantize"] != "qdq-int8":
+        raise failure(f"quantize={given['quantize']!r}: wanted qdq-int8")
+    if given.get("quantize_activations") not in (None, "uint8", "int8"):
+        raise failure(f"quantize_activations={given['quantize_activations']!r}: wanted uint8 or int8")
+    made = options("lac_quantization")
+    fill(made, "lac_quantization", given, kept)
+    made.is_signed = given.get("quantize_activations") == "int8"
+    kept.append(made)
+    return made
+
+
+def _report(function, *arguments):
+    """The report that a function of the library makes."""
+    made = ffi.new("lac_report **")
+    call(function, *arguments, made)
+    return ffi.gc(made[0], lib.lac_report_destroy)
+
+
+def _write(report, given):
+    """The files that the keywords name."""
+    force = bool(given.get("force"))
+    if given.get("plot") is not None:
+        report.plot(given["plot"], force=force)
+    if given.get("curve") is not None:
+        report.plot_curve(given["curve"], force=force)
+    if given.get("save_permutation") is not None:
+        report.save_permutation(given["save_permutation"], force=force)
+    if given.get("json") is not None:
+        _write_text(given["json"], report.to_json(), force)
+    if given.get("output") is not None:
+        report.model.save(given["output"], force=force)
+    return report
+
+
+def prune(model, *, progress=None, **given):
+    """lac_prune."""
+    _check_outputs(given)
+
+    def work():
+        kept = []
+        network = _open(model, given)
+        how = _options(given, kept)
+        how.calibration, how.quantization = _calibration(given, network, kept), _quantization(given, kept)
+        return Report(_report("lac_prune", network.pointer, how), network)
+    return _write(jobs.run(work, progress), given)
+
+
+def quantize(model, *, progress=None, **given):
+    """lac_prune with lac_quantization."""
+    if given.get("calibration") is None:
+        raise failure("quantize: ranges of activations come from samples of the inputs", "BAD_ARGUMENT", "CALIBRATION",
+                      "calibration=DATA")
+    return prune(model, progress=progress, **given)
+
+
+def permute(model, *, progress=None, **given):
+    """lac_permute, or lac_permutation_apply."""
+    _check_outputs(given)
+    saved = given.get("apply"), given.get("invert")
+    if None not in saved:
+        raise failure("apply and invert: only one of them can be done")
+
+    def work():
+        kept = []
+        network = _open(model, given)
+        how = _options(given, kept)
+        if saved == (None, None):
+            return Report(_report("lac_permute", network.pointer, how), network)
+        path = path_bytes(saved[0] if saved[0] is not None else saved[1])
+        return Report(_report("lac_permutation_apply", network.pointer, path, saved[1] is not None, how), network)
+    return _write(jobs.run(work, progress), given)
+
+
+def check(model, *, progress=None, **given):
+    """lac_check."""
+    _check_outputs(given)
+
+    def work():
+        kept, original = [], None
+        network = _open(model, given, fold=given.get("fold") is True)
+        if given.get("against") is not None:
+            original = _open(given["against"], given, fold=given.get("fold") is True)
+            if given.get("fold") is not False:
+                call("lac_model_fold_like", original.pointer, network.pointer, _max_memory(given))
+        other = original.pointer if original else NULL
+        return Report(_report("lac_check", network.pointer, other, _options(given, kept)), network)
+    return _write(jobs.run(work, progress), given)
+
+
+def inspect(model, *, progress=None, **given):
+    """lac_inspect, or lac_inspect_why."""
+    _check_outputs(given)
+
+    def work():
+        kept = []
+        network = _open(model, given)
+        how = _options(given, kept)
+        if given.get("plan"):
+            engine = options("lac_engine_options")
+            kept += [engine, run_fields(engine.run, given)]
+            how.plan = engine
+        if given.get("why") is not None:
+            return _json_text("lac_inspect_why", network.pointer, how, ffi.new("char[]", given["why"].encode()))
+        return Report(_report("lac_inspect", network.pointer, how), network)
+    found = jobs.run(work, progress)
+    return found if isinstance(found, str) else _write(found, given)
+
+
+def plot(model, *, progress=None, **given):
+    """lac_plot of a report of lac_inspect."""
+    if given.get("output") is None:
+        raise failure("output is missing: where the drawing goes")
+    _check_outputs(given)
+    drawn = {"plot" if key == "output" else key: value for key, value in given.items()}
+    report = inspect(model, progress=progress, **{key: value for key, value in drawn.items() if key != "plot"})
+    report.plot(given["output"], force=bool(given.get("force")))
+
+
+def pack(model, *, progress=None, **given):
+    """lac_pack_save."""
+    if given.get("output") is None:
+        raise failure("output is missing: where the pack goes")
+    _check_outputs(given)
+
+    def work():
+        kept, made = [], ffi.new("lac_pack_report **")
+        network = _open(model, given, fold=False)
+        call("lac_pack_save", network.pointer, path_bytes(given["output"]), _options(given, kept), bool(given.get("force")), made)
+        report = ffi.gc(made[0], lib.lac_pack_report_destroy)
+        if given.get("json") is not None:
+            _write_text(given["json"], _json_text("lac_pack_report_json", report), bool(given.get("force")))
+        return record(report)
+    return jobs.run(work, progress)
+
+
+def unpack(path, *, progress=None, **given):
+    """lac_pack_restore."""
+    if given.get("output") is None:
+        raise failure("output is missing: where the ONNX file goes")
+    _check_outputs(given)
+    return jobs.run(lambda: call("lac_pack_restore", path_bytes(path), path_bytes(given["output"]), bool(given.get("force"))),
+                    progress)
+
+
+def evaluate(model, *, progress=None, **given):
+    """lac_eval."""
+    if given.get("data") is None:
+        raise failure("data is missing: labelled images")
+    _check_outputs(given)
+
+    def work():
+        kept, how, result = [], options("lac_eval_options"), sized("lac_eval_result")
+        network = _open(model, given, fold=False)
+        fill(how, "lac_eval_options", given, kept)
+        kept.append(run_fields(how.run, given))
+        path = NULL
+        if samples.is_path(given["data"]):
+            path = path_bytes(given["data"])
+        else:
+            how.from_memory, held = samples.lac_samples(given["data"], network, given.get("limit"))
+            kept.append((how.from_memory, held))
+        call("lac_eval", network.pointer, path, how, result)
+        if given.get("json") is not None:
+            _write_text(given["json"], _json_text("lac_eval_json", network.pointer, result), bool(given.get("force")))
+        return record(result)
+    return jobs.run(work, progress)
+
+
+def _shapes(given, kept):
+    """lac_engine_shape[n] of input_shape={name: sizes}."""
+    sizes = given.get("input_shape") or {}
+    if not hasattr(sizes, "items"):
+        texts = [sizes] if isinstance(sizes, str) else sizes
+        pairs = [word.rpartition("=")[::2] for word in texts]
+        sizes = {name: [-1 if size == "?" else int(size) for size in shape.split("x")] for name, shape in pairs}
+    made = ffi.new("lac_engine_shape[]", len(sizes))
+    for shape, (name, values) in zip(made, sizes.items()):
+        word = ffi.new("char[]", name.encode())
+        kept.append(word)
+        shape.name, shape.rank = word, len(values)
+        for axis, size in enumerate(values):
+            shape.shape[axis] = -1 if size is None else size
+    kept.append(made)
+    return made, len(sizes)
+
+
+def bench(model, *, progress=None, **given):
+    """lac_bench; with `measure_costs`, lac_bench_measure_costs."""
+    _check_outputs(given)
+    force = bool(given.get("force"))
+
+    def costs():
+        _write_text(given["measure_costs"], _json_text("lac_bench_measure_costs"), force)
+
+    def work():
+        kept, how, made, pattern = [], options("lac_bench_options"), ffi.new("lac_bench_result **"), options("lac_options")
+        network = opened(model, lenient=bool(given.get("lenient")))
+        network.fold(everything=True, max_memory=_max_memory(given))
+        fill(how, "lac_bench_options", given, kept)
+        kept.append(run_fields(how.run, given))
+        read_pattern(pattern, given.get("pattern") or "2:4")
+        how.n, how.m = pattern.n, pattern.m
+        how.shapes, how.n_shapes = _shapes(given, kept)
+        call("lac_bench", network.pointer, how, made)
+        result = ffi.gc(made[0], lib.lac_bench_result_destroy)
+        for option, function in (("plot", "lac_bench_plot"), ("roofline", "lac_bench_roofline")):
+            if given.get(option) is not None:
+                call(function, result, path_bytes(given[option]), force)
+        if given.get("json") is not None:
+            _write_text(given["json"], _json_text("lac_bench_json", result), force)
+        return record(result)
+    return jobs.run(work if given.get("measure_costs") is None else costs, progress)

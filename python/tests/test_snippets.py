@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every block of Python in the pages of docs runs, in the order of its page, on a network of a few kilobytes."""
+import re
+import shutil
+
+import numpy
+import pytest
+
+import lacuna
+
+PAGES = {"docs/how-to/python.md": 9}
+QUICK = {"effort": "fast", "verify": False}
+
+
+def blocks(text):
+    return re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+
+
+@pytest.mark.parametrize("page, at_least", PAGES.items(), ids=PAGES)
+def test_a_page_runs(page, at_least, root, digits, images, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(digits, "net.onnx")
+    known = {"images": images[:16], "labels": numpy.arange(16) % 10}
+    found = blocks((root / page).read_text())
+    assert len(found) >= at_least
+    original = lacuna.prune
+    monkeypatch.setattr(lacuna, "prune", lambda *given, **keywords: original(*given, **{**QUICK, **keywords}))
+    for block in found:
+        exec(compile(block, page, "exec"), known)  # pylint: disable=exec-used
+    assert "8 of 10 layers are pruned 2:4" in capsys.readouterr().out
