@@ -13,6 +13,9 @@ endif()
 if(LAC_HAS_MPI)
   install(TARGETS lacuna_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lacuna)
 endif()
+if(LAC_HAS_ORT)
+  install(TARGETS lacuna_ort LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lacuna)
+endif()
 install(DIRECTORY include/lacuna DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 

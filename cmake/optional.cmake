@@ -8,6 +8,7 @@ set(LAC_ARCHIVE AUTO CACHE STRING "ImageNet's archives, read in place by libarch
 set(LAC_GRAPHVIZ AUTO CACHE STRING "Drawings but .dot, by graphviz: AUTO, ON or OFF")
 set(LAC_BLAS AUTO CACHE STRING "Products and factors of calibration, by OpenBLAS: AUTO, ON or OFF")
 set(LAC_MPI AUTO CACHE STRING "Several processes, by a plug-in over MPI: AUTO, ON or OFF")
+set(LAC_ORT AUTO CACHE STRING "Inside ONNX Runtime, by a library that it loads: AUTO, ON or OFF")
 
 # lac_optional(NAME MODULE...): LAC_HAS_NAME and, where it is true, the target PkgConfig::NAME.
 macro(lac_optional name)
@@ -60,3 +61,14 @@ if(LAC_HAS_BLAS)
   set(LAC_BLAS_INCLUDE ${BLAS_INCLUDE_DIRS})
   set(LAC_BLAS_LEFT_OUT blas_none)
 endif()
+# The provider for ONNX Runtime needs no package of it; what it links must be code for a shared library of ELF.
+set_property(CACHE LAC_ORT PROPERTY STRINGS AUTO ON OFF)
+set(LAC_HAS_ORT OFF)
+if(LAC_ORT STREQUAL "AUTO")
+  if(CMAKE_OBJCOPY AND NOT APPLE AND NOT LAC_SANITIZE)
+    set(LAC_HAS_ORT ON)
+  endif()
+elseif(LAC_ORT)
+  set(LAC_HAS_ORT ON)
+endif()
+message(STATUS "ORT: ${LAC_HAS_ORT}")

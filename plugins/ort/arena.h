@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that is released all at once: of what is read of a graph during one call. */
+#ifndef LAC_ORT_ARENA_H
+#define LAC_ORT_ARENA_H
+
+#include <stddef.h>
+
+typedef struct laci_ort_block laci_ort_block;
+
+typedef struct laci_ort_arena {
+  laci_ort_block *blocks;
+} laci_ort_arena;
+
+/** Returns n elements of `size` bytes, all zero; NULL: not enough memory. n may be 0. */
+void *laci_ort_allocate(laci_ort_arena *arena, size_t n, size_t size);
+void laci_ort_arena_clear(laci_ort_arena *arena);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the nodes to take. Lacuna is asked about every part, as it would be planned: a node that
+ * cannot be planned, or only slowly, is foreign from then on, and the graph is cut anew. So what is
+ * claimed can be planned, and the rounds end. Next: part.h, lacuna/plan.h. */
+#include "claim.h"
+
+#include "lacuna/plan.h"
+#include "model.h"
+#include "part.h"
+
+#include <string.h>
+
+enum {
+  MOST_ROUNDS = 64,
+  LEAST_SHARE = 4, /* of a part's layers, at least one in so many is to run by a sparse kernel */
+  LEAST_NODES = 2, /* of a part that pays */
+};
+
+/** What is known of each node. */
+typedef struct search {
+  laci_ort_graph *graph;
+  const laci_ort_options *options;
+  const ort_logger *logger;
+  laci_ort_edges edges;
+  bool *may;
+  const char **why; /* a node is not taken */
+  int *part;
+  bool *accepted; /* [n_parts] */
+  int *nodes;     /* [n_nodes] of one part */
+} search;
+
+/* ---- What nodes are ---- */
+
+/** Can values of this type go in and out? Not those that ONNX Runtime packs, nor texts. */
+static bool can_pass(int dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_U4:
+    case LAC_DTYPE_I4:
+    case LAC_DTYPE_U2:
+    case LAC_DTYPE_I2:
+    case LAC_DTYPE_F4E2M1: return false;
+    default: return dtype > 0 && dtype < LAC_DTYPE_COUNT && lac_dtype_size((lac_dtype)dtype) > 0;
+  }
+}
+
+static lac_status check_values(search *s, const int *values, int n, const char **why,
+                               lac_error *err) {
+  for (int k = 0; k < n; k++) {
+    laci_ort_type type;
+    if (values[k] < 0 || s->graph->values[values[k]].constant) continue;
+    lac_status st = laci_ort_type_of(s->graph, s->graph->values[values[k]].info, &type, err);
+    if (st) return st;
+    if (!can_pass(type.dtype)) *why = "a value has a type that cannot be passed";
+    if (type.rank > 8) *why = "a value has more than 8 dimensions";
+  }
+  return LAC_OK;
+}
+
+static lac_status look_at_nodes(search *s, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int k = 0; !st && k < s->graph->n_nodes; k++) {
+    const laci_ort_node *node = &s->graph->nodes[k];
+    const char *why = NULL;
+    if (*node->provider && strcmp(node->provider, LAC_ORT_PROVIDER) != 0)
+      why = "another provider has it";
+    if (!why && !s->options->all && node->n_bodies) why = "it has bodies";
+    if (!why) st = check_values(s, node->inputs, node->n_inputs + node->n_implicit, &why, err);
+    if (!st && !why) st = check_values(s, node->outputs, node->n_outputs, &why, err);
+    s->why[k] = why;
+    s->may[k] = !why;
+  }
+  return st;
+}
+
+static lac_status find_edges(search *s, lac_error *err) {
+  laci_ort_graph *graph = s->graph;
+  size_t n = 0;
+  for (int k = 0; k < graph->n_nodes; k++)
+    n += (size_t)(graph->nodes[k].n_inputs + graph->nodes[k].n_implicit);
+  int *begin = laci_ort_allocate(&graph->arena, (size_t)graph->n_nodes + 1, sizeof *begin);
+  int *from = laci_ort_allocate(&graph->arena, n, sizeof *from);
+  if (!begin || !from) return laci_ort_no_memory(err);
+  int n_edges = 0;
+  for (int k = 0; k < graph->n_nodes; k++) {
+    const laci_ort_node *node = &graph->nodes[k];
+    for (int in = 0; in < node->n_inputs + node->n_implicit; in++) {
+      int producer = node->inputs[in] < 0 ? -1 : graph->values[node->inputs[in]].producer;
+      if (producer >= k)
+        return laci_ort_fail(err, LAC_BAD_FILE, "%s: it is before a node that it reads",
+                             node->name);
+      if (producer >= 0) from[n_edges++] = producer;
+    }
+    begin[k + 1] = n_edges;
+  }
+  s->edges = (laci_ort_edges){.n_nodes = graph->n_nodes, .begin = begin, .from = from};
+  return LAC_OK;
+}
+
+/* ---- Asking ---- */
+
+static void refuse(search *s, int node, const char *why) {
+  size_t n = why ? strlen(why) + 1 : 0;
+  char *copy = n ? laci_ort_allocate(&s->graph->arena, n, 1) : NULL;
+  if (copy) memcpy(copy, why, n);
+  s->may[node] = false;
+  s->why[node] = copy ? copy : "it cannot be planned";
+}
+
+/** A node whose operator has a weight that could be sparse. */
+static bool is_layer(const laci_ort_graph *graph, const laci_ort_node *node) {
+  static const char *const ops[] = {"Conv",        "ConvTranspose", "Gemm",        "MatMul",
+                                    "FusedConv",   "FusedGemm",     "FusedMatMul", "Attention",
+                                    "QLinearConv", "QLinearMatMul", "LSTM",        "GRU",
+                                    "RNN"};
+  bool stored = false;
+  for (int k = 0; k < node->n_inputs; k++)
+    stored = stored || (node->inputs[k] >= 0 && graph->values[node->inputs[k]].constant);
+  for (size_t k = 0; stored && k < sizeof ops / sizeof ops[0]; k++)
+    if (strcmp(node->op, ops[k]) == 0) return true;
+  return false;
+}
+
+/** Looks at what would run each node of a part. *refused: a node is foreign from now on. *n_sparse:
+ * nodes that a sparse kernel would run. */
+static void look_at_answer(search *s, const laci_ort_part *part, const lac_plan_answer *answer,
+                           bool *refused, int *n_sparse) {
+  *n_sparse = 0;
+  for (int k = 0; k < part->n_nodes; k++) {
+    const laci_ort_node *node = &s->graph->nodes[part->nodes[k]];
+    lac_plan_node found = LAC_SIZED(lac_plan_node);
+    int first = node->n_outputs ? node->outputs[0] : -1;
+    if (first < 0 || lac_plan_find(answer, s->graph->values[first].name, &found, NULL)) continue;
+    bool slow = found.runner == LAC_RUNNER_EXACT || found.runner == LAC_RUNNER_OPERATOR;
+    if (found.runner == LAC_RUNNER_NONE || (slow && !s->options->all)) {
+      refuse(s, part->nodes[k], found.reason);
+      *refused = true;
+    }
+    if (found.sparse) ++*n_sparse;
+  }
+}
+
+static bool pays(const search *s, const laci_ort_part *part, int n_sparse) {
+  int n_layers = 0;
+  if (s->options->all) return true;
+  for (int k = 0; k < part->n_nodes; k++)
+    n_layers += is_layer(s->graph, &s->graph->nodes[part->nodes[k]]);
+  return part->n_nodes >= LEAST_NODES && n_sparse > 0 && LEAST_SHARE * n_sparse >= n_layers;
+}
+
+static void refuse_all(search *s, const laci_ort_part *part, const char *why) {
+  for (int k = 0; k < part->n_nodes; k++) refuse(s, part->nodes[k], why);
+}
+
+/** Asks about one part. *accepted: it can be planned, and pays. *refused: nodes are foreign from
+ * now on. Fails only for want of memory, and where ONNX Runtime fails. */
+static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool *refused,
+                      lac_error *err) {
+  laci_ort_model *model = NULL;
+  lac_plan_answer *answer = NULL;
+  lac_plan_facts facts = LAC_SIZED(lac_plan_facts);
+  lac_engine_options options = lac_engine_options_default();
+  lac_error why = {0};
+  int n_sparse = 0;
+  *accepted = *refused = false;
+  options.run.dtype = s->options->dtype;
+  options.run.max_memory = s->options->memory;
+  options.run.threads = s->options->threads;
+  lac_status st = laci_ort_model_make(s->graph, part, false, &model, &why);
+  if (!st) st = lac_plan_ask(laci_ort_model_of(model), &options, &answer, &why);
+  if (!st) st = lac_plan_about(answer, &facts, &why);
+  if (!st) {
+    look_at_answer(s, part, answer, refused, &n_sparse);
+    if (!*refused && facts.refusal) {
+      refuse_all(s, part, facts.reason);
+      *refused = true;
+    }
+    *accepted = !*refused && pays(s, part, n_sparse);
+  } else if (st != LAC_NO_MEMORY) {
+    refuse_all(s, part, why.text);
+    *refused = true;
+    st = LAC_OK;
+  }
+  if (st && err) *err = why;
+  lac_plan_answer_destroy(answer);
+  laci_ort_model_destroy(model);
+  return st;
+}
+
+/* ---- Rounds ---- */
+
+static int list_nodes(search *s, int number) {
+  int n = 0;
+  for (int k = 0; k < s->graph->n_nodes; k++)
+    if (s->part[k] == number) s->nodes[n++] = k;
+  return n;
+}
+
+/** Cuts the graph and asks about each part. *again: nodes were refused. */
+static lac_status ask_all(search *s, int *n_parts, bool *again, lac_error *err) {
+  *again = false;
+  if (!laci_ort_cut(&s->edges, s->may, s->part, n_parts)) return laci_ort_no_memory(err);
+  for (int number = 0; number < *n_parts; number++) {
+    laci_ort_part part;
+    bool refused = false;
+    int n = list_nodes(s, number);
+    lac_status st = laci_ort_part_of(s->graph, s->nodes, n, &part, err);
+    if (!st) st = ask(s, &part, &s->accepted[number], &refused, err);
+    if (st) return st;
+    *again = *again || refused;
+  }
+  return LAC_OK;
+}
+
+static void describe(const search *s) {
+  for (int k = 0; s->options->verbose && k < s->graph->n_nodes; k++) {
+    const laci_ort_node *node = &s->graph->nodes[k];
+    const char *why = s->part[k] >= 0 ? "" : s->why[k] ? s->why[k] : "its part would not be faster";
+    laci_ort_log(s->graph->ort, s->logger, LAC_ORT_WARNING, "%s (%s): %s%s%s", node->name, node->op,
+                 s->part[k] >= 0 ? "taken" : "left to ONNX Runtime", *why ? ": " : "", why);
+  }
+}
+
+static lac_status find(search *s, laci_ort_claim *claim, lac_error *err) {
+  int n_parts = 0, n_taken = 0;
+  bool again = true;
+  lac_status st = look_at_nodes(s, err);
+  if (!st) st = find_edges(s, err);
+  for (int round = 0; !st && again && round < MOST_ROUNDS; round++)
+    st = ask_all(s, &n_parts, &again, err);
+  if (st) return st;
+  if (again) n_parts = 0; /* each round finds another fault: nothing is sure */
+  int *number = laci_ort_allocate(&s->graph->arena, (size_t)n_parts + 1, sizeof *number);
+  if (!number) return laci_ort_no_memory(err);
+  for (int k = 0; k < n_parts; k++) number[k] = s->accepted[k] ? n_taken++ : -1;
+  for (int k = 0; k < s->graph->n_nodes; k++)
+    s->part[k] = s->part[k] >= 0 && s->part[k] < n_parts ? number[s->part[k]] : -1;
+  claim->part = s->part;
+  claim->n_parts = n_taken;
+  describe(s);
+  return LAC_OK;
+}
+
+lac_status laci_ort_claim_find(laci_ort_graph *graph, const laci_ort_options *options,
+                               const ort_logger *logger, laci_ort_claim *claim, lac_error *err) {
+  const ort_node *parent = NULL;
+  size_t n = (size_t)graph->n_nodes + 1;
+  search s = {.graph = graph, .options = options, .logger = logger};
+  *claim = (laci_ort_claim){0};
+  lac_status st =
+      laci_ort_take(graph->ort, graph->ort->parent(graph->graph, &parent), "the graph", err);
+  if (st || parent || !graph->n_nodes) return st;
+  s.may = laci_ort_allocate(&graph->arena, n, sizeof *s.may);
+  s.why = laci_ort_allocate(&graph->arena, n, sizeof *s.why);
+  s.part = laci_ort_allocate(&graph->arena, n, sizeof *s.part);
+  s.accepted = laci_ort_allocate(&graph->arena, n, sizeof *s.accepted);
+  s.nodes = laci_ort_allocate(&graph->arena, n, sizeof *s.nodes);
+  if (!s.may || !s.why || !s.part || !s.accepted || !s.nodes) return laci_ort_no_memory(err);
+  return find(&s, claim, err);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The provider of one session: it names the nodes that it takes, and makes a computation of each
+ * part that ONNX Runtime cut out for it. */
+#include "ep.h"
+
+#include "claim.h"
+#include "compute.h"
+#include "lacuna/context.h"
+
+#include <stdlib.h>
+
+typedef struct ep {
+  ort_ep face; /* first */
+  laci_ort_shared shared;
+} ep;
+
+static const char *get_name(const ort_ep *self) {
+  (void)self;
+  return LAC_ORT_PROVIDER;
+}
+
+/* ---- Nodes that are taken ---- */
+
+static lac_status take_part(laci_ort_graph *graph, const laci_ort_claim *claim, int number,
+                            ort_support *support, lac_error *err) {
+  const ort_fusion how = {.version = LAC_ORT_API, .drop_constants = true};
+  const ort_node **nodes = laci_ort_allocate(&graph->arena, (size_t)graph->n_nodes, sizeof(void *));
+  size_t n = 0;
+  if (!nodes) return laci_ort_no_memory(err);
+  for (int k = 0; k < graph->n_nodes; k++)
+    if (claim->part[k] == number) nodes[n++] = graph->nodes[k].node;
+  return laci_ort_take(graph->ort, graph->ort->fuse_nodes(support, nodes, n, &how), "nodes", err);
+}
+
+static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support *support) {
+  ep *e = (ep *)self;
+  laci_ort_graph graph = {0};
+  laci_ort_claim claim = {0};
+  lac_error err = {0};
+  lac_context *before = lac_context_enter(e->shared.context);
+  lac_status st = laci_ort_read(&graph, e->shared.ort, of, &err);
+  if (!st) st = laci_ort_claim_find(&graph, &e->shared.options, e->shared.logger, &claim, &err);
+  for (int k = 0; !st && k < claim.n_parts; k++) st = take_part(&graph, &claim, k, support, &err);
+  laci_ort_graph_clear(&graph);
+  (void)lac_context_enter(before);
+  return laci_ort_give(e->shared.ort, st, &err);
+}
+
+/* ---- Computations ---- */
+
+/** Finds the numbers of a list of values, by their names. */
+static lac_status number_values(laci_ort_graph *graph, const ort_value_info **infos, size_t n,
+                                int **numbers, lac_error *err) {
+  lac_status st = LAC_OK;
+  *numbers = laci_ort_allocate(&graph->arena, n, sizeof **numbers);
+  if (!*numbers) return laci_ort_no_memory(err);
+  for (size_t k = 0; !st && k < n; k++) {
+    const char *name = NULL;
+    if (infos[k])
+      st = laci_ort_take(graph->ort, graph->ort->value_name(infos[k], &name), "a value", err);
+    if (st) break;
+    (*numbers)[k] = name ? laci_ort_find(graph, name) : -1;
+    if ((*numbers)[k] < 0)
+      st = laci_ort_fail(err, LAC_BAD_FILE, "the part's graph has no value %s", name ? name : "");
+  }
+  return st;
+}
+
+/** Fills the part with all nodes of the graph, and the operands of the fused node. */
+static lac_status whole_part(laci_ort_graph *graph, const ort_node *fused, laci_ort_part *part,
+                             lac_error *err) {
+  const laci_ort *ort = graph->ort;
+  size_t n_in = 0, n_out = 0;
+  lac_status st = laci_ort_take(ort, ort->n_node_inputs(fused, &n_in), "a part", err);
+  if (!st) st = laci_ort_take(ort, ort->n_node_outputs(fused, &n_out), "a part", err);
+  if (st) return st;
+  const ort_value_info **in = laci_ort_allocate(&graph->arena, n_in, sizeof(void *));
+  const ort_value_info **out = laci_ort_allocate(&graph->arena, n_out, sizeof(void *));
+  int *nodes = laci_ort_allocate(&graph->arena, (size_t)graph->n_nodes, sizeof *nodes);
+  int *inputs = NULL, *outputs = NULL;
+  if (!in || !out || !nodes) return laci_ort_no_memory(err);
+  if (n_in) st = laci_ort_take(ort, ort->node_inputs(fused, in, n_in), "a part", err);
+  if (!st && n_out) st = laci_ort_take(ort, ort->node_outputs(fused, out, n_out), "a part", err);
+  if (!st) st = number_values(graph, in, n_in, &inputs, err);
+  if (!st) st = number_values(graph, out, n_out, &outputs, err);
+  if (st) return st;
+  for (int k = 0; k < graph->n_nodes; k++) nodes[k] = k;
+  *part = (laci_ort_part){.nodes = nodes,
+                          .n_nodes = graph->n_nodes,
+                          .inputs = inputs,
+                          .n_inputs = (int)n_in,
+                          .outputs = outputs,
+                          .n_outputs = (int)n_out};
+  return LAC_OK;
+}
+
+static lac_status compile_one(ep *e, const ort_graph *of, const ort_node *fused, ort_compute **made,
+                              lac_error *err) {
+  laci_ort_graph graph = {0};
+  laci_ort_part part = {0};
+  laci_ort_model *model = NULL;
+  *made = NULL;
+  lac_status st = laci_ort_read(&graph, e->shared.ort, of, err);
+  if (!st) st = whole_part(&graph, fused, &part, err);
+  if (!st) st = laci_ort_model_make(&graph, &part, true, &model, err);
+  if (!st) st = laci_ort_compute_create(&e->shared, &graph, &part, model, made, err);
+  if (st) laci_ort_model_destroy(model);
+  laci_ort_graph_clear(&graph);
+  return st;
+}
+
+static void release_computes(ort_ep *self, ort_compute **computes, size_t n) {
+  (void)self;
+  for (size_t k = 0; k < n; k++) {
+    laci_ort_compute_destroy(computes[k]);
+    computes[k] = NULL;
+  }
+}
+
+static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
+                           ort_compute **computes, ort_node **context_nodes) {
+  ep *e = (ep *)self;
+  lac_error err = {0};
+  lac_status st = LAC_OK;
+  (void)context_nodes; /* `lacuna pack` makes these */
+  lac_context *before = lac_context_enter(e->shared.context);
+  for (size_t k = 0; k < n; k++) computes[k] = NULL;
+  for (size_t k = 0; !st && k < n; k++)
+    st = compile_one(e, graphs[k], fused[k], &computes[k], &err);
+  (void)lac_context_enter(before);
+  if (st) release_computes(self, computes, n);
+  return laci_ort_give(e->shared.ort, st, &err);
+}
+
+/* ---- Made and destroyed ---- */
+
+static void log_line(lac_log_level level, const char *line, void *context) {
+  const laci_ort_shared *shared = context;
+  laci_ort_log(shared->ort, shared->logger,
+               level <= LAC_LOG_WARNING ? LAC_ORT_WARNING : LAC_ORT_INFO, "%s", line);
+}
+
+lac_status laci_ort_ep_create(const laci_ort *ort, const ort_session_options *options,
+                              const ort_logger *logger, ort_ep **made, lac_error *err) {
+  ep *e = calloc(1, sizeof *e);
+  *made = NULL;
+  if (!e) return laci_ort_no_memory(err);
+  e->face = (ort_ep){.version = LAC_ORT_API,
+                     .get_name = get_name,
+                     .get_capability = get_capability,
+                     .compile = compile,
+                     .release_computes = release_computes};
+  e->shared.ort = ort;
+  e->shared.logger = logger;
+  lac_status st = LAC_OK;
+  if (pthread_mutex_init(&e->shared.lock, NULL) != 0) {
+    free(e);
+    return laci_ort_no_memory(err);
+  }
+  st = laci_ort_options_read(&e->shared.options, ort, options, err);
+  if (!st) st = lac_context_create(&e->shared.context, err);
+  if (st) {
+    laci_ort_ep_destroy(&e->face);
+    return st;
+  }
+  lac_context_set_log(e->shared.context, e->shared.options.verbose ? LAC_LOG_INFO : LAC_LOG_WARNING,
+                      log_line, &e->shared);
+  *made = &e->face;
+  return LAC_OK;
+}
+
+void laci_ort_ep_destroy(ort_ep *self) {
+  ep *e = (ep *)self;
+  if (!e) return;
+  lac_context_destroy(e->shared.context);
+  (void)pthread_mutex_destroy(&e->shared.lock);
+  free(e);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A model of Lacuna's, made of nodes of ONNX Runtime's graph. They are written as ONNX, and their
+ * weights are read where they are: in ONNX Runtime's memory, in a copy, or in the model's data
+ * files. */
+#ifndef LAC_ORT_MODEL_H
+#define LAC_ORT_MODEL_H
+
+#include "graph.h"
+#include "lacuna/model.h"
+
+/** Nodes of a graph, and the values that go in and out. */
+typedef struct laci_ort_part {
+  const int *nodes; /* [n_nodes] in ascending order */
+  int n_nodes;
+  const int *inputs, *outputs; /* values: no constants among the inputs */
+  int n_inputs, n_outputs;
+} laci_ort_part;
+
+typedef struct laci_ort_model laci_ort_model;
+
+/** Finds what a part of these nodes reads and makes: inputs of its own that are no constants, and
+ * outputs that nodes outside or the graph's caller read. Allocates in the graph's memory. */
+LAC_MUST_CHECK lac_status laci_ort_part_of(laci_ort_graph *graph, const int *nodes, int n_nodes,
+                                           laci_ort_part *part, lac_error *err);
+
+/** Makes the model. keep: copy what is in ONNX Runtime's memory; else the model ends with the
+ * graph. *made is NULL on failure. */
+LAC_MUST_CHECK lac_status laci_ort_model_make(laci_ort_graph *graph, const laci_ort_part *part,
+                                              bool keep, laci_ort_model **made, lac_error *err);
+/** Makes the model of a pack's bytes, which are copied. */
+LAC_MUST_CHECK lac_status laci_ort_model_unpack(const void *bytes, size_t n, laci_ort_model **made,
+                                                lac_error *err);
+/** Returns Lacuna's model. */
+const lac_model *laci_ort_model_of(const laci_ort_model *made);
+/** Returns the bytes of weights that it holds copies of. */
+uint64_t laci_ort_model_bytes(const laci_ort_model *made);
+/** NULL is fine. */
+void laci_ort_model_destroy(laci_ort_model *made);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a user may say of a session: entries of its configuration, ep.lacunaexecutionprovider.NAME.
+ */
+#ifndef LAC_ORT_OPTIONS_H
+#define LAC_ORT_OPTIONS_H
+
+#include "lacuna/run.h"
+#include "table.h"
+
+#define LAC_ORT_PROVIDER "LacunaExecutionProvider"
+
+typedef struct laci_ort_options {
+  bool all;          /* take whatever runs, not only what gains */
+  bool verbose;      /* log each node's owner, and why */
+  bool session_pool; /* compute on the session's threads; false: on those of Lacuna */
+  int threads;       /* 0: as many as the session has */
+  int plans;         /* most sets of shapes that are planned; 0: Lacuna's default */
+  lac_dtype dtype;
+  uint64_t memory; /* bytes; 0: Lacuna's default */
+} laci_ort_options;
+
+/** Fills *options. Fails LAC_BAD_ARGUMENT for a value that is none of its kind: the text names the
+ * entry. */
+LAC_MUST_CHECK lac_status laci_ort_options_read(laci_ort_options *options, const laci_ort *ort,
+                                                const ort_session_options *from, lac_error *err);
+
+#endif

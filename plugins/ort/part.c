@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of a graph without a foreign node on a path between.
+ *
+ * The level of a node is the largest number of times that a path to it leaves nodes that may be
+ * taken for foreign ones. Levels never fall along a path, and rise where one leaves. So the nodes
+ * of one level that may be taken, and are connected, are a part. Parts of different levels are
+ * then joined where no other way leads from one to the other: a path through a third would make a
+ * cycle of the two. */
+#include "part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_JOINED = 512 }; /* parts and foreign nodes together, for which joins are tried */
+
+static int root_of(int *above, int node) {
+  while (above[node] != node) node = above[node] = above[above[node]];
+  return node;
+}
+
+static void connect_levels(const laci_ort_edges *e, const bool *may, int *level, int *above) {
+  for (int node = 0; node < e->n_nodes; node++) {
+    level[node] = 0;
+    above[node] = node;
+    for (int k = e->begin[node]; k < e->begin[node + 1]; k++) {
+      int from = e->from[k], least = level[from] + (may[from] && !may[node]);
+      if (level[node] < least) level[node] = least;
+    }
+    for (int k = e->begin[node]; may[node] && k < e->begin[node + 1]; k++) {
+      int from = e->from[k];
+      if (may[from] && level[from] == level[node])
+        above[root_of(above, node)] = root_of(above, from);
+    }
+  }
+}
+
+/** Numbers what is in one part, and each foreign node, as one group. Returns their number. */
+static int number_groups(const laci_ort_edges *e, int *above, int *group) {
+  int n = 0;
+  for (int node = 0; node < e->n_nodes; node++) group[node] = -1;
+  for (int node = 0; node < e->n_nodes; node++) {
+    int root = root_of(above, node);
+    if (group[root] < 0) group[root] = n++;
+    group[node] = group[root];
+  }
+  return n;
+}
+
+/** Is there a path from group `from` to group `to` of two edges or more? */
+static bool detour(const bool *edge, int n, int from, int to, bool *seen, int *stack) {
+  int n_stack = 0;
+  memset(seen, 0, (size_t)n);
+  for (int k = 0; k < n; k++)
+    if (edge[from * n + k] && k != to && k != from) seen[k] = true, stack[n_stack++] = k;
+  while (n_stack) {
+    int at = stack[--n_stack];
+    if (edge[at * n + to]) return true;
+    for (int k = 0; k < n; k++)
+      if (edge[at * n + k] && !seen[k] && k != from) seen[k] = true, stack[n_stack++] = k;
+  }
+  return false;
+}
+
+typedef struct joining {
+  int n;
+  bool *edge;  /* [n, n] */
+  bool *taken; /* [n] groups that are parts */
+  bool *seen;
+  int *stack, *into; /* [n] the group that a group was joined with */
+} joining;
+
+static void join(joining *j, int from, int to) {
+  for (int k = 0; k < j->n; k++) {
+    j->edge[from * j->n + k] |= j->edge[to * j->n + k];
+    j->edge[k * j->n + from] |= j->edge[k * j->n + to];
+    j->edge[to * j->n + k] = j->edge[k * j->n + to] = false;
+  }
+  j->edge[from * j->n + from] = false;
+  j->taken[to] = false;
+  j->into[to] = from;
+}
+
+/** Joins parts of which one reads of the other, as long as that makes no cycle. */
+static void join_all(joining *j) {
+  for (bool again = true; again;) {
+    again = false;
+    for (int from = 0; from < j->n; from++) {
+      for (int to = 0; to < j->n; to++) {
+        if (!j->taken[from] || !j->taken[to] || !j->edge[from * j->n + to]) continue;
+        if (detour(j->edge, j->n, from, to, j->seen, j->stack)) continue;
+        join(j, from, to);
+        again = true;
+      }
+    }
+  }
+}
+
+static bool join_groups(const laci_ort_edges *e, const bool *may, int *group, int n_groups) {
+  joining j = {.n = n_groups};
+  size_t n = (size_t)n_groups;
+  j.edge = calloc(n * n + 1, 1);
+  j.taken = calloc(n + 1, 1);
+  j.seen = calloc(n + 1, 1);
+  j.stack = calloc(n + 1, sizeof(int));
+  j.into = calloc(n + 1, sizeof(int));
+  bool fine = j.edge && j.taken && j.seen && j.stack && j.into;
+  for (int k = 0; fine && k < n_groups; k++) j.into[k] = k;
+  for (int node = 0; fine && node < e->n_nodes; node++) {
+    if (may[node]) j.taken[group[node]] = true;
+    for (int k = e->begin[node]; k < e->begin[node + 1]; k++)
+      if (group[e->from[k]] != group[node])
+        j.edge[group[e->from[k]] * n_groups + group[node]] = true;
+  }
+  if (fine) join_all(&j);
+  for (int node = 0; fine && node < e->n_nodes; node++)
+    while (j.into[group[node]] != group[node]) group[node] = j.into[group[node]];
+  free(j.edge);
+  free(j.taken);
+  free(j.seen);
+  free(j.stack);
+  free(j.into);
+  return fine;
+}
+
+bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts) {
+  size_t n = (size_t)edges->n_nodes;
+  int *level = calloc(n + 1, sizeof *level), *above = calloc(n + 1, sizeof *above);
+  int *number = calloc(n + 1, sizeof *number);
+  bool fine = level && above && number, whole = true;
+  *n_parts = 0;
+  for (size_t node = 0; node < n; node++) whole = whole && may[node];
+  if (fine) {
+    connect_levels(edges, may, level, above);
+    int n_groups = number_groups(edges, above, part);
+    if (whole) memset(part, 0, n * sizeof *part); /* its pieces need not be connected */
+    if (!whole && n_groups <= MOST_JOINED) fine = join_groups(edges, may, part, n_groups);
+  }
+  for (size_t node = 0; fine && node < n; node++) number[node] = -1;
+  for (size_t node = 0; fine && node < n; node++) {
+    if (!may[node]) {
+      part[node] = -1;
+    } else {
+      int group = part[node];
+      if (number[group] < 0) number[group] = (*n_parts)++;
+      part[node] = number[group];
+    }
+  }
+  free(level);
+  free(above);
+  free(number);
+  return fine;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cuts a graph into parts of nodes that may be taken, such that no path from a node of a part to
+ * another one of it passes a node outside. Only numbers here: nothing of ONNX Runtime. */
+#ifndef LAC_ORT_PART_H
+#define LAC_ORT_PART_H
+
+#include <stdbool.h>
+
+/** A graph: nodes in an order in which those that a node reads come first. */
+typedef struct laci_ort_edges {
+  int n_nodes;
+  const int *begin; /* [n_nodes + 1]: node k reads from[begin[k] .. begin[k + 1]] */
+  const int *from;  /* nodes */
+} laci_ort_edges;
+
+/** Sets part[k] to the number of node k's part, 0 .. *n_parts - 1 in the order of their first
+ * nodes, and -1 for nodes that may not be taken. Parts are as large as can be: no two that are
+ * connected could be one. Returns false where there is not enough memory. */
+bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *n_parts);
+
+#endif

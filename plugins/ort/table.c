@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table's functions by their places, failures in both directions, and the log. */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_BYTES = 1200, HAS_SHAPE = 390, HAS_SHAPE_SINCE = 24 };
+
+typedef struct place {
+  int at;
+  const char *name;
+  size_t offset; /* in laci_ort */
+} place;
+
+static const place places[] = {
+#define LAC_ORT_SLOT(place, name, result, arguments) {place, #name, offsetof(laci_ort, name)},
+#include "slots.def"
+#undef LAC_ORT_SLOT
+};
+
+static const place provider_places[] = {
+    {0, "create_device", offsetof(laci_ort, create_device)},
+    {1, "release_device", offsetof(laci_ort, release_device)},
+    {2, "fuse_nodes", offsetof(laci_ort, fuse_nodes)},
+};
+
+static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, lac_error *err) {
+  if (!table[from->at])
+    return laci_ort_fail(err, LAC_UNSUPPORTED,
+                         "ONNX Runtime's table has no function at place %d (%s)", from->at,
+                         from->name);
+  memcpy((char *)ort + from->offset, &table[from->at], sizeof table[from->at]);
+  return LAC_OK;
+}
+
+lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
+  memset(ort, 0, sizeof *ort);
+  const ort_slot *table = base && base->get_api ? base->get_api(LAC_ORT_API) : NULL;
+  if (!table)
+    return laci_ort_fail(err, LAC_UNSUPPORTED,
+                         "this ONNX Runtime has no API of version %d, which came with 1.%d",
+                         LAC_ORT_API, LAC_ORT_API);
+  for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
+    lac_status st = fill(ort, table, &places[k], err);
+    if (st) return st;
+  }
+  if (base->get_api(HAS_SHAPE_SINCE) == table)
+    memcpy(&ort->has_shape, &table[HAS_SHAPE], sizeof ort->has_shape);
+  const ort_slot *for_providers = ort->ep_table();
+  if (!for_providers)
+    return laci_ort_fail(err, LAC_UNSUPPORTED, "ONNX Runtime has no table for providers");
+  for (size_t k = 0; k < sizeof provider_places / sizeof provider_places[0]; k++) {
+    lac_status st = fill(ort, for_providers, &provider_places[k], err);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_ort_fail(lac_error *err, lac_status status, const char *format, ...) {
+  if (!err) return status;
+  va_list list;
+  va_start(list, format);
+  err->status = status;
+  (void)vsnprintf(err->text, sizeof err->text, format, list);
+  va_end(list);
+  return status;
+}
+
+lac_status laci_ort_no_memory(lac_error *err) {
+  return laci_ort_fail(err, LAC_NO_MEMORY, "not enough memory");
+}
+
+lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *doing,
+                         lac_error *err) {
+  if (!status) return LAC_OK;
+  const char *text = ort->error_text(status);
+  lac_status st = laci_ort_fail(err, LAC_IO, "ONNX Runtime: %s: %s", doing, text ? text : "");
+  ort->release_status(status);
+  return st;
+}
+
+static int code_of(lac_status status) {
+  switch (status) {
+    case LAC_BAD_ARGUMENT:
+    case LAC_BAD_SHAPE:
+    case LAC_BAD_VALUE: return LAC_ORT_BAD_ARGUMENT;
+    case LAC_UNSUPPORTED: return LAC_ORT_UNSUPPORTED;
+    default: return LAC_ORT_PROVIDER_FAILS;
+  }
+}
+
+ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err) {
+  char line[LINE_BYTES];
+  if (!status || !ort->create_status) return NULL;
+  const char *text = err->text[0] ? err->text : lac_status_text(status);
+  (void)snprintf(line, sizeof line, "Lacuna: %s", text);
+  return ort->create_status(code_of(status), line);
+}
+
+void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format,
+                  ...) {
+  char line[LINE_BYTES] = "Lacuna: ";
+  size_t n = strlen(line);
+  if (!logger) return;
+  va_list list;
+  va_start(list, format);
+  (void)vsnprintf(line + n, sizeof line - n, format, list);
+  va_end(list);
+  ort_status *failed = ort->log(logger, level, line, "lacuna", 0, "");
+  if (failed) ort->release_status(failed); /* a log that fails has nowhere to say so */
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ONNX Runtime's functions under their names, its failures as ours and ours as its own, and the
+ * log. Next: ort.h, slots.def. */
+#ifndef LAC_ORT_TABLE_H
+#define LAC_ORT_TABLE_H
+
+#include "lacuna/status.h"
+#include "ort.h"
+
+/** The functions that are called. */
+typedef struct laci_ort {
+#define LAC_ORT_SLOT(place, name, result, arguments) result(*name) arguments;
+#include "slots.def"
+#undef LAC_ORT_SLOT
+  /* Of the table for providers: */
+  ort_status *(*create_device)(ort_factory *factory, const ort_device *device,
+                               const ort_pairs *metadata, const ort_pairs *options,
+                               ort_ep_device **made);
+  void (*release_device)(ort_ep_device *device);
+  ort_status *(*fuse_nodes)(ort_support *support, const ort_node *const *nodes, size_t n,
+                            const ort_fusion *how);
+  /* NULL where ONNX Runtime is older than 1.24: */
+  bool (*has_shape)(const ort_shape *shape);
+} laci_ort;
+
+/** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks one of the functions, whose name the
+ * text has. Those before it are filled in, so that the failure can be handed over. */
+LAC_MUST_CHECK lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err);
+
+/** Fails, with a text. err may be NULL. */
+lac_status laci_ort_fail(lac_error *err, lac_status status, const char *format, ...)
+    LAC_PRINTF(3, 4);
+lac_status laci_ort_no_memory(lac_error *err);
+
+/** A failure of ONNX Runtime as ours: LAC_OK for NULL, else `doing` and its text. Releases it. */
+LAC_MUST_CHECK lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *doing,
+                                        lac_error *err);
+/** Our failure as one of ONNX Runtime's; NULL: LAC_OK. */
+ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err);
+
+/** Logs a line, with "Lacuna: " before it. logger may be NULL. */
+void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format, ...)
+    LAC_PRINTF(4, 5);
+
+#endif

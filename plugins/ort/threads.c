@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loops on the threads of a session of ONNX Runtime. A kernel's context leads to them, and lives
+ * for one run: the thread that runs knows its own. */
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { MOST_THREADS = 256 };
+static const long wait_ns = 20000000; /* for a thread that may come; a busy machine wakes late */
+
+static _Thread_local struct {
+  const laci_ort *ort;
+  ort_kernel *kernel;
+} current;
+
+typedef struct loop {
+  lac_part *part;
+  void *arg;
+} loop;
+
+int laci_ort_cores(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  int n = CPU_COUNT(&set);
+  return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : n;
+}
+
+void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel) {
+  current.ort = ort;
+  current.kernel = kernel;
+}
+
+static void run_part(void *context, size_t index) {
+  const loop *l = context;
+  l->part(l->arg, (int)index);
+}
+
+void laci_ort_parallel(void *context, lac_part *part, void *arg, int n) {
+  loop l = {part, arg};
+  (void)context;
+  if (current.kernel && n > 1) {
+    ort_status *failed = current.ort->parallel_for(current.kernel, run_part, (size_t)n, 0, &l);
+    if (!failed) return;
+    current.ort->release_status(failed); /* it failed before it began */
+  }
+  for (int k = 0; k < n; k++) part(arg, k);
+}
+
+/* ---- Counting ---- */
+
+typedef struct count {
+  atomic_int arrived;
+  atomic_int wanted;
+} count;
+
+static long now_ns(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (long)t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+/** Holds its thread until as many others are here, or no other came for a while. */
+static void arrive(void *context, size_t index) {
+  count *c = context;
+  (void)index;
+  int seen = atomic_fetch_add(&c->arrived, 1) + 1;
+  long since = now_ns();
+  while (seen < atomic_load(&c->wanted)) {
+    int found = atomic_load(&c->arrived);
+    long now = now_ns();
+    if (found != seen) since = now;
+    seen = found;
+    if (now - since > wait_ns) {
+      atomic_store(&c->wanted, seen);
+      return;
+    }
+    (void)sched_yield();
+  }
+}
+
+int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel) {
+  count c;
+  int most = laci_ort_cores();
+  if (most == 1) return 1;
+  atomic_init(&c.arrived, 0);
+  atomic_init(&c.wanted, most);
+  ort_status *failed = ort->parallel_for(kernel, arrive, (size_t)most, 0, &c);
+  if (failed) {
+    ort->release_status(failed);
+    return 1;
+  }
+  return atomic_load(&c.wanted);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The threads of a session of ONNX Runtime: how many there are, and work on them. */
+#ifndef LAC_ORT_THREADS_H
+#define LAC_ORT_THREADS_H
+
+#include "lacuna/run.h"
+#include "table.h"
+
+/** Counts the threads that compute a loop of this kernel: the session's pool, and the caller. ONNX
+ * Runtime does not say how many it has. Waits some milliseconds at most. */
+int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel);
+/** Returns the number of cores that this process may use. */
+int laci_ort_cores(void);
+
+/** Makes laci_ort_parallel of this thread compute on the threads of `kernel`; NULL: on this one. */
+void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel);
+/** For lac_session_options. */
+lac_parallel laci_ort_parallel;
+
+#endif
