@@ -10,6 +10,7 @@
 
 #include "lacuna/context.h"
 #include "lacuna/session.h"
+#include "openmp.h"
 #include "threads.h"
 
 #include <stdatomic.h>
@@ -316,6 +317,7 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
     if (!arrays) st = laci_ort_no_memory(&err);
   }
   laci_ort_enter_kernel(ort, kernel);
+  laci_ort_team_spin(c->shared->options.spins);
   if (!st) st = run_on(c, kernel, arrays, &err);
   laci_ort_enter_kernel(NULL, NULL);
   (void)lac_context_enter(before);

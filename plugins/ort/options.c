@@ -13,12 +13,10 @@
 enum { KEY_BYTES = 64, VALUE_BYTES = 64, MOST_THREADS = 1024, MOST_PLANS = 100000 };
 
 /** Copies the value of an entry to `value` [VALUE_BYTES]; empty: it is not set. */
-static lac_status read_entry(const laci_ort *ort, const ort_session_options *from, const char *name,
-                             char *value, lac_error *err) {
-  char key[KEY_BYTES];
+static lac_status read_key(const laci_ort *ort, const ort_session_options *from, const char *key,
+                           char *value, lac_error *err) {
   int has = 0;
   size_t n = 0;
-  (void)snprintf(key, sizeof key, PREFIX "%s", name);
   value[0] = 0;
   lac_status st = laci_ort_take(ort, ort->has_entry(from, key, &has), key, err);
   if (st || !has) return st;
@@ -28,6 +26,13 @@ static lac_status read_entry(const laci_ort *ort, const ort_session_options *fro
   if (!st) st = laci_ort_take(ort, ort->entry(from, key, value, &n), key, err);
   value[VALUE_BYTES - 1] = 0;
   return st;
+}
+
+static lac_status read_entry(const laci_ort *ort, const ort_session_options *from, const char *name,
+                             char *value, lac_error *err) {
+  char key[KEY_BYTES];
+  (void)snprintf(key, sizeof key, PREFIX "%s", name);
+  return read_key(ort, from, key, value, err);
 }
 
 static lac_status refuse(const char *name, const char *value, const char *wanted, lac_error *err) {
@@ -90,7 +95,9 @@ lac_status laci_ort_options_read(laci_ort_options *options, const laci_ort *ort,
   options->session_pool = strcmp(value, "session") == 0;
   if (*value && !options->session_pool && strcmp(value, "own") != 0)
     return refuse("pool", value, "session or own", err);
-  st = read_entry(ort, from, "memory", value, err);
+  st = read_key(ort, from, "session.intra_op.allow_spinning", value, err);
+  options->spins = strcmp(value, "0") != 0;
+  if (!st) st = read_entry(ort, from, "memory", value, err);
   if (!st && *value && !parse(value, true, UINT64_MAX, &options->memory))
     st = refuse("memory", value, "bytes, or a number with K, M or G", err);
   return st;

@@ -13,6 +13,7 @@ typedef struct laci_ort_options {
   bool all;          /* take whatever runs, not only what gains */
   bool verbose;      /* log each node's owner, and why */
   bool session_pool; /* compute on the session's threads; false: on those of Lacuna */
+  bool spins;        /* threads wait in a busy manner before they sleep */
   int threads;       /* 0: as many as the session has */
   int plans;         /* most sets of shapes that are planned; 0: Lacuna's default */
   lac_dtype dtype;

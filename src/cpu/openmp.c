@@ -3,7 +3,10 @@
  *
  * GOMP_parallel is what GNU's compiler calls for a parallel region; LLVM's run time has it, too.
  * Our library may have been opened for its own use only (as Python opens libraries): then the names
- * are not global symbols of the process, but symbols of our library and its dependencies. */
+ * are not global symbols of the process, but symbols of our library and its dependencies.
+ *
+ * A library that has a run time of its own, which a forked process may use, says so by a function
+ * laci_team_survives_fork (plugins/ort/openmp.c). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for RTLD_DEFAULT, dladdr */
 #endif
@@ -30,11 +33,18 @@ static int (*max_threads)(void);
 static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsigned flags);
 static _Thread_local pid_t team_of; /* the process in which this thread had its team; 0: it has had
                                        none */
+static bool survives_fork;          /* a forked process may use this run time */
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 
 static void *find_function(void *library, const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   return found || !library ? found : dlsym(library, name);
+}
+
+/** Are both functions of one shared object? */
+static bool are_of_one_object(const void *one, const void *other) {
+  Dl_info a, b;
+  return one && other && dladdr(one, &a) && dladdr(other, &b) && a.dli_fbase == b.dli_fbase;
 }
 
 static void find_openmp_runtime(void) {
@@ -52,6 +62,7 @@ static void find_openmp_runtime(void) {
 #if !defined(__SANITIZE_THREAD__)
   if (set && max && run) memcpy(&run_region, &run, sizeof run);
 #endif
+  survives_fork = are_of_one_object(run, find_function(library, "laci_team_survives_fork"));
   if (library) (void)dlclose(library);
 }
 
@@ -138,7 +149,8 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context) {
 }
 
 bool laci_openmp_can_use(int n) {
-  if (n <= 1) return true;
+  (void)pthread_once(&looked, find_openmp_runtime);
+  if (n <= 1 || survives_fork) return true;
   pid_t self = getpid();
   if (!team_of) team_of = self;
   return team_of == self;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provider for ONNX Runtime: its answers against those of ONNX Runtime's own, for whole graphs and parts of them."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -40,20 +41,29 @@ def session(model, options=None, **settings):
     return ort.InferenceSession(model, so)
 
 
-def owners(model, options):
-    """The lines of the log that say who has each node: {name: line}, from a process of its own."""
-    code = """
-        import sys, onnxruntime as ort
-        ort.register_execution_provider_library(sys.argv[1], sys.argv[2])
-        so = ort.SessionOptions()
-        options = dict(o.split("=") for o in sys.argv[4:])
-        so.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == sys.argv[1]], options)
-        ort.InferenceSession(sys.argv[3], so)
+def run_alone(code, *arguments, **settings):
+    """Runs code in a process of its own, which has registered the provider. Returns what it says: output, and log."""
+    head = f"""
+        import os, sys, threading, numpy, onnxruntime as ort
+        NAME, LIBRARY = {NAME!r}, {str(LIBRARY)!r}
+        def register(): ort.register_execution_provider_library(NAME, LIBRARY)
+        def open_session(path, intra=0, level=3, **options):
+            so = ort.SessionOptions()
+            so.log_severity_level, so.intra_op_num_threads = level, intra
+            so.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], options)
+            return ort.InferenceSession(path, so)
+        register()
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), NAME, LIBRARY, model, "verbose=1",
-                           *(f"{key}={value}" for key, value in options.items())], capture_output=True, text=True, check=False)
+    text = textwrap.dedent(head) + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True, check=False, **settings)
     assert done.returncode == 0, done.stderr
-    lines = [line.split("Lacuna: ")[1] for line in done.stderr.splitlines() if "Lacuna: " in line]
+    return done.stdout, done.stderr
+
+
+def owners(model, options):
+    """The lines of the log that say who has each node: {name: line}."""
+    _, log = run_alone(f'open_session(sys.argv[1], level=2, verbose="1", **{options!r})', model)
+    lines = [line.split("Lacuna: ")[1] for line in log.splitlines() if "Lacuna: " in line]
     return {line.split(" (")[0]: line for line in lines if "): " in line}
 
 
@@ -241,3 +251,77 @@ def test_a_failure_is_onnxruntimes_with_our_text():
     small.disable_fallback()  # to ONNX Runtime's own provider, which Python tries after such a failure
     with pytest.raises(Exception, match="Lacuna: .*the plan needs"):
         small.run(None, {"x0": random(1, 64, 14, 14)})
+
+
+# ---- Threads and processes ----
+
+
+def test_many_threads_run_one_session(tmp_path):
+    """Four threads, shapes mixed: the answers are those of one thread."""
+    onnx.save(convolutions(True), tmp_path / "net.onnx")
+    run_alone("""
+        one = open_session(sys.argv[1], all="1")
+        feeds = [numpy.random.default_rng(n).standard_normal((n, 64, 14, 14)).astype(numpy.float32) for n in (1, 2, 3)]
+        wanted, wrong = [one.run(None, {"x0": x})[0] for x in feeds], []
+        def work(first):
+            for k in range(30):
+                n = (first + k) % 3
+                if not numpy.array_equal(one.run(None, {"x0": feeds[n]})[0], wanted[n]): wrong.append(n)
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        assert not wrong
+    """, tmp_path / "net.onnx")
+
+
+def test_a_forked_process_makes_sessions_of_its_own(tmp_path):
+    """As servers do it: the parent has run a session, on all threads, before it forks."""
+    onnx.save(convolutions(True, batch=2), tmp_path / "net.onnx")
+    run_alone("""
+        x = numpy.ones((2, 64, 14, 14), numpy.float32)
+        wanted = open_session(sys.argv[1], all="1").run(None, {"x0": x})[0]
+        child = os.fork()
+        if child == 0:
+            same = all(numpy.array_equal(open_session(sys.argv[1], intra, all="1").run(None, {"x0": x})[0], wanted) for intra in (1, 0))
+            os._exit(0 if same else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """, tmp_path / "net.onnx")
+
+
+def test_it_is_registered_again_and_again(tmp_path):
+    """With a session each time; the memory stays, as it does over runs. tools/ort_releases does it a hundred times."""
+    rounds = int(os.environ.get("LAC_ORT_ROUNDS", "16"))
+    onnx.save(convolutions(True, batch=1, size=4), tmp_path / "net.onnx")
+    grown, _ = run_alone("""
+        rounds = int(sys.argv[2])
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        x, before = numpy.ones((1, 64, 4, 4), numpy.float32), 0
+        ort.unregister_execution_provider_library(NAME)
+        for k in range(rounds):
+            register()
+            one = open_session(sys.argv[1], all="1")
+            one.run(None, {"x0": x})
+            del one
+            ort.unregister_execution_provider_library(NAME)
+            if k == rounds // 2: before = resident()
+        register()
+        sessions = resident() - before
+        one = open_session(sys.argv[1], all="1")
+        for k in range(600):
+            one.run(None, {"x0": x})
+            if k == 99: before = resident()
+        print(sessions, resident() - before)
+    """, tmp_path / "net.onnx", rounds)
+    sessions, runs = map(int, grown.split())
+    assert sessions < 8 << 20 and runs < 1 << 20
+
+
+def test_onednn_calls_the_providers_own_run_time(tmp_path):
+    """GNU's run time is loaded with oneDNN, but not used: oneDNN's calls come to the provider."""
+    onnx.save(convolutions(True, batch=1), tmp_path / "net.onnx")
+    _, bound = run_alone("""
+        open_session(sys.argv[1], all="1").run(None, {"x0": numpy.ones((1, 64, 14, 14), numpy.float32)})
+    """, tmp_path / "net.onnx", env={"LD_DEBUG": "bindings"})
+    lines = [line for line in bound.splitlines() if "`GOMP_parallel'" in line and "libdnnl" in line]
+    assert lines and all("liblacuna_ort.so" in line.split(" to ")[1] for line in lines)

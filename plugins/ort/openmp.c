@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of OpenMP that oneDNN was compiled to call, on teams of threads of our own.
+ *
+ * A region is posted by counting up `posted`. Every thread of the team takes part in every region,
+ * though a smaller one gives it nothing to do: so none can mistake one region for the next. A team
+ * belongs to the thread that began it, and ends with it. After a fork the team of the forking
+ * thread is left alone, and a new one is made. */
+#define _GNU_SOURCE
+#include "openmp.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "threads.h"
+
+enum { BUSY_ROUNDS = 1000, MOST_TEAM = 1024 };
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Their names and arguments are those that GNU's compiler writes calls for. */
+EXPORTED void GOMP_parallel(void (*body)(void *), void *data, unsigned n, unsigned flags);
+EXPORTED void GOMP_barrier(void);
+EXPORTED int omp_get_max_threads(void);
+EXPORTED int omp_get_num_threads(void);
+EXPORTED int omp_get_thread_num(void);
+EXPORTED int omp_in_parallel(void);
+EXPORTED void omp_set_num_threads(int n);
+/* Says that a forked process may use these threads: src/cpu/openmp.c looks for it. */
+EXPORTED void laci_team_survives_fork(void);
+
+typedef struct team team;
+
+typedef struct member {
+  team *of;
+  int number; /* 1 .. : the owner is 0 */
+  int seen;   /* regions that were posted before it began */
+  pthread_t thread;
+} member;
+
+struct team {
+  pid_t owner; /* the process */
+  atomic_int posted, left, sleepers;
+  atomic_int arrived, passed; /* of a barrier */
+  void (*body)(void *);
+  void *data;
+  int n; /* threads of the region */
+  bool spins, closing;
+  int n_members;
+  member *members[MOST_TEAM];
+};
+
+static _Thread_local struct {
+  team *own; /* that this thread began; NULL: none yet */
+  team *inside;
+  int number, n, wanted;
+  bool alone; /* in a region of one thread: its barriers are passed */
+  bool never_spins;
+} self;
+
+static pthread_key_t ends; /* a thread's team ends with it */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- Waiting ---- */
+
+static void pause_shortly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("" ::: "memory");
+#endif
+}
+
+/** Returns when *at is no longer `seen`. */
+static void wait_for_change(atomic_int *at, int seen, bool spins, atomic_int *sleepers) {
+  for (int k = 0; spins && k < BUSY_ROUNDS; k++) {
+    if (atomic_load_explicit(at, memory_order_acquire) != seen) return;
+    pause_shortly();
+  }
+  atomic_fetch_add(sleepers, 1);
+  while (atomic_load(at) == seen)
+    (void)syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+  atomic_fetch_sub(sleepers, 1);
+}
+
+static void wake(atomic_int *at, atomic_int *sleepers) {
+  if (atomic_load(sleepers) > 0)
+    (void)syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- Teams ---- */
+
+static void take_part(team *t, int number) {
+  if (number >= t->n) return;
+  self.inside = t;
+  self.number = number;
+  self.n = t->n;
+  t->body(t->data);
+  self.inside = NULL;
+  self.number = 0;
+  self.n = 1;
+}
+
+static void *run_member(void *context) {
+  member *m = context;
+  team *t = m->of;
+  int seen = m->seen;
+  for (;;) {
+    wait_for_change(&t->posted, seen, t->spins, &t->sleepers);
+    seen = atomic_load(&t->posted);
+    if (t->closing) return NULL;
+    take_part(t, m->number);
+    if (atomic_fetch_sub(&t->left, 1) == 1) wake(&t->left, &t->sleepers);
+  }
+}
+
+static void post(team *t) {
+  atomic_fetch_add(&t->posted, 1);
+  wake(&t->posted, &t->sleepers);
+}
+
+static void end_team(void *context) {
+  team *t = context;
+  if (!t || t->owner != getpid()) return; /* after a fork: its threads are in the other process */
+  t->closing = true;
+  post(t);
+  for (int k = 0; k < t->n_members; k++) {
+    (void)pthread_join(t->members[k]->thread, NULL);
+    free(t->members[k]);
+  }
+  free(t);
+}
+
+static void make_key(void) { (void)pthread_key_create(&ends, end_team); }
+
+/** Returns a team of this thread with n threads, or of fewer if the system has no more. */
+static team *team_of(int n) {
+  team *t = self.own;
+  (void)pthread_once(&once, make_key);
+  if (!t || t->owner != getpid()) {
+    t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->owner = getpid();
+    self.own = t;
+    (void)pthread_setspecific(ends, t);
+  }
+  sigset_t all, old;
+  (void)sigfillset(&all); /* signals go to the host's threads */
+  bool masked = t->n_members + 1 < n && !pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (t->n_members + 1 < n) {
+    member *m = calloc(1, sizeof *m);
+    if (!m) break;
+    m->of = t;
+    m->number = t->n_members + 1;
+    m->seen = atomic_load(&t->posted);
+    if (pthread_create(&m->thread, NULL, run_member, m) != 0) {
+      free(m);
+      break;
+    }
+    t->members[t->n_members++] = m;
+  }
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return t;
+}
+
+/* ---- OpenMP ---- */
+
+/** All parts of a region on one thread, one after the other: where threads cannot be had. */
+static void run_alone(void (*body)(void *), void *data, int n) {
+  int number = self.number, before = self.n;
+  bool alone = self.alone;
+  self.alone = true;
+  for (int k = 0; k < n; k++) {
+    self.number = k;
+    self.n = n;
+    body(data);
+  }
+  self.alone = alone;
+  self.number = number;
+  self.n = before;
+}
+
+void GOMP_parallel(void (*body)(void *), void *data, unsigned n, unsigned flags) {
+  int wanted = n ? (int)n : omp_get_max_threads();
+  (void)flags;
+  if (wanted > MOST_TEAM) wanted = MOST_TEAM;
+  if (wanted == 1 || self.inside || self.alone) {
+    run_alone(body, data, 1);
+    return;
+  }
+  team *t = team_of(wanted);
+  if (!t || t->n_members + 1 < wanted) {
+    run_alone(body, data, wanted);
+    return;
+  }
+  t->body = body;
+  t->data = data;
+  t->n = wanted;
+  t->spins = !self.never_spins;
+  atomic_store(&t->arrived, 0);
+  atomic_store(&t->left, t->n_members);
+  post(t);
+  take_part(t, 0);
+  for (int left = atomic_load(&t->left); left; left = atomic_load(&t->left))
+    wait_for_change(&t->left, left, t->spins, &t->sleepers);
+}
+
+void GOMP_barrier(void) {
+  team *t = self.inside;
+  if (!t || self.alone) return;
+  int seen = atomic_load(&t->passed);
+  if (atomic_fetch_add(&t->arrived, 1) + 1 < t->n) {
+    wait_for_change(&t->passed, seen, true, &t->sleepers);
+    return;
+  }
+  atomic_store(&t->arrived, 0);
+  atomic_fetch_add(&t->passed, 1);
+  wake(&t->passed, &t->sleepers);
+}
+
+int omp_get_max_threads(void) {
+  if (!self.wanted) self.wanted = laci_ort_cores();
+  return self.wanted;
+}
+
+int omp_get_num_threads(void) { return self.n ? self.n : 1; }
+int omp_get_thread_num(void) { return self.number; }
+int omp_in_parallel(void) { return self.inside != NULL && self.n > 1; }
+
+void omp_set_num_threads(int n) {
+  if (n > 0) self.wanted = n;
+}
+
+void laci_team_survives_fork(void) {}
+
+void laci_ort_team_spin(bool spin) { self.never_spins = !spin; }
