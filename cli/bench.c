@@ -256,7 +256,7 @@ static lac_status write_and_print(outputs *plan, const lac_bench_result *result,
   const char *roofline = plan->files[OUTPUT_ROOFLINE].path;
   char *text = NULL;
   outputs_begin(plan);
-  lac_status st = plot ? lac_bench_plot(result, plot, plan->force, err) : LAC_OK;
+  lac_status st = plot ? lac_bench_plot(result, plot, plan->force, NULL, err) : LAC_OK;
   if (!st && roofline) st = lac_bench_roofline(result, roofline, plan->force, err);
   if (!st && plan->files[OUTPUT_JSON].path) st = lac_bench_json(result, &text, err);
   if (!st && text) st = outputs_write_json(plan, text, err);
@@ -313,7 +313,7 @@ static exit_code measure_costs(const arguments *args, lac_error *err) {
     log_line(
         "measuring what layers cost on one thread; it takes some minutes in which nothing else "
         "should run");
-    st = lac_bench_measure_costs(&text, err);
+    st = lac_bench_measure_costs(NULL, &text, err);
   }
   if (!st) {
     outputs_begin(&plan);

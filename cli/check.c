@@ -56,7 +56,7 @@ static exit_code judge_folded_model(const arguments *args, lac_model *model,
                                     const lac_options *options, lac_error *err) {
   lac_report *report = NULL;
   exit_code code = EXIT_DONE;
-  lac_status st = lac_model_fold(model, LAC_FOLD_ALONE, args->max_memory, NULL, err);
+  lac_status st = lac_model_fold(model, LAC_FOLD_ALONE, args->max_memory, NULL, NULL, err);
   if (!st) st = lac_check(model, NULL, options, &report, err);
   if (!st) code = judge_pattern(args, report, err);
   lac_report_destroy(report);
@@ -86,7 +86,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st && args->against) {
     st = input_load_model(args, args->against, &original, err);
     if (!st) st = outputs_guard(&plan, original, args->against, err);
-    if (!st && args->fold) st = lac_model_fold_like(original, model, args->max_memory, err);
+    if (!st && args->fold) st = lac_model_fold_like(original, model, args->max_memory, NULL, err);
   }
   if (!st) {
     st = lac_check(model, original, &options, &report, err);

@@ -295,7 +295,7 @@ static lac_status run_steps(demo *d, lac_error *err) {
       SAMPLES);
   st = prune_calibrated(d, err);
   if (!st) st = save_model(d, d->calibrated.model, SPARSE, err);
-  if (!st) st = lac_plot(d->calibrated.model, d->calibrated.report, drawing, false, err);
+  if (!st) st = lac_plot(d->calibrated.model, d->calibrated.report, drawing, false, NULL, err);
   return st ? st : draw_recovery(d, err);
 }
 

@@ -59,7 +59,8 @@ static lac_status fold_model(const arguments *args, lac_model *model, lac_error 
   if (!args->fold || args->verb == VERB_pack || args->verb == VERB_infer || args->verb == VERB_eval)
     return LAC_OK;
   if (args->verb == VERB_check && !asked) return LAC_OK;
-  return lac_model_fold(model, all ? LAC_FOLD_ALL : LAC_FOLD_ALONE, args->max_memory, NULL, err);
+  return lac_model_fold(model, all ? LAC_FOLD_ALL : LAC_FOLD_ALONE, args->max_memory, NULL, NULL,
+                        err);
 }
 
 static lac_status read_model(const arguments *args, const char *path, lac_model **model,

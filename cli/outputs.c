@@ -384,7 +384,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   outputs_begin(plan);
   plan->has_data = lac_model_data_file(model, 0) != NULL;
   lac_status st = LAC_OK;
-  if (plot) st = lac_plot(model, report, plot, plan->force, err);
+  if (plot) st = lac_plot(model, report, plot, plan->force, NULL, err);
   if (!st && curve) st = lac_calibration_plot(report, curve, plan->force, err);
   if (!st && permutation) st = lac_permutation_save(report, permutation, plan->force, err);
   if (!st && trace) {

@@ -98,7 +98,7 @@ exit_code verb_unpack(const arguments *args, lac_error *err) {
   lac_status st = plan_outputs(args, &plan, err);
   if (!st) {
     outputs_begin(&plan);
-    st = lac_pack_restore(args->operand, args->output, plan.force, err);
+    st = lac_pack_restore(args->operand, args->output, plan.force, NULL, err);
   }
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);

@@ -131,7 +131,7 @@ static lac_status check_images(const run *r, lac_error *err) {
 static lac_status load_pretrained(run *r, lac_error *err) {
   lac_pretrained found = LAC_SIZED(lac_pretrained);
   const char *path = r->args->pretrained;
-  lac_status st = lac_pretrained_read(r->model, path, &found, err);
+  lac_status st = lac_pretrained_read(r->model, path, NULL, &found, err);
   if (st) return st;
   log_line("%s: %d tensor%s taken", path, found.n_taken, laci_plural(found.n_taken));
   if (found.fresh_classifier) {

@@ -26,7 +26,8 @@
 extern "C" {
 #endif
 
-typedef struct lac_model lac_model; /* lacuna/model.h */
+typedef struct lac_context lac_context; /* lacuna/context.h */
+typedef struct lac_model lac_model;     /* lacuna/model.h */
 
 /** How a network is run, and what is measured of it. */
 typedef struct lac_bench_options {
@@ -149,9 +150,11 @@ LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_op
 /** Measures what layers cost on this processor with each algorithm, which takes some minutes on one
  * thread. Store *text as a file: with the environment variable LAC_COSTS=FILE, plans are made with
  * these costs. Free it with lac_text_free. This is useful for a kind of processor that the library
- * does not know (costs_known is false). Logs at LAC_LOG_INFO, and progress as "costs". Fails
- * LAC_UNSUPPORTED (a processor that no code is generated for), LAC_INTERRUPTED, LAC_NO_MEMORY. */
-LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(char **text, lac_error *err);
+ * does not know (costs_known is false). Logs at LAC_LOG_INFO, and progress as "costs", to the
+ * context (NULL: the process's). Fails LAC_UNSUPPORTED (a processor that no code is generated for),
+ * LAC_INTERRUPTED, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench_measure_costs(lac_context *context, char **text,
+                                                          lac_error *err);
 
 /** Frees the result and all that it points to. NULL is fine. */
 LAC_API void lac_bench_result_destroy(lac_bench_result *result);
@@ -161,9 +164,10 @@ LAC_API void lac_bench_result_destroy(lac_bench_result *result);
 LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result, char **text,
                                                  lac_error *err);
 
-/** Draws the slowest layers as bars; the file's ending chooses the format: .svg .pdf .png .dot. */
+/** Draws the slowest layers as bars; the file's ending chooses the format: .svg .pdf .png .dot.
+ * context: its interrupt ends the call (NULL: the process's). Fails as lac_plot does. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench_plot(const lac_bench_result *result, const char *path,
-                                                 bool force, lac_error *err);
+                                                 bool force, lac_context *context, lac_error *err);
 
 /** Draws a roofline diagram as SVG: all matrix products, dense and sparse, against the peak rates
  * of multiply-adds and of memory. */

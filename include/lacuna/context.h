@@ -4,16 +4,18 @@
  *
  *     lac_context_create(&context, &err);
  *     lac_context_set_log(context, LAC_LOG_INFO, sink, mine);
- *     lac_context *before = lac_context_enter(context);          from here on this thread's calls
+ *     options.context = context;
  *     lac_prune(model, &options, &report, &err);
- *     lac_context_enter(before);
  *
- * A thread, and all worker threads of its calls, use the context that the thread entered last. A
- * thread that entered none uses the process's context, which lac_log_set, lac_progress_set and
- * lac_interrupt (log.h) set. A program with one job at a time needs no other context.
+ * A call's context is the field `context` of its options, or of lac_run_options in them (`run`), or
+ * an argument where there are no options. An engine and a session keep the one that they were made
+ * with, for all of their runs. NULL stands for the process's own context, which lac_log_set,
+ * lac_progress_set and lac_interrupt (log.h) set. A program with one job at a time needs no other.
+ * A call within another one, for example in a listener, belongs to the other's context unless it
+ * names one. All threads that work for a call use its context, and no thread keeps it afterwards.
  *
- * Threads. Any number of threads may be in one context at a time; their jobs then share its
- * settings. Set the sinks before work starts; one thread of a context at a time calls a sink. */
+ * Threads. Any number of calls may use one context at a time; they then share its settings. Set the
+ * sinks before work starts; one thread of a context at a time calls a sink. */
 #ifndef LACUNA_CONTEXT_H
 #define LACUNA_CONTEXT_H
 
@@ -32,13 +34,9 @@ typedef struct lac_context lac_context;
 /** Creates a context without sinks, not interrupted, with all cores. *context is NULL on failure.
  * Fails LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_context_create(lac_context **context, lac_error *err);
-/** Frees the context. No thread may be in it, and none of its jobs may still run. NULL is fine. */
+/** Frees the context. No call with it may run, and no engine or session that was made with it may
+ * exist. NULL is fine. */
 LAC_API void lac_context_destroy(lac_context *context);
-
-/** Makes the calling thread use this context from now on; NULL: the process's context. Returns the
- * context that the thread was in before. Must not be called within another call of the library, for
- * example in a sink. */
-LAC_API lac_context *lac_context_enter(lac_context *context);
 
 /* Of the functions below, `context` NULL means the process's own. */
 

@@ -18,6 +18,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_context lac_context; /* lacuna/context.h */
+
 /** Options of lac_imagenet_convert. */
 typedef struct lac_imagenet_options {
   size_t size;    /* sizeof of this struct, set by lac_imagenet_options_init */
@@ -26,6 +28,8 @@ typedef struct lac_imagenet_options {
   int val_shards; /* number of files for the validation images, 1 .. 99999, default 128 */
   uint64_t seed;  /* for shuffling the images; default 0 */
   bool force;     /* replace shards that a conversion with other options made; default false */
+  lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL (default):
+                           the process's */
 } lac_imagenet_options;
 
 /** What was done for one part of the data, training or validation. */
@@ -77,6 +81,8 @@ typedef struct lac_synthetic_options {
                       says (ImageNet's) */
   float std[3];    /* > 0 (ImageNet's) */
   int threads;     /* 0: the cores that this process may use (0) */
+  lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
+                           process's (NULL) */
 } lac_synthetic_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

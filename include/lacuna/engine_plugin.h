@@ -140,8 +140,8 @@ typedef struct lac_engine_host {
   /** Calls part(arg, 0) .. part(arg, n - 1), each once, on the caller's threads or those of the
    * library, and returns when all have returned. Called during create or a run. */
   void (*parallel)(void *self, lac_part *part, void *arg, int n);
-  /** Logs a line, without newline. Any thread; the caller's log gets lines of the thread that was
-   * called and of parts, the process' log those of others. */
+  /** Logs a line, without newline. Any thread. Lines of the thread that was called, and of parts,
+   * go to the call's context, those of others to the context in which the engine was made. */
   void (*log)(void *self, lac_log_level level, const char *line);
 } lac_engine_host;
 

@@ -28,8 +28,8 @@ typedef struct lac_report lac_report;   /* lacuna/report.h */
 /** Start from lac_finetune_options_default() and set fields. */
 typedef struct lac_finetune_options {
   size_t size;                       /* sizeof of this struct, set by lac_finetune_options_init */
-  const lac_train_options *training; /* as for lac_train; its group is used for pruning, too. NULL:
-                                        lac_finetune_training_init (NULL) */
+  const lac_train_options *training; /* as for lac_train; its group and its run.context are used for
+                                        all of the call. NULL: lac_finetune_training_init (NULL) */
   const lac_options *pruning;        /* as for lac_prune; keep_pruned is always on. NULL:
                                         lac_options_init (NULL) */
   bool sparse;     /* masked weights are held at zero; false: train without masks, and ignore all

@@ -20,7 +20,8 @@
 extern "C" {
 #endif
 
-typedef struct lac_array lac_array; /* lacuna/array.h */
+typedef struct lac_array lac_array;     /* lacuna/array.h */
+typedef struct lac_context lac_context; /* lacuna/context.h */
 
 /** A loaded network; opaque. */
 typedef struct lac_model lac_model;
@@ -61,7 +62,8 @@ typedef struct lac_load_options {
   /** Sets *size_bytes to the size of a file of external data, and is called like `read`. NULL: the
    * model must have no external data, or have it in data_dir (NULL) */
   lac_status (*find_size)(void *context, const char *name, uint64_t *size_bytes, lac_error *err);
-  void *read_context; /* passed to read and find_size (NULL) */
+  void *read_context;   /* passed to read and find_size (NULL) */
+  lac_context *context; /* log of the call, see context.h. NULL: the process's (NULL) */
 } lac_load_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -103,16 +105,18 @@ typedef enum lac_fold {
  * normalization. It also does if it is quantized, if a caller may replace one of its parts, or if
  * it cannot be evaluated. A model that comes from no ONNX file, or was folded before, is not
  * changed. *n_folded (may be NULL): the number of tensors made. max_memory: limit in bytes for
- * everything in memory; 0: most of the machine's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED,
- * LAC_NO_MEMORY; the model is then unchanged. */
+ * everything in memory; 0: most of the machine's. context: log and interrupt (context.h);
+ * NULL: the process's. Fails LAC_BAD_ARGUMENT, LAC_IO, LAC_INTERRUPTED, LAC_NO_MEMORY; the model is
+ * then unchanged. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_fold(lac_model *model, lac_fold how,
-                                                 uint64_t max_memory, int *n_folded,
-                                                 lac_error *err);
+                                                 uint64_t max_memory, lac_context *context,
+                                                 int *n_folded, lac_error *err);
 
 /** lac_model_fold of those weights only that `like` does not compute. It prepares an original for a
  * comparison with `like`, the pruned network that was made from it (lac_check). */
 LAC_API LAC_MUST_CHECK lac_status lac_model_fold_like(lac_model *model, const lac_model *like,
-                                                      uint64_t max_memory, lac_error *err);
+                                                      uint64_t max_memory, lac_context *context,
+                                                      lac_error *err);
 
 /** Writes the model with its stored tensors as they are now; everything else as it was read.
  * Atomic: the file is written under a temporary name and then renamed. Fails LAC_EXISTS unless
@@ -120,8 +124,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_fold_like(lac_model *model, const la
 LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *path, bool force,
                                                  lac_error *err);
 
-/** A caller's function that receives the next bytes of a file. If it fails, writing ends with its
- * status. */
+/** A caller's function that receives the next bytes of a file, on the thread that called
+ * lac_model_stream. If it fails, writing ends with its status. */
 typedef lac_status lac_write_bytes(const void *bytes, size_t size_bytes, void *context,
                                    lac_error *err);
 

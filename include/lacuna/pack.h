@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_context lac_context; /* lacuna/context.h */
+
 /** A layer (see lac_layer), and whether its weight was packed. */
 typedef struct lac_pack_layer {
   const char *name;   /* of the node */
@@ -66,10 +68,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_report_json(const lac_pack_report *re
                                                        lac_error *err);
 
 /** Restores the ONNX file that was packed, byte for byte, as the file `out`, and its external data
- * under the original names next to it. Writes all of these files or none. Fails LAC_EXISTS unless
- * force, LAC_INTERRUPTED. */
+ * under the original names next to it. Writes all of these files or none. context: its interrupt
+ * ends the call (NULL: the process's). Fails LAC_EXISTS unless force, LAC_INTERRUPTED. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_restore(const char *path, const char *out, bool force,
-                                                   lac_error *err);
+                                                   lac_context *context, lac_error *err);
 
 /* ---- Packed weights in place ---- */
 

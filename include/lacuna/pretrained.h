@@ -4,7 +4,7 @@
  *     lac_network_options network = lac_network_options_default();
  *     network.name = "resnet50", network.classes = 10;
  *     lac_network_create(&network, &model, &err);
- *     lac_pretrained_read(model, "resnet50.safetensors", &found, &err);
+ *     lac_pretrained_read(model, "resnet50.safetensors", NULL, &found, &err);
  *     lac_train(model, "data", NULL, &options, &result, &err); */
 #ifndef LACUNA_PRETRAINED_H
 #define LACUNA_PRETRAINED_H
@@ -18,6 +18,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct lac_context lac_context; /* lacuna/context.h */
 
 enum { LAC_PRETRAINED_NAME_BYTES = 128 };
 
@@ -38,13 +40,14 @@ typedef struct lac_pretrained {
  * file's types may be F32, F16, BF16 and F64. Shapes have to be the same, except for the
  * classifier: if the file has another number of classes, the classifier stays as it is. Tensors
  * "num_batches_tracked" are not counted as unknown. PyTorch's own files (.pth, .pt, .bin) are
- * refused, never parsed: they are programs.
+ * refused, never parsed: they are programs. context: log, see context.h; NULL: the process's.
  *
  * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. Fails LAC_BAD_FILE if the
  * file is damaged or a tensor is missing: the text names it. */
 LAC_API LAC_MUST_CHECK lac_status lac_pretrained_read(lac_model *model, const char *path,
-                                                      lac_pretrained *found, lac_error *err);
+                                                      lac_context *context, lac_pretrained *found,
+                                                      lac_error *err);
 
 #ifdef __cplusplus
 }

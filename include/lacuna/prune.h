@@ -3,7 +3,7 @@
  * replay and draw its results.
  *
  * Threads. Several threads may use one model as lacuna/model.h says. Options are only read.
- * lacuna/log.h has interrupt, log and progress. */
+ * lacuna/context.h has interrupt, log and progress. */
 #ifndef LACUNA_PRUNE_H
 #define LACUNA_PRUNE_H
 
@@ -18,6 +18,7 @@ extern "C" {
 
 typedef struct lac_array lac_array;                   /* lacuna/array.h */
 typedef struct lac_calibration lac_calibration;       /* lacuna/calibration.h */
+typedef struct lac_context lac_context;               /* lacuna/context.h */
 typedef struct lac_engine_options lac_engine_options; /* lacuna/engine.h */
 typedef struct lac_process_group lac_process_group;   /* lacuna/process_group.h */
 typedef struct lac_quantization lac_quantization;     /* lacuna/quantization.h */
@@ -105,6 +106,8 @@ typedef struct lac_options {
                                      ask (NULL) */
   bool recurrent; /* prune the weights of LSTM, GRU and RNN, too, which no runtime runs as sparse
                      (false) */
+  lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
+                           process's (NULL) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -157,10 +160,11 @@ LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const 
 /** Draws the operation graph; the file's ending chooses the format: .svg .pdf .png .dot. `report`
  * must be one of this model. All formats but .dot are drawn with graphviz by a separate process,
  * the installed program lacuna-draw. Fails LAC_UNSUPPORTED (lacuna-draw cannot draw the graph,
- * crashes or takes too long), LAC_NOT_FOUND (lacuna-draw is not installed), LAC_INTERRUPTED
- * (lac_interrupt during the call). */
+ * crashes or takes too long), LAC_NOT_FOUND (lacuna-draw is not installed), LAC_INTERRUPTED (by the
+ * context; NULL: the process's). */
 LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
-                                           const char *path, bool force, lac_error *err);
+                                           const char *path, bool force, lac_context *context,
+                                           lac_error *err);
 
 /** Returns the names of all targets, *n of them; static strings. docs/reference/targets.md
  * describes the targets. */

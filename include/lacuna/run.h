@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_context lac_context; /* lacuna/context.h */
+
 /** How an engine chooses between dense and sparse kernels for a layer that both can compute. */
 typedef enum lac_tuning {
   LAC_TUNING_OFF = 0,   /* by a fixed rule: the plan is the same every time */
@@ -55,7 +57,10 @@ typedef struct lac_run_options {
                           kernel that skips a product by zero, each step by its own; slow. Without
                           it a run that is not sure to have finite numbers is repeated so, and
                           training fails. default false */
-  unsigned char reserved[82]; /* 0 */
+  unsigned char reserved_flags[2]; /* 0 */
+  lac_context *context; /* log, progress and interrupt of the call, and of what it makes (an engine,
+                           a session); see context.h. NULL (default): the process's */
+  unsigned char reserved[72]; /* 0 */
 } lac_run_options;
 
 #ifdef __cplusplus

@@ -165,6 +165,7 @@ static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool
   options.run.dtype = s->options->dtype;
   options.run.max_memory = s->options->memory;
   options.run.threads = s->options->threads;
+  options.run.context = s->graph->context;
   lac_status st = laci_ort_model_make(s->graph, part, false, &model, &why);
   if (!st) st = lac_plan_ask(laci_ort_model_of(model), &options, &answer, &why);
   if (!st) st = lac_plan_about(answer, &facts, &why);

@@ -8,7 +8,6 @@
  * planned again. */
 #include "compute.h"
 
-#include "lacuna/context.h"
 #include "lacuna/session.h"
 #include "openmp.h"
 #include "threads.h"
@@ -86,6 +85,7 @@ static lac_status open_session(const compute *c, int threads, lac_session **sess
   options.run.threads = threads;
   options.run.dtype = from->dtype;
   options.run.max_memory = from->memory;
+  options.run.context = c->shared->context;
   options.n_plans = from->plans;
   if (from->session_pool) options.parallel = laci_ort_parallel;
   return lac_session_create(laci_ort_model_of(c->model), &options, session, err);
@@ -309,7 +309,6 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
   lac_array on_stack[MOST_PORTS_ON_STACK] = {{0}}, *arrays = on_stack;
   lac_error err = {0};
   (void)state;
-  lac_context *before = lac_context_enter(c->shared->context);
   lac_status st = count_threads(c, kernel, &err);
   size_t n = (size_t)(c->n_inputs + 2 * c->n_outputs);
   if (!st && n > MOST_PORTS_ON_STACK) {
@@ -320,7 +319,6 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
   laci_ort_team_spin(c->shared->options.spins);
   if (!st) st = run_on(c, kernel, arrays, &err);
   laci_ort_enter_kernel(NULL, NULL);
-  (void)lac_context_enter(before);
   if (arrays != on_stack) free(arrays);
   return laci_ort_give(ort, st, &err);
 }

@@ -37,12 +37,11 @@ static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support
   laci_ort_graph graph = {0};
   laci_ort_claim claim = {0};
   lac_error err = {0};
-  lac_context *before = lac_context_enter(e->shared.context);
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, &err);
+  graph.context = e->shared.context;
   if (!st) st = laci_ort_claim_find(&graph, &e->shared.options, e->shared.logger, &claim, &err);
   for (int k = 0; !st && k < claim.n_parts; k++) st = take_part(&graph, &claim, k, support, &err);
   laci_ort_graph_clear(&graph);
-  (void)lac_context_enter(before);
   return laci_ort_give(e->shared.ort, st, &err);
 }
 
@@ -101,6 +100,7 @@ static lac_status compile_one(ep *e, const ort_graph *of, const ort_node *fused,
   laci_ort_model *model = NULL;
   *made = NULL;
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, err);
+  graph.context = e->shared.context;
   if (!st) st = whole_part(&graph, fused, &part, err);
   if (!st) st = laci_ort_model_make(&graph, &part, true, &model, err);
   if (!st) st = laci_ort_compute_create(&e->shared, &graph, &part, model, made, err);
@@ -123,11 +123,9 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
   lac_error err = {0};
   lac_status st = LAC_OK;
   (void)context_nodes; /* `lacuna pack` makes these */
-  lac_context *before = lac_context_enter(e->shared.context);
   for (size_t k = 0; k < n; k++) computes[k] = NULL;
   for (size_t k = 0; !st && k < n; k++)
     st = compile_one(e, graphs[k], fused[k], &computes[k], &err);
-  (void)lac_context_enter(before);
   if (st) release_computes(self, computes, n);
   return laci_ort_give(e->shared.ort, st, &err);
 }

@@ -8,6 +8,8 @@
 #include "arena.h"
 #include "table.h"
 
+typedef struct lac_context lac_context; /* lacuna/context.h */
+
 typedef struct laci_ort_value {
   const char *name;
   const ort_value_info *info;
@@ -39,7 +41,8 @@ typedef struct laci_ort_graph {
   int64_t *versions;
   size_t n_opsets;
   int64_t ir_version;
-  const char *path; /* of the model's file; empty: it has none */
+  const char *path;     /* of the model's file; empty: it has none */
+  lac_context *context; /* of Lacuna's calls about it */
 } laci_ort_graph;
 
 /** The type of a tensor. */

@@ -476,6 +476,7 @@ lac_status laci_ort_model_make(laci_ort_graph *graph, const laci_ort_part *part,
   options.read = read_bytes;
   options.find_size = find_size;
   options.read_context = model;
+  options.context = graph->context;
   options.size_bytes = model->wire.n;
   if (!st) st = lac_model_load(NULL, &options, &model->model, err);
   if (st) {

@@ -8,7 +8,7 @@ import functools
 import queue
 import threading
 
-from .library import NULL, call, ffi, lib, text
+from .library import NULL, call, ffi, in_context, lib, text
 
 # The library's levels as those of logging, whose DEBUG is 10.
 LEVELS = {lib.LAC_LOG_ERROR: 40, lib.LAC_LOG_WARNING: 30, lib.LAC_LOG_INFO: 20, lib.LAC_LOG_DEBUG: 10, lib.LAC_LOG_TRACE: 5}
@@ -75,13 +75,12 @@ def run(work, progress=None):
     outcome = {}
 
     def in_thread():
-        before = lib.lac_context_enter(context[0])
         try:
-            outcome["result"] = work()
+            with in_context(context[0]):
+                outcome["result"] = work()
         except BaseException as error:  # pylint: disable=broad-exception-caught
             outcome["error"] = error
         finally:
-            lib.lac_context_enter(before)
             events.put(None)
 
     thread = threading.Thread(target=in_thread, name="lacuna", daemon=True)

@@ -3,13 +3,16 @@
 
 cffi releases the GIL in every call.
 """
+import contextlib
 import os
+import threading
 
 from ._abi import ffi
 from ._table import HINTS
 from .errors import failure
 
 NULL = ffi.NULL
+_job = threading.local()
 PATH = os.path.join(os.path.dirname(__file__), "lib", "liblacuna.so")
 
 
@@ -53,10 +56,30 @@ def call(name, *arguments):
         raise exception(err)
 
 
+def context():
+    """The context of the job that this thread works for (jobs.py); NULL: none."""
+    return getattr(_job, "context", NULL)
+
+
+@contextlib.contextmanager
+def in_context(made):
+    """Calls within are of this job: options have its context."""
+    _job.context = made
+    try:
+        yield
+    finally:
+        del _job.context
+
+
 def options(kind, init=None):
-    """A struct of options with the library's defaults."""
+    """A struct of options with the library's defaults, and the job's context."""
     made = ffi.new(f"{kind} *")
     getattr(lib, init or f"{kind}_init")(made, ffi.sizeof(kind))
+    fields = dict(ffi.typeof(kind).fields)
+    if "run" in fields:
+        made.run.context = context()
+    elif "context" in fields:
+        made.context = context()
     return made
 
 

@@ -4,7 +4,7 @@ import os
 
 from . import arrays
 from .errors import failure
-from .library import NULL, call, ffi, lib, options, path_bytes, sized, text
+from .library import NULL, call, context, ffi, lib, options, path_bytes, sized, text
 
 
 class Tensors:
@@ -93,7 +93,7 @@ class Model:
     def fold(self, *, everything=False, max_memory=0):
         """Stores weights that are computed from stored tensors as one tensor each; how many were made."""
         count = ffi.new("int *")
-        call("lac_model_fold", self.pointer, lib.LAC_FOLD_ALL if everything else lib.LAC_FOLD_ALONE, max_memory, count)
+        call("lac_model_fold", self.pointer, lib.LAC_FOLD_ALL if everything else lib.LAC_FOLD_ALONE, max_memory, context(), count)
         return count[0]
 
     def save(self, path, *, force=False):

@@ -3,7 +3,7 @@
 import functools
 
 from . import arrays
-from .library import call, ffi, lib, path_bytes, text
+from .library import call, context, ffi, lib, path_bytes, text
 
 # How many elements a pointer has where no field n_NAME of its own struct says so: (struct, field) -> the name of one.
 COUNTS = {("lac_group", "permutation"): "channels", ("lac_target_report", "layers"): None}
@@ -178,7 +178,7 @@ class Report(Record):
 
     def plot(self, path, *, force=False):
         """Draws the operation graph: .svg, .pdf, .png or .dot."""
-        call("lac_plot", self.model.pointer, self._pointer, path_bytes(path), bool(force))
+        call("lac_plot", self.model.pointer, self._pointer, path_bytes(path), bool(force), context())
 
     def plot_curve(self, path, *, force=False):
         """Draws the loss over the number of layers pruned, of prune(curve=...), as SVG."""

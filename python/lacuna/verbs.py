@@ -5,7 +5,7 @@ import os
 
 from . import jobs, samples
 from .errors import failure
-from .library import NULL, call, ffi, lib, options, path_bytes, sized, text
+from .library import NULL, call, context, ffi, lib, options, path_bytes, sized, text
 from .model import opened
 from .options import fill, number_of_bytes, read_pattern, run_fields
 from .report import Report, record
@@ -186,7 +186,7 @@ def check(model, *, progress=None, **given):
         if given.get("against") is not None:
             original = _open(given["against"], given, fold=given.get("fold") is True)
             if given.get("fold") is not False:
-                call("lac_model_fold_like", original.pointer, network.pointer, _max_memory(given))
+                call("lac_model_fold_like", original.pointer, network.pointer, _max_memory(given), context())
         other = original.pointer if original else NULL
         return Report(_report("lac_check", network.pointer, other, _options(given, kept)), network)
     return _write(jobs.run(work, progress), given)
@@ -243,7 +243,7 @@ def unpack(path, *, progress=None, **given):
     if given.get("output") is None:
         raise failure("output is missing: where the ONNX file goes")
     _check_outputs(given)
-    return jobs.run(lambda: call("lac_pack_restore", path_bytes(path), path_bytes(given["output"]), bool(given.get("force"))),
+    return jobs.run(lambda: call("lac_pack_restore", path_bytes(path), path_bytes(given["output"]), bool(given.get("force")), context()),
                     progress)
 
 
@@ -295,7 +295,7 @@ def bench(model, *, progress=None, **given):
     force = bool(given.get("force"))
 
     def costs():
-        _write_text(given["measure_costs"], _json_text("lac_bench_measure_costs"), force)
+        _write_text(given["measure_costs"], _json_text("lac_bench_measure_costs", context()), force)
 
     def work():
         kept, how, made, pattern = [], options("lac_bench_options"), ffi.new("lac_bench_result **"), options("lac_options")
@@ -308,9 +308,10 @@ def bench(model, *, progress=None, **given):
         how.shapes, how.n_shapes = _shapes(given, kept)
         call("lac_bench", network.pointer, how, made)
         result = ffi.gc(made[0], lib.lac_bench_result_destroy)
-        for option, function in (("plot", "lac_bench_plot"), ("roofline", "lac_bench_roofline")):
-            if given.get(option) is not None:
-                call(function, result, path_bytes(given[option]), force)
+        if given.get("plot") is not None:
+            call("lac_bench_plot", result, path_bytes(given["plot"]), force, context())
+        if given.get("roofline") is not None:
+            call("lac_bench_roofline", result, path_bytes(given["roofline"]), force)
         if given.get("json") is not None:
             _write_text(given["json"], _json_text("lac_bench_json", result), force)
         return record(result)

@@ -3,7 +3,8 @@
  * thread at a time calls a sink, and the flag of an interrupt. Whether a line is enabled is one
  * atomic read, so a silent library spends no time on its log.
  *
- * The current context is a thread-local variable, so no function has to pass it on; a thread
+ * A call of the public interface enters its context and leaves it again (laci_context_begin).
+ * Meanwhile a thread-local variable has the context, so no function has to pass it on; a thread
  * without one uses the context of the process. */
 #include "base/log.h"
 
@@ -45,6 +46,18 @@ static lac_context *context_or_process(lac_context *context) {
 
 lac_context *laci_context_current(void) { return context_or_process(entered); }
 
+lac_context *laci_context_entered(void) { return entered; }
+
+lac_context *laci_context_enter(lac_context *context) {
+  lac_context *before = entered;
+  entered = context;
+  return before;
+}
+
+lac_context *laci_context_begin(lac_context *wanted) {
+  return laci_context_enter(wanted ? wanted : entered);
+}
+
 /* ---- A context ---- */
 
 lac_status lac_context_create(lac_context **context, lac_error *err) {
@@ -65,12 +78,6 @@ void lac_context_destroy(lac_context *context) {
   pthread_mutex_destroy(&context->log_lock);
   pthread_mutex_destroy(&context->progress_lock);
   laci_free(context);
-}
-
-lac_context *lac_context_enter(lac_context *context) {
-  lac_context *before = entered;
-  entered = context;
-  return before;
 }
 
 void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink *sink,

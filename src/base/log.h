@@ -2,8 +2,10 @@
  * Logging and interruption of jobs: levels, sinks that the caller sets (the library itself never
  * prints), and the interrupt.
  *
- * All of this belongs to the context (lacuna/context.h) of the calling thread. A thread that works
- * for another thread must first enter the context of that thread, as the threads of pool.h do. */
+ * All of this belongs to the context (lacuna/context.h) of the call that the thread works for. Each
+ * function of the public interface that works enters its context first, and leaves it at its end.
+ * A thread that works for another thread must first enter the context of that thread, as the
+ * threads of pool.h do. */
 #ifndef LACI_BASE_LOG_H
 #define LACI_BASE_LOG_H
 
@@ -29,6 +31,17 @@ bool laci_interrupted(void);
 /** Returns the same as laci_interrupted, and clears the request: for work that ends early and lets
  * later work continue. */
 bool laci_interrupt_test_and_clear(void);
+
+/** Begins a call of the public interface: enters the context that it wants; NULL: the thread stays
+ * in the context of the call that this one is a part of, or in the process's. Returns what
+ * laci_context_enter gets at the call's end. */
+lac_context *laci_context_begin(lac_context *wanted);
+
+/** Makes the calling thread work in this context; NULL: the process's. Returns the one before. */
+lac_context *laci_context_enter(lac_context *context);
+
+/** Returns the context that the calling thread has entered, for an object to keep; NULL: none. */
+lac_context *laci_context_entered(void);
 
 /** Returns the context of the calling thread, to be entered by a thread that works for it; never
  * NULL. */

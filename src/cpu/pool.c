@@ -27,7 +27,6 @@
 #include "base/memory.h"
 #include "cpu/denormals.h"
 #include "cpu/openmp.h"
-#include "lacuna/context.h"
 
 enum { MAX_THREADS = 1024 };
 
@@ -68,7 +67,7 @@ static int count_cores_allowed(void) {
 
 static void run_parts(void *context) {
   loop *l = context;
-  lac_context *before = lac_context_enter(l->job);
+  lac_context *before = laci_context_enter(l->job);
   const bool flushed = laci_denormals_set_flushed(l->flushes);
   inside_body = true;
   for (;;) {
@@ -79,7 +78,7 @@ static void run_parts(void *context) {
   }
   inside_body = false;
   (void)laci_denormals_set_flushed(flushed);
-  (void)lac_context_enter(before);
+  (void)laci_context_enter(before);
 }
 
 static void *run_worker(void *context) {

@@ -19,7 +19,6 @@
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/shuffle.h"
-#include "lacuna/context.h"
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
@@ -132,7 +131,7 @@ static slot *slot_to_fill(laci_loader *loader) {
 static void *run_worker(void *context) {
   worker *w = context;
   laci_loader *loader = w->loader;
-  (void)lac_context_enter(loader->job);
+  (void)laci_context_enter(loader->job);
   pthread_mutex_lock(&loader->lock);
   while (!loader->closing) {
     slot *s = slot_to_fill(loader);

@@ -28,7 +28,7 @@ def fields(body, run):
         if kind != RUN:
             yield name
         else:
-            yield from (f"{name}.{inner}" for _, inner in names(run) if inner != "reserved")
+            yield from (f"{name}.{inner}" for _, inner in names(run) if not inner.startswith("reserved"))
 
 
 def main():

@@ -70,7 +70,7 @@ static void try_report(const char *verb, lac_status st, lac_model *model, lac_re
   lac_text_free(json);
   late = (lac_error){0};
   (void)snprintf(path, sizeof path, "%s/mutant.dot", folder);
-  (void)holds("plot", lac_plot(model, report, path, true, &late), &late);
+  (void)holds("plot", lac_plot(model, report, path, true, NULL, &late), &late);
   (void)unlink(path);
 }
 

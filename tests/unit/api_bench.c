@@ -201,7 +201,7 @@ static void refuses_what_makes_no_sense(void **state) {
     assert_true(err.text[0]);
   }
   assert_int_equal(lac_bench_json(NULL, (char *[]){NULL}, &err), LAC_BAD_ARGUMENT);
-  assert_int_equal(lac_bench_plot(NULL, "a.svg", false, &err), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_bench_plot(NULL, "a.svg", false, NULL, &err), LAC_BAD_ARGUMENT);
   lac_model_destroy(model);
 }
 

@@ -131,7 +131,7 @@ static void a_sum_is_stored_under_its_name_and_rounded_once(void **state) {
     int folded = 0;
     lac_model *model = load((int)types[t], &err);
     if (!model) fail_msg("%s", err.text);
-    assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, 0, &folded, &err), LAC_OK);
+    assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, &folded, &err), LAC_OK);
     assert_int_equal(folded, 1);
     assert_int_equal(lac_model_find_tensor(model, "sum", &sum, &err), LAC_OK);
     assert_int_equal(sum.dtype, types[t]);
@@ -158,12 +158,13 @@ static void only_the_node_that_made_it_goes(void **state) {
   lac_error err = {0};
   lac_model *model = load(LAC_DTYPE_F32, &err);
   assert_non_null(model);
-  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 0, NULL, &err), LAC_OK);
+  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 0, NULL, NULL, &err), LAC_OK);
   static const char *const types[] = {"Identity", "MatMul", "MatMul", "Add"};
   assert_int_equal(model->graph->n_nodes, 4);
   for (int n = 0; n < 4; n++) assert_string_equal(model->graph->nodes[n].type, types[n]);
   int folded = 0;
-  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 0, &folded, &err), LAC_OK); /* nothing */
+  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 0, NULL, &folded, &err),
+                   LAC_OK); /* nothing */
   lac_model_destroy(model);
 }
 
@@ -173,7 +174,7 @@ static void a_budget_that_is_too_small_leaves_the_weight(void **state) {
   int folded = -1;
   lac_model *model = load(LAC_DTYPE_F32, &err);
   assert_non_null(model);
-  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 4000, &folded, &err), LAC_OK);
+  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALL, 4000, NULL, &folded, &err), LAC_OK);
   assert_int_equal(folded, 0);
   assert_true(has(model, "w"));
   lac_model_destroy(model);
@@ -187,7 +188,7 @@ static void sweep_budget(lac_model *(*make)(lac_error *), int found[3]) {
     int folded = -1;
     lac_model *model = make(&err);
     assert_non_null(model);
-    assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, most, &folded, &err), LAC_OK);
+    assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, most, NULL, &folded, &err), LAC_OK);
     assert_in_range(folded, before, 2);
     found[folded]++;
     before = folded;
@@ -209,9 +210,9 @@ static void choices_and_models_are_checked(void **state) {
   (void)state;
   lac_error err = {0};
   lac_model *model = load(LAC_DTYPE_F32, &err);
-  assert_int_equal(lac_model_fold(NULL, LAC_FOLD_ALL, 0, NULL, &err), LAC_BAD_ARGUMENT);
-  assert_int_equal(lac_model_fold(model, (lac_fold)7, 0, NULL, &err), LAC_BAD_ARGUMENT);
-  assert_int_equal(lac_model_fold(model, (lac_fold)-1, 0, NULL, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_model_fold(NULL, LAC_FOLD_ALL, 0, NULL, NULL, &err), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_model_fold(model, (lac_fold)7, 0, NULL, NULL, &err), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_model_fold(model, (lac_fold)-1, 0, NULL, NULL, NULL), LAC_BAD_ARGUMENT);
   lac_model_destroy(model);
 }
 
@@ -226,7 +227,7 @@ static void every_allocation_fails_in_turn(void **state) {
       lac_model *model = load_ir(versions[k], LAC_DTYPE_F32, &err);
       assert_non_null(model);
       laci_memory_fail_at(n);
-      done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, &err) == LAC_OK;
+      done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, NULL, &err) == LAC_OK;
       laci_memory_fail_at(0);
       if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
       assert_true(has(model, "v") && has(model, "w") == !done && has(model, "sum") == done);
@@ -246,7 +247,7 @@ static void a_function_is_changed_as_a_whole_or_not_at_all(void **state) {
     lac_model *model = load_function(&err);
     if (!model) fail_msg("%s", err.text);
     laci_memory_fail_at(n);
-    done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, &err) == LAC_OK;
+    done = lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, NULL, &err) == LAC_OK;
     laci_memory_fail_at(0);
     if (!done && err.status != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
     assert_int_equal(model->graph->n_nodes, done ? 2 : 4);
@@ -272,7 +273,7 @@ static void a_folded_weight_is_pruned_and_the_report_says_so(void **state) {
   lac_report_destroy(report);
   lac_model_destroy(model);
   model = load(LAC_DTYPE_F32, &err);
-  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, &err), LAC_OK);
+  assert_int_equal(lac_model_fold(model, LAC_FOLD_ALONE, 0, NULL, NULL, &err), LAC_OK);
   assert_int_equal(lac_prune(model, &options, &report, &err), LAC_OK);
   assert_int_equal(report->summary.pruned, 2);
   assert_int_equal(report->summary.folded, 1);

@@ -86,9 +86,9 @@ static void infer_and_bench_say_what_is_missing(void **state) {
   expect_named(lac_bench(NULL, NULL, &result, &err), "lac_bench: model is NULL");
   assert_null(result);
   expect_named(lac_bench(model, NULL, NULL, &err), "lac_bench: result is NULL");
-  expect_named(lac_bench_measure_costs(NULL, &err), "lac_bench_measure_costs: text is NULL");
+  expect_named(lac_bench_measure_costs(NULL, NULL, &err), "lac_bench_measure_costs: text is NULL");
   expect_named(lac_bench_json(NULL, &text, &err), "lac_bench_json: result is NULL");
-  expect_named(lac_bench_plot(NULL, "o", false, &err), "lac_bench_plot: result is NULL");
+  expect_named(lac_bench_plot(NULL, "o", false, NULL, &err), "lac_bench_plot: result is NULL");
   expect_named(lac_bench_roofline(NULL, "o", false, &err), "lac_bench_roofline: result is NULL");
 }
 
@@ -104,7 +104,7 @@ static void packs_say_what_is_missing(void **state) {
   expect_named(lac_pack_save(model, "o", NULL, false, NULL, &err),
                "lac_pack_save: options is NULL");
   expect_named(lac_pack_report_json(NULL, &text, &err), "lac_pack_report_json: report is NULL");
-  expect_named(lac_pack_restore("o", NULL, false, &err), "lac_pack_restore: out is NULL");
+  expect_named(lac_pack_restore("o", NULL, false, NULL, &err), "lac_pack_restore: out is NULL");
   expect_named(lac_pack_open(NULL, &pack, &err), "lac_pack_open: path is NULL");
   assert_null(pack);
   expect_named(lac_pack_open("o", NULL, &err), "lac_pack_open: pack is NULL");

@@ -136,9 +136,9 @@ static void the_other_verbs_want_their_arguments(void **state) {
   refused("lac_permutation_save: path is NULL", lac_permutation_save(report, NULL, false, &err));
   refused("lac_permutation_apply: path is NULL",
           lac_permutation_apply(model, NULL, false, &options, &out, &err));
-  refused("lac_plot: model is NULL", lac_plot(NULL, report, "o.dot", false, &err));
-  refused("lac_plot: report is NULL", lac_plot(model, NULL, "o.dot", false, &err));
-  refused("lac_plot: path is NULL", lac_plot(model, report, NULL, false, &err));
+  refused("lac_plot: model is NULL", lac_plot(NULL, report, "o.dot", false, NULL, &err));
+  refused("lac_plot: report is NULL", lac_plot(model, NULL, "o.dot", false, NULL, &err));
+  refused("lac_plot: path is NULL", lac_plot(model, report, NULL, false, NULL, &err));
 }
 
 static void a_list_without_texts_is_refused(void **state) {

@@ -104,7 +104,8 @@ static void a_model_changed_in_memory_comes_back(void **state) {
     expect_same_tensors(model, again);
     assert_true(lac_model_reads(again, path_of("a.pack"))); /* never to be replaced */
     assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
-    assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, &err), LAC_OK);
+    assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, NULL, &err),
+                     LAC_OK);
     expect_same_files(path_of("a.onnx"), path_of("b.onnx"));
     lac_model_destroy(again);
     lac_model_destroy(model);
@@ -151,7 +152,8 @@ static void bytes_that_saving_would_change_come_back(void **state) {
   assert_int_equal(report->n_packed, 8);
   lac_pack_report_destroy(report);
   lac_model_destroy(model);
-  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, &err), LAC_OK);
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, NULL, &err),
+                   LAC_OK);
   expect_same_files(path_of("c.onnx"), path_of("b.onnx"));
 }
 
@@ -227,8 +229,9 @@ static void inputs_and_what_exists_are_kept(void **state) {
   assert_int_equal(lac_pack_save(model, path_of("a.pack"), &options, true, NULL, &err), LAC_OK);
   assert_int_equal(lac_pack_save(model, path_of("a.pack"), &options, false, NULL, &err),
                    LAC_EXISTS);
-  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.onnx"), false, &err), LAC_EXISTS);
-  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.pack"), true, &err),
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.onnx"), false, NULL, &err),
+                   LAC_EXISTS);
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.pack"), true, NULL, &err),
                    LAC_BAD_ARGUMENT);
   lac_model_destroy(model);
 }
@@ -291,7 +294,7 @@ static bool there_and_back(lac_error *err) {
               lac_pack_save(model, path_of("f.pack"), &options, true, &report, err) == LAC_OK &&
               lac_pack_report_json(report, &text, err) == LAC_OK &&
               lac_model_load(path_of("f.pack"), NULL, &again, err) == LAC_OK &&
-              lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, err) == LAC_OK;
+              lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, NULL, err) == LAC_OK;
   lac_text_free(text);
   lac_pack_report_destroy(report);
   lac_model_destroy(again);

@@ -123,7 +123,7 @@ static void all_weights_come_over_in_every_type_and_naming(void **state) {
       path_in(path, &f, "net.safetensors");
       write_network(from, path, &hows[k]);
       assert_true(n_other(from, to, hows[k].dtype) > 100);
-      if (lac_pretrained_read(to, path, &found, &err)) fail_msg("%s", err.text);
+      if (lac_pretrained_read(to, path, NULL, &found, &err)) fail_msg("%s", err.text);
       assert_int_equal(n_other(from, to, hows[k].dtype), 0);
       assert_true(found.n_taken > 10 && !found.fresh_classifier && found.n_unknown == 0);
       lac_model_destroy(to);
@@ -142,7 +142,7 @@ static void an_onnx_file_gives_its_weights_too(void **state) {
   lac_model *from = network("digits", 0, 1), *to = network("digits", 0, 2);
   path_in(path, &f, "net.onnx");
   if (lac_model_save(from, path, false, &err)) fail_msg("%s", err.text);
-  if (lac_pretrained_read(to, path, &found, &err)) fail_msg("%s", err.text);
+  if (lac_pretrained_read(to, path, NULL, &found, &err)) fail_msg("%s", err.text);
   assert_int_equal(n_other(from, to, LAC_DTYPE_F32), 0);
   lac_model_destroy(from);
   lac_model_destroy(to);
@@ -168,7 +168,7 @@ static void other_classes_leave_the_classifier_fresh_and_what_is_more_is_counted
             *before = network("digits", 7, 2);
   path_in(path, &f, "net");
   write_network(from, path, &how);
-  if (lac_pretrained_read(to, path, &found, &err)) fail_msg("%s", err.text);
+  if (lac_pretrained_read(to, path, NULL, &found, &err)) fail_msg("%s", err.text);
   assert_true(found.fresh_classifier && found.classes == 10);
   assert_int_equal(found.n_unknown, 1);
   assert_string_equal(found.unknown, "aux.weight");
@@ -187,7 +187,7 @@ static void refuse(const char *path, lac_status wanted, const char *text) {
   lac_pretrained found = LAC_SIZED(lac_pretrained);
   lac_error err = {0};
   lac_model *to = network("digits", 0, 2);
-  lac_status st = lac_pretrained_read(to, path, &found, &err);
+  lac_status st = lac_pretrained_read(to, path, NULL, &found, &err);
   if (st != wanted || !strstr(err.text, text)) fail_msg("%d %s, wanted %s", st, err.text, text);
   lac_model_destroy(to);
 }
@@ -260,7 +260,7 @@ static void a_wrong_length_takes_no_memory(void **state) {
     lac_model *to = network("digits", 0, 2);
     size_t of_network = laci_memory_total_allocated() - taken;
     lac_pretrained found = LAC_SIZED(lac_pretrained);
-    assert_int_equal(lac_pretrained_read(to, path, &found, NULL), LAC_BAD_FILE);
+    assert_int_equal(lac_pretrained_read(to, path, NULL, &found, NULL), LAC_BAD_FILE);
     assert_true(laci_memory_total_allocated() - taken < of_network + (1 << 20));
     lac_model_destroy(to);
     refuse(path, LAC_BAD_FILE, "its header claims");
@@ -296,7 +296,7 @@ static void every_cut_is_refused(void **state) {
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, left, file), left);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(lac_pretrained_read(to, cut, &found, NULL), LAC_BAD_FILE);
+    assert_int_equal(lac_pretrained_read(to, cut, NULL, &found, NULL), LAC_BAD_FILE);
     lac_model_destroy(to);
   }
   lac_model_destroy(from);
@@ -359,7 +359,7 @@ static void not_a_number_is_a_number_of_the_file(void **state) {
   assert_int_equal(fseek(file, -4, SEEK_END), 0);
   assert_int_equal(fwrite("\0\0\xc0\x7f", 1, 4, file), 4);
   assert_int_equal(fclose(file), 0);
-  assert_int_equal(lac_pretrained_read(to, path, &found, NULL), LAC_OK);
+  assert_int_equal(lac_pretrained_read(to, path, NULL, &found, NULL), LAC_OK);
   int n_nan = 0;
   for (int k = 0; k < lac_model_tensor_count(to); k++) {
     assert_int_equal(lac_model_tensor(to, k, &t, NULL), LAC_OK);

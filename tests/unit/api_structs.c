@@ -124,7 +124,10 @@ static void reserved_bytes_are_zero(void **state) {
   assert_int_equal(lac_model_load(DIGITS, NULL, &model, &err), LAC_OK);
   assert_int_equal(lac_engine_create(model, &options, &engine, &err), LAC_UNSUPPORTED);
   assert_null(engine);
-  assert_non_null(strstr(err.text, "reserved byte 2 of lac_run_options is set"));
+  assert_non_null(strstr(err.text, "lac_run_options.reserved[2] is set"));
+  options.run.reserved[2] = 0;
+  options.run.reserved_flags[1] = 1;
+  assert_int_equal(lac_engine_create(model, &options, &engine, &err), LAC_UNSUPPORTED);
   lac_model_destroy(model);
 }
 

@@ -11,10 +11,13 @@
 
 #include <cmocka.h>
 
-#include "cpu/pool.h"
+#include "base/log.h"
+#include "lacuna/array.h"
 #include "lacuna/context.h"
+#include "lacuna/engine.h"
 #include "lacuna/mask.h"
 #include "lacuna/prune.h"
+#include "lacuna/session.h"
 #include "lacuna/train.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
@@ -75,7 +78,7 @@ static void threads_share_a_model_that_is_only_read(void **state) {
 
 enum { LOG_BYTES = 64 << 10 };
 
-/* A thread with a context of its own: one prunes, or one trains. */
+/* A job with a context of its own, that of its options: it prunes, or it trains. */
 typedef struct job {
   pthread_t thread;
   lac_context *context;
@@ -85,6 +88,7 @@ typedef struct job {
   lac_status status;
   lac_error err;
   bool ended_early; /* the search, or the training */
+  bool left;        /* the thread is in no context afterwards */
   int64_t steps;    /* of the training */
   char *tensor;     /* bytes of a weight afterwards */
   size_t n_bytes;
@@ -118,6 +122,7 @@ static void prune_and_log(job *j, lac_model *model) {
   lac_report *report = NULL;
   options.threads = 2;
   options.all_sizes = true;
+  options.context = j->context;
   j->status = lac_prune(model, &options, &report, &j->err);
   j->ended_early = report && report->summary.interrupted;
   lac_report_destroy(report);
@@ -127,6 +132,7 @@ static void train_and_log(job *j, lac_model *model) {
   lac_train_options options = lac_train_options_default();
   lac_train_result result = LAC_SIZED(lac_train_result);
   options.run.threads = 2;
+  options.run.context = j->context;
   options.recipe = "cifar";
   options.batch = 24;
   options.steps = 12;
@@ -141,11 +147,13 @@ static void *run_job(void *user) {
   job *j = user;
   lac_model *model = NULL;
   lac_tensor tensor = LAC_SIZED(lac_tensor);
-  (void)lac_context_enter(j->context);
-  j->status = lac_model_load(DIGITS "/digits.onnx", NULL, &model, &j->err);
+  lac_load_options from = lac_load_options_default();
+  from.context = j->context;
+  j->status = lac_model_load(DIGITS "/digits.onnx", &from, &model, &j->err);
   if (j->status) return NULL;
   if (j->trains) train_and_log(j, model);
   else prune_and_log(j, model);
+  j->left = laci_context_entered() == NULL;
   if (!lac_model_find_tensor(model, "layer2.0.conv1.weight", &tensor, NULL)) {
     j->tensor = malloc(tensor.size_bytes);
     j->n_bytes = tensor.size_bytes;
@@ -197,6 +205,8 @@ static void two_jobs_do_what_each_does_alone(void **state) {
   run_both(a, b, false);
   run_both(c, d, true);
   assert_true(!a->status && !b->status && !c->status && !d->status);
+  assert_true(a->left && b->left && c->left && d->left);
+  assert_own_logs(a, b);
   assert_own_logs(c, d);
   assert_memory_equal(a->tensor, c->tensor, a->n_bytes);
   assert_memory_equal(b->tensor, d->tensor, b->n_bytes);
@@ -247,21 +257,137 @@ static void the_process_own_interrupt_is_for_those_without_a_context(void **stat
   end(b);
 }
 
-static void a_context_says_how_many_threads(void **state) {
+/* ---- What calls without a context of their own belong to ---- */
+
+/* Gives the context, or with NULL the process, a log of its own. */
+static void set_log(lac_context *context, job *j) {
+  lac_context_set_log(context, LAC_LOG_DEBUG, log_line, j);
+}
+
+static void prune_in(lac_context *context) {
+  lac_model *model = load();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  lac_options options = lac_options_default();
+  options.context = context;
+  options.all_sizes = true;
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+}
+
+static void options_come_before_the_process(void **state) {
   (void)state;
-  lac_context *context = NULL;
-  laci_pool *pool = NULL;
-  assert_int_equal(lac_context_create(&context, NULL), LAC_OK);
-  lac_context_set_threads(context, 1);
-  assert_null(lac_context_enter(context));
-  assert_int_equal(laci_pool_create(0, &pool, NULL), LAC_OK);
-  assert_int_equal(laci_pool_threads(pool), 1);
-  laci_pool_destroy(pool);
-  assert_int_equal(laci_pool_create(2, &pool, NULL), LAC_OK); /* what is asked for counts */
-  assert_int_equal(laci_pool_threads(pool), 2);
-  laci_pool_destroy(pool);
-  assert_ptr_equal(lac_context_enter(NULL), context);
-  lac_context_destroy(context);
+  job *a = begin(false, NULL, 0), *of_process = calloc(1, sizeof *a);
+  assert_non_null(of_process);
+  set_log(NULL, of_process);
+  prune_in(a->context);
+  assert_true(strstr(a->log, "verified: all outputs") && !of_process->log[0]);
+  a->log[0] = '\0';
+  prune_in(NULL);
+  assert_true(strstr(of_process->log, "verified: all outputs") && !a->log[0]);
+  lac_log_set(LAC_LOG_ERROR, NULL, NULL);
+  free(of_process);
+  end(a);
+}
+
+/* A call within another one: of a listener. */
+typedef struct inner_call {
+  lac_context *context;
+} inner_call;
+
+static void prune_in_listener(const lac_train_event *event, void *user) {
+  const inner_call *inner = user;
+  if (event->kind == LAC_TRAIN_BEGIN) prune_in(inner->context);
+}
+
+static void train_and_prune(lac_context *of_training, lac_context *of_pruning) {
+  lac_model *model = load();
+  lac_train_options options = lac_train_options_default();
+  lac_train_result result = LAC_SIZED(lac_train_result);
+  lac_error err = {0};
+  inner_call inner = {of_pruning};
+  options.run.context = of_training;
+  options.recipe = "cifar";
+  options.batch = 24, options.steps = 1;
+  options.evaluate = false;
+  options.listener = prune_in_listener, options.context = &inner;
+  if (lac_train(model, DIGITS, NULL, &options, &result, &err)) fail_msg("%s", err.text);
+  lac_model_destroy(model);
+}
+
+static void a_call_within_another_belongs_to_its_context(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0), *b = begin(false, NULL, 0);
+  train_and_prune(a->context, NULL);
+  assert_true(strstr(a->log, "verified: all outputs") && strstr(a->log, "memory of training"));
+  a->log[0] = '\0';
+  train_and_prune(a->context, b->context);
+  assert_true(strstr(b->log, "verified: all outputs") && !strstr(b->log, "memory of training"));
+  assert_true(strstr(a->log, "memory of training") && !strstr(a->log, "verified: all outputs"));
+  end(a);
+  end(b);
+}
+
+static lac_status run_once(lac_session *session, lac_error *err) {
+  float in[64] = {0};
+  const lac_array image = {.dtype = LAC_DTYPE_F32,
+                           .rank = 4,
+                           .shape = {1, 1, 8, 8},
+                           .data = in,
+                           .size_bytes = sizeof in};
+  return lac_session_run(session, &image, 1, NULL, 0, err);
+}
+
+static void a_session_keeps_its_context(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0), *b = begin(false, NULL, 0);
+  lac_session *of_a = NULL, *of_b = NULL;
+  lac_session_options options = lac_session_options_default();
+  lac_session_facts facts = LAC_SIZED(lac_session_facts);
+  lac_model *model = load();
+  lac_error err = {0};
+  lac_context_set_threads(a->context, 1);
+  options.run.context = a->context;
+  assert_int_equal(lac_session_create(model, &options, &of_a, &err), LAC_OK);
+  options.run.context = b->context;
+  options.run.engine = "plain";
+  assert_int_equal(lac_session_create(model, &options, &of_b, &err), LAC_OK);
+  assert_int_equal(lac_session_about(of_a, &facts, &err), LAC_OK);
+  assert_int_equal(facts.threads, 1); /* what 0 threads means is the context's, too */
+  lac_context_interrupt(a->context, true);
+  assert_int_equal(run_once(of_a, &err), LAC_INTERRUPTED);
+  assert_int_equal(run_once(of_b, NULL), LAC_OK);
+  lac_context_interrupt(a->context, false);
+  assert_int_equal(run_once(of_a, NULL), LAC_OK);
+  lac_session_destroy(of_a);
+  lac_session_destroy(of_b);
+  lac_model_destroy(model);
+  end(a);
+  end(b);
+}
+
+static void an_engine_keeps_its_context(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0);
+  float in[64] = {0}, out[10];
+  lac_engine *engine = NULL;
+  lac_engine_options options = lac_engine_options_default();
+  lac_model *model = load();
+  const lac_engine_shape image = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
+  options.run.context = a->context;
+  options.shapes = &image, options.n_shapes = 1;
+  assert_int_equal(lac_engine_create(model, &options, &engine, NULL), LAC_OK);
+  lac_context_interrupt(a->context, true);
+  assert_int_equal(lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, NULL),
+                   LAC_INTERRUPTED);
+  lac_context_interrupt(a->context, false);
+  lac_interrupt(true); /* is not for it */
+  assert_int_equal(lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, NULL), LAC_OK);
+  lac_interrupt(false);
+  lac_engine_destroy(engine);
+  lac_model_destroy(model);
+  end(a);
 }
 
 int main(void) {
@@ -271,7 +397,10 @@ int main(void) {
       cmocka_unit_test(an_interrupted_training_leaves_the_pruning_alone),
       cmocka_unit_test(an_interrupted_search_leaves_the_training_alone),
       cmocka_unit_test(the_process_own_interrupt_is_for_those_without_a_context),
-      cmocka_unit_test(a_context_says_how_many_threads),
+      cmocka_unit_test(options_come_before_the_process),
+      cmocka_unit_test(a_call_within_another_belongs_to_its_context),
+      cmocka_unit_test(a_session_keeps_its_context),
+      cmocka_unit_test(an_engine_keeps_its_context),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning by several processes, which are threads here: orders, weights, masks and figures are
  * those of one process, byte for byte, and all end alike. */
+#include "base/log.h"
 #include "support/expect_classes.h"
 
 #include "lacuna/context.h"
@@ -70,12 +71,12 @@ static void stop(const char *what, int64_t done, int64_t total, void *context) {
 static lac_status prune(lac_process_group *group, void *mine, lac_error *err) {
   part *p = mine;
   laci_budget none = {.limit = UINT64_MAX};
-  lac_context *before = lac_context_enter(p->context);
+  lac_context *before = laci_context_enter(p->context);
   if (p->stops) lac_context_set_progress(p->context, stop, p->context);
   p->options.comm = laci_process_group_comm(group);
   p->options.budget = &none;
   lac_status st = laci_prune(p->net.a, &p->options, NULL, &p->made, err);
-  (void)lac_context_enter(before);
+  (void)laci_context_enter(before);
   return st;
 }
 

@@ -17,6 +17,7 @@
 
 #include "arch/arch.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
@@ -152,10 +153,10 @@ static lac_status on_event(void *context, const laci_loop_event *event, lac_erro
 static void *work(void *context) {
   member *m = context;
   laci_loop_hooks hooks = {.on_event = on_event, .context = m};
-  lac_context *before = lac_context_enter(m->context);
+  lac_context *before = laci_context_enter(m->context);
   m->share.comm = m->comm;
   m->status = laci_loop_run(m->trainer, m->set, &m->options, &hooks, &m->result, &m->err);
-  (void)lac_context_enter(before);
+  (void)laci_context_enter(before);
   laci_comm_close(m->comm, m->status);
   m->comm = NULL;
   return NULL;

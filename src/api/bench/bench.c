@@ -291,14 +291,10 @@ static void bench_clear(bench *b) {
   lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
 }
 
-lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_bench_result **result,
-                     lac_error *err) {
-  lac_bench_options own;
-  bench b = {.options = &own};
-  if (result) *result = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
-  if (!st) st = laci_bench_options_take(options, &own, err);
-  if (st) return st;
+lac_status laci_bench_run(lac_model *model, const lac_bench_options *options,
+                          lac_bench_result **result, lac_error *err) {
+  lac_status st = LAC_OK;
+  bench b = {.options = options};
   b.result = laci_alloc(1, sizeof *b.result);
   if (!b.result) return laci_fail_memory(err, "the result");
   b.graph = model->graph;
@@ -322,12 +318,6 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   }
   bench_clear(&b);
   return st;
-}
-
-lac_status lac_bench_measure_costs(char **text, lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"text", text});
-  return st ? st : laci_engine_measure_costs(NULL, text, err);
 }
 
 void lac_bench_result_destroy(lac_bench_result *result) {

@@ -23,10 +23,11 @@ typedef struct laci_bench_result {
   lac_bench_kind *kinds;
 } laci_bench_result;
 
-/** Copies a caller's options, and checks them; NULL: all defaults. Fails LAC_BAD_ARGUMENT,
- * LAC_UNSUPPORTED (api/model/structs.h). */
-LAC_MUST_CHECK lac_status laci_bench_options_take(const lac_bench_options *options,
-                                                  lac_bench_options *own, lac_error *err);
+/* ---- bench.c ---- */
+
+/** lac_bench of checked arguments. */
+LAC_MUST_CHECK lac_status laci_bench_run(lac_model *model, const lac_bench_options *options,
+                                         lac_bench_result **result, lac_error *err);
 
 /* ---- peak.c ---- */
 

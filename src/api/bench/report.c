@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/bench/bench_in.h"
+#include "api/model/structs.h"
 #include "base/error.h"
 #include "base/writer.h"
 #include "report/chart.h"
@@ -53,9 +54,13 @@ lac_status laci_bench_sum_layers(laci_bench_result *result, lac_error *err) {
 }
 
 lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool force,
-                          lac_error *err) {
+                          lac_context *context, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
-  return st ? st : laci_bench_chart(result, path, force, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(context);
+  st = laci_bench_chart(result, path, force, err);
+  laci_call_end(before);
+  return st;
 }
 
 lac_status lac_bench_roofline(const lac_bench_result *result, const char *path, bool force,

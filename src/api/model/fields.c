@@ -4,6 +4,7 @@
 
 #include "api/run/tuning.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "lacuna/engine.h"
 #include "lacuna/version.h"
 #include "tensor/shape.h"
@@ -21,6 +22,18 @@ lac_status laci_check_threads(int threads, lac_error *err) {
                    MOST_THREADS);
 }
 
+static lac_status check_reserved(const unsigned char *bytes, size_t n, const char *name,
+                                 lac_error *err) {
+  for (size_t at = 0; at < n; at++) {
+    if (bytes[at] == 0) continue;
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "lac_run_options.%s[%zu] is set, and this library, version %s, does not know "
+                     "it: a newer library is needed",
+                     name, at, lac_version());
+  }
+  return LAC_OK;
+}
+
 lac_status laci_check_run_options(const lac_run_options *run, lac_error *err) {
   lac_status st = laci_check_threads(run->threads, err);
   if (!st) st = laci_check_tuning(run->tuning, err);
@@ -29,14 +42,8 @@ lac_status laci_check_run_options(const lac_run_options *run, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a run in %s: wanted f32 or bf16",
                      lac_dtype_name(run->dtype));
   }
-  for (size_t at = 0; at < sizeof run->reserved; at++) {
-    if (run->reserved[at] == 0) continue;
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "reserved byte %zu of lac_run_options is set, and this library, version %s, "
-                     "does not know it: a newer library is needed",
-                     at, lac_version());
-  }
-  return LAC_OK;
+  st = check_reserved(run->reserved_flags, sizeof run->reserved_flags, "reserved_flags", err);
+  return st ? st : check_reserved(run->reserved, sizeof run->reserved, "reserved", err);
 }
 
 lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *err) {
@@ -50,3 +57,7 @@ lac_status laci_check_shapes(const lac_engine_shape *shapes, int n, lac_error *e
   }
   return LAC_OK;
 }
+
+lac_context *laci_call_begin(lac_context *wanted) { return laci_context_begin(wanted); }
+
+void laci_call_end(lac_context *before) { (void)laci_context_enter(before); }

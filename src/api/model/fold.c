@@ -9,6 +9,7 @@
 
 #include "analyze/analyze.h"
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -403,22 +404,28 @@ static lac_status fold_model(folding *f, uint64_t max_memory, lac_error *err) {
   return st;
 }
 
-lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, int *n_folded,
-                          lac_error *err) {
+lac_status lac_model_fold(lac_model *model, lac_fold how, uint64_t max_memory, lac_context *context,
+                          int *n_folded, lac_error *err) {
   if (n_folded) *n_folded = 0;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model});
   if (st) return st;
   if (how != LAC_FOLD_ALONE && how != LAC_FOLD_ALL)
     return laci_fail(err, LAC_BAD_ARGUMENT, "fold %d: there is no such choice", (int)how);
   folding f = {.model = model, .how = how};
+  lac_context *before = laci_call_begin(context);
   st = fold_model(&f, max_memory, err);
+  laci_call_end(before);
   if (n_folded && !st) *n_folded = model->n_folded;
   return st;
 }
 
 lac_status lac_model_fold_like(lac_model *model, const lac_model *like, uint64_t max_memory,
-                               lac_error *err) {
+                               lac_context *context, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"like", like});
-  folding f = {.model = model, .like = st ? NULL : like->graph};
-  return st ? st : fold_model(&f, max_memory, err);
+  if (st) return st;
+  folding f = {.model = model, .like = like->graph};
+  lac_context *before = laci_call_begin(context);
+  st = fold_model(&f, max_memory, err);
+  laci_call_end(before);
+  return st;
 }

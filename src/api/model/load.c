@@ -111,11 +111,13 @@ lac_status lac_model_load(const char *path, const lac_load_options *options, lac
   if (!st) st = laci_take_load_options(options, &own, err);
   if (!st) st = check_source(path, &own, err);
   if (st) return st;
+  lac_context *before = laci_call_begin(own.context);
   st = path ? load_from_path(path, &made, err) : load_from_options(&own, &made, err);
   if (!st) {
     st = laci_graph_check_typing(made->graph, own.lenient, err);
     if (st && path) st = laci_fail_with_prefix(err, st, "%s", path);
   }
+  laci_call_end(before);
   if (st) lac_model_destroy(made);
   else *model = made;
   return st;

@@ -269,15 +269,17 @@ static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
   return st ? st : laci_model_materialise(f->model, err);
 }
 
-lac_status lac_pretrained_read(lac_model *model, const char *path, lac_pretrained *found,
-                               lac_error *err) {
+lac_status lac_pretrained_read(lac_model *model, const char *path, lac_context *context,
+                               lac_pretrained *found, lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"found", found});
   if (!st) st = laci_check_struct_pretrained(found, err);
   if (st) return st;
   weights_file f = {0};
   lac_pretrained read = LAC_SIZED(lac_pretrained);
+  lac_context *before = laci_call_begin(context);
   st = open_file(path, &f, err);
   if (!st) st = copy_all_tensors(&f, model, &read, err);
+  laci_call_end(before);
   laci_give_pretrained(&read, found);
   laci_safetensors_close(f.tensors);
   lac_model_destroy(f.model);

@@ -52,6 +52,7 @@ void laci_struct_init(const void *defaults, size_t own_size, void *options, size
 
 /* ---- Checks of fields that several structs have ---- */
 
+typedef struct lac_context lac_context;
 typedef struct lac_engine_shape lac_engine_shape;
 typedef struct lac_run_options lac_run_options;
 
@@ -69,5 +70,13 @@ LAC_MUST_CHECK lac_status laci_check_shapes(const lac_engine_shape *shapes, int 
 /** Checks the option `threads`. Fails LAC_BAD_ARGUMENT: "threads 65537: wanted 0 (all cores) to
  * 1024". */
 LAC_MUST_CHECK lac_status laci_check_threads(int threads, lac_error *err);
+
+/* ---- The field `context` ---- */
+
+/** Makes the calling thread work in the context of a public function's call: that of its options,
+ * arguments, engine or session. NULL: that of the call that this one is a part of, or the
+ * process's. Returns what laci_call_end gets at the call's end. */
+lac_context *laci_call_begin(lac_context *wanted);
+void laci_call_end(lac_context *before);
 
 #endif

@@ -59,6 +59,7 @@ lac_status laci_pack_list_files(laci_packer *k, lac_error *err) {
   }
   if (st) return st;
   k->bytes = k->files[0].bytes;
+  k->id = laci_reader_id(laci_onnx_reader(file));
   qsort(k->files + 1, n_data, sizeof *k->files, compare_names);
   for (size_t at = 0; at < n_data; at++) {
     const laci_packfile_part key = {.name = laci_onnx_data_file_at(file, at).location};

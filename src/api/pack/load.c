@@ -63,12 +63,11 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
   return st;
 }
 
-lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_error *err) {
+static lac_status restore_pack(const char *path, const char *out, bool force, lac_error *err) {
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
   laci_file_set set;
-  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"out", out});
-  if (!st) st = laci_packfile_open(path, &pack, err);
+  lac_status st = laci_packfile_open(path, &pack, err);
   if (st) return st;
   const laci_file_id id = laci_packfile_id(pack);
   const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
@@ -82,6 +81,16 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
   laci_free(writers);
   laci_packfile_close(pack);
   return laci_file_set_end(&set, st, err);
+}
+
+lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_context *context,
+                            lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"out", out});
+  if (st) return st;
+  lac_context *before = laci_call_begin(context);
+  st = restore_pack(path, out, force, err);
+  laci_call_end(before);
+  return st;
 }
 
 /* ---- A model ---- */

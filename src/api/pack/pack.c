@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/pack/pack_in.h"
 #include "api/prune/options_in.h"
 #include "api/pack/save_in.h"
@@ -13,11 +14,9 @@
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/memory.h"
-#include "base/reader.h"
 #include "base/writer.h"
 #include "lacuna/model.h"
 #include "lacuna/pack.h"
-#include "onnx/spans.h"
 #include "pack/packfile.h"
 
 static int compare_spans(const void *a, const void *b) {
@@ -36,8 +35,7 @@ static lac_status pack_files(laci_packer *k, const lac_options *options, const c
   if (st) return st;
   qsort(k->weights, k->n_weights, sizeof *k->weights, compare_spans);
   const laci_packfile_input input = {k->files, k->n_files, k->weights, k->n_weights};
-  const laci_write_options how = {
-      .force = force, .keep = laci_reader_id(laci_onnx_reader(k->model->file)), .n_keep = 1};
+  const laci_write_options how = {.force = force, .keep = k->id, .n_keep = 1};
   st = laci_packfile_write(&input, path, &how, &report->packed_bytes, err);
   report->n_packed = (int)k->n_weights;
   for (size_t at = 0; at < k->n_files; at++) report->dense_bytes += k->files[at].size_bytes;
@@ -111,8 +109,10 @@ lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *
   }
   st = new_report(model, options, &report, err);
   if (st) return st;
+  lac_context *before = laci_call_begin(options->context);
   if (laci_pack_is_unchanged(model)) st = pack_model(model, options, path, force, report, err);
   else st = save_and_pack(model, options, path, force, report, err);
+  laci_call_end(before);
   if (!st && out) *out = &report->pub;
   else lac_pack_report_destroy(&report->pub);
   return st;

@@ -7,6 +7,7 @@
 #include "api/prune/job_in.h"
 #include "sparse/weight_view.h"
 
+typedef struct laci_file_id laci_file_id;
 typedef struct laci_onnx_span laci_onnx_span;
 typedef struct laci_pack_report laci_pack_report;
 typedef struct laci_packfile_part laci_packfile_part;
@@ -19,7 +20,8 @@ typedef struct laci_packer {
   laci_pattern pattern;
   laci_pack_report *report;
   laci_job job;
-  const uint8_t *bytes; /* contents of the model's file */
+  const uint8_t *bytes;   /* contents of the model's file */
+  const laci_file_id *id; /* of the model's file */
   laci_packfile_part *files;
   size_t n_files;
   size_t *file_of_data; /* [n_files - 1] for each data file, in the model's numbering, its index in

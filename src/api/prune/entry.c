@@ -4,6 +4,8 @@
 #include "lacuna/prune.h"
 
 #include "analyze/analyze.h"
+#include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/prune/job_in.h"
 #include "api/prune/options_in.h"
 #include "api/prune/prune_in.h"
@@ -15,7 +17,11 @@ lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   if (!st) st = laci_own_options_take(options, &own, err);
-  return st ? st : laci_prune_model(model, &own.options, own.options.permute, true, report, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_prune_model(model, &own.options, own.options.permute, true, report, err);
+  laci_call_end(before);
+  return st;
 }
 
 lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
@@ -24,7 +30,11 @@ lac_status lac_permute(lac_model *model, const lac_options *options, lac_report 
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   if (!st) st = laci_own_options_take(options, &own, err);
-  return st ? st : laci_prune_model(model, &own.options, true, false, report, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_prune_model(model, &own.options, true, false, report, err);
+  laci_call_end(before);
+  return st;
 }
 
 lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **report,
@@ -33,7 +43,11 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   if (!st) st = laci_own_options_take(options, &own, err);
-  return st ? st : laci_inspect_model(model, &own.options, report, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_inspect_model(model, &own.options, report, err);
+  laci_call_end(before);
+  return st;
 }
 
 lac_status lac_inspect_why(const lac_model *model, const lac_options *options, const char *node,
@@ -44,10 +58,14 @@ lac_status lac_inspect_why(const lac_model *model, const lac_options *options, c
   lac_status st =
       LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
   if (!st) st = laci_own_options_take(options, &own, err);
-  if (!st) st = laci_job_open(model, &own.options, &job, err);
   if (st) return st;
-  st = laci_analysis_explain_node(job.analysis, node, text, err);
-  laci_job_close(&job);
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_job_open(model, &own.options, &job, err);
+  if (!st) {
+    st = laci_analysis_explain_node(job.analysis, node, text, err);
+    laci_job_close(&job);
+  }
+  laci_call_end(before);
   return st;
 }
 
@@ -57,7 +75,11 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   if (report) *report = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   if (!st) st = laci_own_options_take(options, &own, err);
-  return st ? st : laci_check_model(model, original, &own.options, report, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_check_model(model, original, &own.options, report, err);
+  laci_call_end(before);
+  return st;
 }
 
 lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert,
@@ -67,5 +89,9 @@ lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options},
                                    {"report", report});
   if (!st) st = laci_own_options_take(options, &own, err);
-  return st ? st : laci_apply_permutation(model, path, invert, &own.options, report, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.options.context);
+  st = laci_apply_permutation(model, path, invert, &own.options, report, err);
+  laci_call_end(before);
+  return st;
 }

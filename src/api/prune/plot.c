@@ -7,6 +7,7 @@
 
 #include "analyze/analyze.h"
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "graph/op.h"
@@ -97,19 +98,14 @@ static void summary_text(const lac_report *report, char *text, size_t size) {
                  done ? "reordered" : "may be permuted", sum->groups, laci_plural(sum->groups));
 }
 
-lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
-                    lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
-  if (st) return st;
-  lac_options options = lac_options_default();
-  options.n = report->pattern_n;
-  options.m = report->pattern_m;
+static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
+                       bool force, lac_error *err) {
   laci_analysis *a = NULL;
   laci_arena arena = {0};
   if (!laci_model_is_inferred(model))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
-  laci_rules rules = {.pattern = {options.n, options.m}};
-  st = laci_analyze(model->graph, &rules, &a, err);
+  laci_rules rules = {.pattern = {report->pattern_n, report->pattern_m}};
+  lac_status st = laci_analyze(model->graph, &rules, &a, err);
   if (st) return st;
   int n_nodes = model->graph->n_nodes;
   laci_plot_node *nodes = laci_alloc((size_t)n_nodes, sizeof *nodes);
@@ -126,10 +122,20 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
   const char *base = strrchr(report->model, '/');
   (void)snprintf(title, sizeof title, "%s, %s", base ? base + 1 : report->model, report->pattern);
   summary_text(report, summary, sizeof summary);
-  laci_plot plot = {.title = title, .summary = summary, .nodes = nodes};
-  if (!st) st = laci_plot_write(model->graph, &plot, path, force, err);
+  laci_plot drawing = {.title = title, .summary = summary, .nodes = nodes};
+  if (!st) st = laci_plot_write(model->graph, &drawing, path, force, err);
   laci_free(nodes);
   laci_arena_clear(&arena);
   laci_analysis_destroy(a);
+  return st;
+}
+
+lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
+                    lac_context *context, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
+  if (st) return st;
+  lac_context *before = laci_call_begin(context);
+  st = plot(model, report, path, force, err);
+  laci_call_end(before);
   return st;
 }

@@ -86,15 +86,12 @@ static void close_drawing(drawing *d) {
 static lac_status open_drawing(const lac_model *model, const lac_synthetic_options *options,
                                drawing *d, lac_error *err) {
   lac_options how = lac_options_default();
-  lac_synthetic_options own = lac_synthetic_options_default();
   *d = (drawing){.samples = NULL};
-  lac_status st = laci_take_synthetic_options(options, &own, err);
-  if (!st) st = check_options(&own, err);
-  how.threads = own.threads;
-  if (!st) st = laci_job_open(model, &how, &d->job, err);
+  how.threads = options->threads;
+  lac_status st = laci_job_open(model, &how, &d->job, err);
   if (st) return st;
   st = laci_job_materialise(&d->job, model, err);
-  if (!st) st = open_samples(d, model->graph, &own, err);
+  if (!st) st = open_samples(d, model->graph, options, err);
   if (st) close_drawing(d);
   return st;
 }
@@ -114,11 +111,10 @@ static int64_t at_a_time(const drawing *d, int64_t first) {
   return left < IMAGES_AT_A_TIME ? left : IMAGES_AT_A_TIME;
 }
 
-lac_status lac_synthetic_images(const lac_model *model, const lac_synthetic_options *options,
-                                lac_array *images, lac_error *err) {
+static lac_status draw_to_memory(const lac_model *model, const lac_synthetic_options *options,
+                                 lac_array *images, lac_error *err) {
   drawing d;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"images", images});
-  if (!st) st = open_drawing(model, options, &d, err);
+  lac_status st = open_drawing(model, options, &d, err);
   if (st) return st;
   const size_t width = (size_t)d.width * lac_dtype_size(d.type.dtype);
   laci_budget budget = d.job.budget;
@@ -148,13 +144,12 @@ lac_status lac_synthetic_images(const lac_model *model, const lac_synthetic_opti
   return st;
 }
 
-lac_status lac_synthetic_save(const lac_model *model, const char *path,
-                              const lac_synthetic_options *options, bool force, lac_error *err) {
+static lac_status draw_to_file(const lac_model *model, const char *path,
+                               const lac_synthetic_options *options, bool force, lac_error *err) {
   const laci_write_options how = {.force = force};
   laci_writer *writer = NULL;
   drawing d;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path});
-  if (!st) st = open_drawing(model, options, &d, err);
+  lac_status st = open_drawing(model, options, &d, err);
   if (st) return st;
   const size_t width = (size_t)d.width * lac_dtype_size(d.type.dtype);
   st = laci_writer_open(path, &how, &writer, err);
@@ -168,5 +163,35 @@ lac_status lac_synthetic_save(const lac_model *model, const char *path,
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
   close_drawing(&d);
+  return st;
+}
+
+static lac_status take_options(const lac_synthetic_options *options, lac_synthetic_options *own,
+                               lac_error *err) {
+  lac_status st = laci_take_synthetic_options(options, own, err);
+  return st ? st : check_options(own, err);
+}
+
+lac_status lac_synthetic_images(const lac_model *model, const lac_synthetic_options *options,
+                                lac_array *images, lac_error *err) {
+  lac_synthetic_options own;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"images", images});
+  if (!st) st = take_options(options, &own, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.context);
+  st = draw_to_memory(model, &own, images, err);
+  laci_call_end(before);
+  return st;
+}
+
+lac_status lac_synthetic_save(const lac_model *model, const char *path,
+                              const lac_synthetic_options *options, bool force, lac_error *err) {
+  lac_synthetic_options own;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path});
+  if (!st) st = take_options(options, &own, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.context);
+  st = draw_to_file(model, path, &own, force, err);
+  laci_call_end(before);
   return st;
 }

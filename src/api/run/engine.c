@@ -23,6 +23,7 @@ struct lac_engine {
   int n_inputs, n_outputs;
   lac_engine_port *inputs, *outputs;
   laci_request request; /* the network that the engine borrows, and the type of the computation */
+  lac_context *context; /* of the call that made it, and of all its runs; NULL: the process's */
   bool has_run;
   void **results; /* [n_outputs] elements of open outputs that lac_engine_result returned; NULL: not
                      requested since the last run */
@@ -99,8 +100,10 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
   lac_status st = laci_take_engine_options(options, &own, err);
   if (st) return st;
   laci_budget budget = laci_budget_with_limit(own.run.max_memory);
+  lac_context *before = laci_call_begin(own.run.context);
   st = laci_model_create_engine(model, &own, NULL, &budget, engine, err);
   if (!st) laci_log_engine_parts(*engine);
+  laci_call_end(before);
   return st;
 }
 
@@ -127,6 +130,7 @@ lac_status laci_model_create_engine(const lac_model *model, const lac_engine_opt
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
+  made->context = laci_context_entered();
   laci_request *request = &made->request;
   st = laci_request_init(request, model, options, err);
   if (!st) {
@@ -187,7 +191,9 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
   }
   free_results(engine);
   engine->has_run = false;
+  lac_context *before = laci_call_begin(engine->context);
   st = laci_engine_run(engine->engine, inputs, outputs, err);
+  laci_call_end(before);
   engine->has_run = !st;
   return st;
 }

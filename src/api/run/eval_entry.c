@@ -5,6 +5,7 @@
 #include "api/model/given_samples.h"
 #include "api/model/structs.h"
 #include "api/run/eval_in.h"
+#include "api/model/model_in.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/parts.h"
@@ -46,6 +47,7 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   laci_given_samples *memory = NULL;
   laci_parts *parts = laci_alloc(1, sizeof *parts);
   if (!parts) return laci_fail_memory(err, "the data");
+  lac_context *before = laci_call_begin(own.run.context);
   if (own.from_memory) {
     st = laci_given_samples_open(own.from_memory, &memory, err);
     (void)strcpy(parts->test, laci_memory_name);
@@ -55,6 +57,7 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   if (!st) st = laci_eval_parts(model, parts, memory, &own, &found, err);
   laci_give_eval_result(&found, result);
   laci_given_samples_close(memory);
+  laci_call_end(before);
   laci_free(parts);
   return st;
 }

@@ -192,6 +192,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = laci_take_infer_options(options, &own, err);
   if (!st) st = laci_check_shapes(own.shapes, own.n_shapes, err);
   if (st) return st;
+  lac_context *before = laci_call_begin(own.run.context);
   laci_file_set_begin(&set);
   st = inference_init(&run, model, &own, n_inputs, err);
   if (!st) st = check_options(&run, err);
@@ -210,6 +211,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   }
   inference_clear(&run);
   st = laci_file_set_end(&set, st, err);
+  laci_call_end(before);
   if (st && result) {
     lac_infer_result_destroy(*result);
     *result = NULL;

@@ -142,7 +142,9 @@ lac_status lac_plan_ask(const lac_model *model, const lac_engine_options *option
   if (st) return st;
   lac_plan_answer *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the answer");
+  lac_context *before = laci_call_begin(own.run.context);
   st = ask(made, model, &own, err);
+  laci_call_end(before);
   if (st) lac_plan_answer_destroy(made);
   else *answer = made;
   return st;

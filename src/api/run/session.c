@@ -9,6 +9,7 @@
 #include "api/run/infer.h"
 #include "api/run/session_in.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "engine/engine.h"
 
@@ -82,16 +83,12 @@ static void clear(lac_session *s) {
   laci_free(s);
 }
 
-lac_status lac_session_create(const lac_model *model, const lac_session_options *options,
-                              lac_session **session, lac_error *err) {
-  lac_session_options o;
-  if (session) *session = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"session", session});
-  if (!st) st = laci_take_session_options(options, &o, err);
-  if (st) return st;
+static lac_status create(const lac_model *model, const lac_session_options *o,
+                         lac_session **session, lac_error *err) {
   lac_session *s = laci_alloc(1, sizeof *s);
   if (!s) return laci_fail_memory(err, "the session");
-  st = set_options(s, &o, err);
+  s->context = laci_context_entered();
+  lac_status st = set_options(s, o, err);
   if (!st) st = laci_model_view_create(model, &s->view, err);
   if (!st) {
     s->n_inputs = s->view->graph->n_inputs;
@@ -104,13 +101,26 @@ lac_status lac_session_create(const lac_model *model, const lac_session_options 
     return st;
   }
   const int copies = laci_pool_threads_wanted(0) / s->options.run.threads;
-  laci_session_plans_init(s, o.n_plans ? o.n_plans : DEFAULT_PLANS,
-                          o.n_copies ? o.n_copies
-                          : copies   ? copies
-                                     : 1);
+  laci_session_plans_init(s, o->n_plans ? o->n_plans : DEFAULT_PLANS,
+                          o->n_copies ? o->n_copies
+                          : copies    ? copies
+                                      : 1);
   laci_session_enlist(s);
   *session = s;
   return LAC_OK;
+}
+
+lac_status lac_session_create(const lac_model *model, const lac_session_options *options,
+                              lac_session **session, lac_error *err) {
+  lac_session_options o;
+  if (session) *session = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"session", session});
+  if (!st) st = laci_take_session_options(options, &o, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(o.run.context);
+  st = create(model, &o, session, err);
+  laci_call_end(before);
+  return st;
 }
 
 void lac_session_destroy(lac_session *session) {

@@ -52,6 +52,7 @@ typedef struct laci_session_plans {
 
 struct lac_session {
   lac_model *view;            /* of the caller's model, as it was when the session was created */
+  lac_context *context;       /* of all its runs; NULL: the process's */
   lac_engine_options options; /* of every engine, but for shapes */
   const laci_budget *base; /* memory that the caller holds besides, which counts with each plan's;
                                   NULL: none */

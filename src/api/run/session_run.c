@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/model/arrays.h"
+#include "api/model/structs.h"
 #include "api/run/infer.h"
 #include "api/run/session_in.h"
 #include "base/error.h"
@@ -344,6 +345,7 @@ lac_status lac_session_run(lac_session *session, const lac_array *inputs, int n_
   lac_status st = LACI_CHECK_GIVEN(err, {"session", session});
   if (!st) st = check_lists(inputs, n_inputs, outputs, n_outputs, err);
   if (st) return st;
+  lac_context *before = laci_call_begin(session->context);
   st = call_init(&c, session, err);
   if (!st) st = find_inputs(session, inputs, n_inputs, &c, err);
   if (!st) st = find_outputs(session, outputs, n_outputs, &c, err);
@@ -352,6 +354,7 @@ lac_status lac_session_run(lac_session *session, const lac_array *inputs, int n_
   if (!st) st = run_engine(session, &c, engine, err);
   if (engine) laci_session_give_back(session, engine);
   call_clear(&c);
+  laci_call_end(before);
   return st;
 }
 

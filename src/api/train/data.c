@@ -33,7 +33,9 @@ lac_status lac_imagenet_convert(const char *raw, const char *folder,
                              .val_shards = own.val_shards,
                              .seed = own.seed,
                              .force = own.force};
+  lac_context *before = laci_call_begin(own.context);
   st = laci_imagenet_convert(raw, folder, &o, parts, err);
+  laci_call_end(before);
   made.train = part_of(&parts[0]);
   made.validation = part_of(&parts[1]);
   laci_give_imagenet_result(&made, result);

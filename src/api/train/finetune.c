@@ -304,7 +304,9 @@ lac_status lac_finetune(lac_model *model, const char *data, const lac_finetune_o
               .pruning = &pruning.options,
               .result = &found,
               .given = result};
+  lac_context *before = laci_call_begin(training.run.context);
   st = finetune(&t, data, trained, err);
+  laci_call_end(before);
   laci_give_finetune_result(&found, result);
   return st;
 }

@@ -130,6 +130,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
   if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
+  lac_context *before = laci_call_begin(own.run.context);
   st = laci_train_open_data(data, &own, &plan, err);
   if (!st) {
     const laci_shape sample = laci_preprocessing_shape(&plan.prepare);
@@ -145,6 +146,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
     laci_give_train_data(&about, found);
   }
   laci_train_plan_clear(&plan);
+  laci_call_end(before);
   return st;
 }
 

@@ -17,6 +17,7 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
   if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
+  lac_context *before = laci_call_begin(own.run.context);
   own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);
   st = laci_train_open_data(data, &own, &plan, err);
   if (!st) st = laci_train_resolve_options(&own, &plan, err);
@@ -34,5 +35,6 @@ lac_status lac_train_size_find(const char *data, const lac_train_options *option
     laci_give_train_size(&size, found);
   }
   laci_train_plan_clear(&plan);
+  laci_call_end(before);
   return st;
 }

@@ -31,6 +31,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {0};
+  lac_context *before = laci_call_begin(own.run.context);
   own.run.dtype = laci_dtype_supported_or_warn(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
@@ -50,6 +51,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   done.seconds = laci_clock_seconds() - begin;
   laci_give_train_result(&done, result);
   training_clear(&t);
+  laci_call_end(before);
   return st;
 }
 
@@ -61,6 +63,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   if (!st) st = laci_train_check_data(__func__, data, &own, err);
   if (st) return st;
   laci_train_plan plan = {.quiet = true};
+  lac_context *before = laci_call_begin(own.run.context);
   own.run.dtype = laci_dtype_supported(own.run.engine, own.run.dtype);
   laci_training t = {.model = model, .options = &own, .plan = &plan, .lock = -1};
   st = laci_training_prepare(&t, data, err);
@@ -72,5 +75,6 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   }
   st = laci_training_agree_without_timeout(&t, st, err);
   training_clear(&t);
+  laci_call_end(before);
   return st;
 }

@@ -179,10 +179,14 @@ static void run_in_parallel(void *self, lac_part *part, void *arg, int n) {
 
 static void log_line(void *self, lac_log_level level, const char *line) {
   const laci_plugin_plan *p = self;
-  if (line) laci_log(level, "%s: %s", p->row->name, line);
+  if (!line) return;
+  lac_context *before = laci_context_begin(p->context);
+  laci_log(level, "%s: %s", p->row->name, line);
+  (void)laci_context_enter(before);
 }
 
 void laci_plugin_host_init(laci_plugin_plan *p) {
+  p->context = laci_context_entered();
   p->host = (lac_engine_host){.size = sizeof p->host,
                               .self = p,
                               .evaluate = evaluate,

@@ -50,7 +50,9 @@ typedef struct laci_plugin_plan {
   laci_plugin_view view;
   lac_engine_request request;
   lac_engine_host host;
-  laci_budget *budget; /* while the plan is made; else NULL */
+  lac_context *context; /* whose log gets lines of threads that work for no call; NULL: the
+                           process's */
+  laci_budget *budget;  /* while the plan is made; else NULL */
   laci_pool *pool;
   void *self; /* the plug-in's object */
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of lac_bench: their defaults, and a checked copy of a caller's. */
+ * lac_bench and lac_bench_measure_costs: defaults and checks of options. Next: bench.c, which does
+ * the work. */
 #include "api/bench/bench_in.h"
 #include "api/model/structs.h"
 #include "base/error.h"
+#include "engine/engine.h"
 #include "sparse/score.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000 };
@@ -37,8 +39,26 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
   return laci_check_shapes(options->shapes, options->n_shapes, err);
 }
 
-lac_status laci_bench_options_take(const lac_bench_options *options, lac_bench_options *own,
-                                   lac_error *err) {
-  lac_status st = laci_take_bench_options(options, own, err);
-  return st ? st : check_options(own, err);
+lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_bench_result **result,
+                     lac_error *err) {
+  lac_bench_options own;
+  if (result) *result = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
+  if (!st) st = laci_take_bench_options(options, &own, err);
+  if (!st) st = check_options(&own, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.run.context);
+  st = laci_bench_run(model, &own, result, err);
+  laci_call_end(before);
+  return st;
+}
+
+lac_status lac_bench_measure_costs(lac_context *context, char **text, lac_error *err) {
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"text", text});
+  if (st) return st;
+  lac_context *before = laci_call_begin(context);
+  st = laci_engine_measure_costs(NULL, text, err);
+  laci_call_end(before);
+  return st;
 }
