@@ -10,6 +10,7 @@
 
 #include "data/dataset.h"
 #include "data/image.h"
+#include "data/prepare.h"
 
 enum { MOST_ROUNDS = 1000 };
 

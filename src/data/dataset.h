@@ -10,9 +10,10 @@
 #define LACI_DATA_DATASET_H
 
 #include "data/augment.h"
-#include "data/prepare.h"
 
 typedef struct laci_image laci_image;
+typedef struct laci_preparer laci_preparer;
+typedef struct laci_preprocessing laci_preprocessing;
 
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_rows_memory laci_rows_memory;

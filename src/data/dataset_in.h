@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "data/dataset.h"
+#include "data/prepare.h"
 
 /** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialized is empty. */
 typedef struct laci_encoded {

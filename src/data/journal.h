@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/memory.h"
 #include "lacuna/status.h"
 
 #define LACI_JOURNAL_NAME ".lacuna-imagenet"

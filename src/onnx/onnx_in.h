@@ -9,7 +9,6 @@
 #include "base/acquire.h"
 #include "base/memory.h"
 #include "onnx/onnx.h"
-#include "onnx/spans.h"
 #include "tensor/shape.h"
 
 #include "onnx.pb-c.h"

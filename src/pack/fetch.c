@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "pack/format_in.h"
 #include "pack/open_in.h"
 
 /** A part of a file, and where it is in the file. */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "pack/format_in.h"
 #include "pack/open_in.h"
 
 /* ---- Head and tail of the file ---- */

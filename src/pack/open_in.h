@@ -7,7 +7,6 @@
 #define LACI_PACK_OPEN_IN_H
 
 #include "base/memory.h"
-#include "pack/format_in.h"
 #include "pack/packfile.h"
 
 typedef struct laci_packfile_entry {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "pack/format_in.h"
 #include "pack/open_in.h"
 
 enum { STEP_BYTES = 1 << 20 }; /* bytes of unpacked parts that are copied at a time */

@@ -4,7 +4,6 @@
 #ifndef LACI_PERMUTE_PLAN_H
 #define LACI_PERMUTE_PLAN_H
 
-#include "base/memory.h"
 #include "permute/orders.h"
 #include "sparse/weight_view.h"
 

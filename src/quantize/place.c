@@ -7,6 +7,8 @@
   */
 #include <string.h>
 
+#include "graph/op.h"
+#include "onnx/edit.h"
 #include "quantize/quantize_in.h"
 #include "tensor/shape.h"
 

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "graph/op.h"
+#include "onnx/edit.h"
 #include "quantize/quantize_in.h"
 
 enum { BATCH = 32 };

@@ -4,8 +4,6 @@
 #define LACI_QUANTIZE_QUANTIZE_IN_H
 
 #include "graph/graph.h"
-#include "graph/op.h"
-#include "onnx/edit.h"
 #include "quantize/quantize.h"
 
 enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each channel */

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/to_int.h"
+#include "graph/op.h"
 #include "quantize/quantize_in.h"
 
 static const double most_weight = 127, most_bias = 1 << 30;

@@ -2,6 +2,7 @@
  * Writes a quantization into the file: QuantizeLinear and DequantizeLinear after values, and
  * DequantizeLinear nodes that turn integer weights into floats. */
 #include "base/error.h"
+#include "onnx/edit.h"
 #include "quantize/quantize_in.h"
 
 /** Names of the tensors and values that were added for a value. */

@@ -8,7 +8,6 @@
 #ifndef LACI_TARGET_TARGET_H
 #define LACI_TARGET_TARGET_H
 
-#include "base/memory.h"
 #include "lacuna/report.h"
 #include "sparse/weight_view.h"
 

@@ -5,6 +5,8 @@
 #ifndef LACI_TENSOR_BUF_H
 #define LACI_TENSOR_BUF_H
 
+#include <string.h>
+
 #include "tensor/shape.h"
 
 /** Exactly one of f and i is set (f for float types). Row-major. All sizes are known. */
@@ -34,6 +36,14 @@ LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void 
  * converted as in laci_int_from_f). */
 double laci_buf_get_f(const laci_buf *buf, int64_t at);
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at);
+
+/** Copies n elements; both buffers hold floats, or both hold integers. */
+static inline void laci_copy_elements(laci_buf *out, int64_t out_at, const laci_buf *in,
+                                      int64_t in_at, int64_t n) {
+  if (n <= 0) return;
+  if (out->f) memcpy(out->f + out_at, in->f + in_at, (size_t)n * sizeof *out->f);
+  else memcpy(out->i + out_at, in->i + in_at, (size_t)n * sizeof *out->i);
+}
 
 /* ---- Integers (integer.c) ---- */
 

@@ -4,6 +4,7 @@
  * orders.h maps runs of one tensor to their places in the other. The work is cut into parts of
  * equal size; each part finds its largest difference, and parts are merged in order, so the result
  * does not depend on the threads. */
+#include "cpu/cpu.h"
 #include "verify/verify_in.h"
 
 #include <float.h>

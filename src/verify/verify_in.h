@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpu/cpu.h"
 #include "verify/verify.h"
 
 typedef struct laci_type laci_type;

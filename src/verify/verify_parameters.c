@@ -4,6 +4,7 @@
  * Drawn anew means other numbers with the same mean and deviation, so that a layer that is switched
  * off (a gamma of 0) or saturated has an effect, and signals keep their size. Tensors that are no
  * parameters stay unchanged: single numbers, bounds, masks, and all that shapes depend on. */
+#include "cpu/cpu.h"
 #include "verify/verify_in.h"
 
 #include <math.h>

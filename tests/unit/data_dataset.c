@@ -2,6 +2,7 @@
  * data: CIFAR's binary folders and folders of images: how many, which label, which pixels, and what
  * is refused. */
 #include "data/dataset.h"
+#include "data/prepare.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,6 +10,7 @@
 #include "api/run/eval_in.h"
 #include "base/error.h"
 #include "data/dataset.h"
+#include "data/prepare.h"
 #include "graph/graph.h"
 #include "lacuna/prune.h"
 #include "tensor/buf.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions of lacuna/plan.h, over laci_engine_ask. */
+#include "api/model/model_in.h"
 #include "lacuna/plan.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Requests for engines: request.h. */
+#include "api/model/model_in.h"
 #include "api/run/request.h"
 
 #include "api/run/infer.h"

@@ -3,7 +3,6 @@
 #ifndef LACI_API_RUN_REQUEST_H
 #define LACI_API_RUN_REQUEST_H
 
-#include "api/model/model_in.h"
 #include "engine/engine.h"
 #include "lacuna/engine.h"
 

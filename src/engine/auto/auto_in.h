@@ -4,7 +4,6 @@
 #define LACI_ENGINE_AUTO_AUTO_IN_H
 
 #include "base/budget.h"
-#include "base/memory.h"
 #include "engine/auto/cut.h"
 #include "engine/row.h"
 

@@ -4,6 +4,8 @@
  * oneDNN uses the threads of an OpenMP runtime, whose number is a setting of the calling thread. It
  * determines how primitives divide their work, so it is set to the same number for planning and for
  * each run, and restored afterwards. */
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/cpu/net.h"
 
 #include <pthread.h>
@@ -30,7 +32,7 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
   lac_status st =
       laci_engine_port_init(net->plan.graph, value, &net->plan.values[value].type, port, err);
-  if (!st) laci_engine_port_add_to_budget(net->plan.graph, value, port, &net->plan.budget);
+  if (!st) laci_engine_port_add_to_budget(net->plan.graph, value, port, net->plan.budget);
   return st;
 }
 
@@ -47,7 +49,7 @@ static lac_status describe_ports(laci_net *net, lac_error *err) {
   for (int at = 0; at < net->n_outputs && !st; at++) {
     st = describe_port(net, graph->outputs[at], &net->outputs[at], err);
   }
-  return st ? st : laci_budget_check(&net->plan.budget, "the run's inputs and outputs", err);
+  return st ? st : laci_budget_check(net->plan.budget, "the run's inputs and outputs", err);
 }
 
 static void create_memory_object(laci_net *net, int tensor) {
@@ -78,7 +80,7 @@ static int largest_value(const laci_net *net) {
  * primitives are created.
  */
 static void check_memory(laci_net *net) {
-  laci_budget *budget = &net->plan.budget;
+  laci_budget *budget = net->plan.budget;
   if (net->plan.status) return;
   laci_budget_add(budget, net->plan.weight_bytes, "weights");
   int v = laci_budget_allows(budget, net->plan.arena_bytes) ? -1 : largest_value(net);
@@ -223,6 +225,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   }
   laci_net *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
+  laci_budget budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX);
   made->plan = (laci_cpu_plan){
       .graph = graph,
       .fetch = options->fetch,
@@ -231,7 +234,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .lowering = made,
       .bf16 = options->bf16,
       .careful = options->finite == LACI_FINITE_CAREFUL,
-      .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX),
+      .budget = &budget,
       .err = err ? err : &unseen,
   };
   if (place) {
@@ -248,12 +251,13 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   made->n_weights = options->n_weights;
   lac_status st = make_plan(made, options, made->plan.err);
   made->plan.err = NULL;
+  made->plan.budget = NULL;
   made->timings = NULL;
   made->weights = NULL;
   made->n_weights = 0;
   if (st) laci_net_destroy(made);
   else *net = made;
-  if (!st && options->budget) *options->budget = made->plan.budget;
+  if (!st && options->budget) *options->budget = budget;
   return st;
 }
 

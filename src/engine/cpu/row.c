@@ -23,12 +23,11 @@ static laci_engine_dtype computes_in(const laci_engine_row *row, lac_dtype dtype
 
 static lac_status find_reach(const laci_graph *graph, const laci_engine_options *options,
                              laci_engine_reached *reached, lac_error *err) {
-  laci_cpu_plan plan = {
-      .graph = graph,
-      .fetch = options->fetch,
-      .fetch_context = options->fetch_context,
-      .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX),
-      .err = err};
+  laci_cpu_plan plan = {.graph = graph,
+                        .fetch = options->fetch,
+                        .fetch_context = options->fetch_context,
+                        .budget = options->budget,
+                        .err = err};
   lac_status st = laci_plan_infer_reach(&plan, options->shapes, options->n_shapes, reached, err);
   laci_plan_clear(&plan);
   return st;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs for trial.h. */
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/cpu/trial.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
  * body reads from outside lives until the body's end: the node that begins the body counts as that
  * many more readers. */
 #include "engine/plain/plain_in.h"
+#include "tensor/buf.h"
 
 #include <string.h>
 

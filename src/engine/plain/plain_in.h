@@ -6,7 +6,6 @@
 
 #include "engine/plain/plain.h"
 #include "graph/graph.h"
-#include "tensor/buf.h"
 
 struct laci_plain {
   const laci_graph *graph;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/plain/plain_in.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf, lac_error *err) {
   const laci_stored *from = &graph->stored[stored];

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"

@@ -8,6 +8,7 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 typedef struct sizes {
   int64_t size[LACI_MAX_RANK]; /* of every axis of y; -k: symbol k (shape.h), or

@@ -5,6 +5,7 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static bool is_selected(const laci_buf *condition, int64_t at) {
   return at < condition->count && condition->i && condition->i[at];

@@ -5,9 +5,11 @@
  * share labels. Inference evaluates it, for exporters build shapes with it.
  */
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** Adds the size of an input along `axis` to that of out, or sets *unknown. Checks that the other
  * sizes agree, and keeps the best known ones. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/ops/shared/grad_in.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/op_in.h"

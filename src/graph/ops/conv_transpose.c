@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plural.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/expect_in.h"

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/to_int.h"
+#include "graph/coupling.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "tensor/buf.h"

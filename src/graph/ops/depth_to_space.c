@@ -7,6 +7,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_depth_space_check_mode(infer->node, infer->err);

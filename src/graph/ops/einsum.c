@@ -10,6 +10,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 enum { N_LETTERS = 52, N_INDICES = N_LETTERS + LACI_MAX_RANK, MAX_OPERANDS = 8 };
 

@@ -4,6 +4,7 @@
  */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   char data[128], index[128];

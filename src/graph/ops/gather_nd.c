@@ -3,6 +3,7 @@
  * batch_dims axes (opset 12). Which slice is read depends on the indices, so all axes are FIXED. */
 #include "graph/ops/shared/scatter_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 2);

@@ -10,6 +10,7 @@
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** The roles of the axes; port 0 is A, port 1 is B. */
 typedef struct roles {

@@ -3,6 +3,7 @@
  * spatial axes get size 1. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -5,6 +5,7 @@
  *
  * Channels may be reordered within their run; the parameters of opset 18 do not move. */
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "tensor/buf.h"

@@ -4,6 +4,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status eval(laci_eval *eval) {
   laci_copy_elements(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);

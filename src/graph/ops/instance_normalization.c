@@ -3,6 +3,7 @@
  * its positions, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] +
  * bias[c]. */
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"

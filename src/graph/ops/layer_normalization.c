@@ -5,10 +5,12 @@
 #include <math.h>
 
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** Does x keep its shape when it is broadcast with a parameter? both: the broadcast shape. */
 static bool keeps_shape(const laci_shape *x, const laci_shape *both) {

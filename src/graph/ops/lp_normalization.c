@@ -2,6 +2,7 @@
  * LpNormalization: y = x / ||x||_p along an axis, p = 1 or 2; a line of zeros stays zero. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/line_in.h"
 

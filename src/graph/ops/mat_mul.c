@@ -13,6 +13,7 @@
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** The shapes of both operands, with at least two axes. */
 typedef struct matrices {

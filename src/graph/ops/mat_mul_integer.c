@@ -7,6 +7,7 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 enum { A, B, BIAS, N_OPERANDS };
 

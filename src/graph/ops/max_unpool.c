@@ -5,6 +5,7 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** Finds the shape of the tensor that MaxPool read. */
 static lac_status find_pooled(const laci_node *node, const laci_shape *x, laci_shape *pooled,

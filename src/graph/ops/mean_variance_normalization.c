@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status read_axes(const laci_node *node, int rank, bool flags[LACI_MAX_RANK],
                             lac_error *err) {

@@ -12,6 +12,7 @@
 #include "graph/pad.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 typedef struct pad_args {
   laci_pad_mode mode;

@@ -2,6 +2,7 @@
  * ReduceL1: the sum of |x| over axes. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -3,6 +3,7 @@
  * e^(x - a). When a larger x is found, b is scaled down, so nothing overflows. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -2,6 +2,7 @@
  * ReduceMax: the largest element over axes, NaN if one is NaN; minus infinity over no elements. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

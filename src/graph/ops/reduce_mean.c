@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceMean: the mean over axes; for integers, truncated towards zero. */
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -2,6 +2,7 @@
  * ReduceMin: the smallest element over axes, NaN if one is NaN; infinity over no elements. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

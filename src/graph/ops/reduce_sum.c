@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSum: the sum over axes. Axes became an input with opset 13; for all other reductions with
  * 18. */
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSumSquare: the sum of squares over axes. */
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relu: y = max(x, 0), element by element; NaN stays NaN.
  * It passes any channel order through. */
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 

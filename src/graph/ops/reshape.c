@@ -8,6 +8,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** Removes one occurrence of `symbol` from the list. Returns false if there is none. */
 static bool remove_symbol(int64_t *symbols, int *n, int64_t symbol) {

@@ -4,6 +4,7 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int64_t *time,
                             lac_error *err) {

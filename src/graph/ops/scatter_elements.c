@@ -4,6 +4,7 @@
  * scatter_nd.c and gather_nd.c are here too. */
 #include "graph/ops/shared/scatter_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 lac_status laci_scatter_read(const laci_node *node, laci_scatter *scatter, lac_error *err) {
   static const char *const names[] = {"none", "add", "mul", "max", "min"};

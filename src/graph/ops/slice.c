@@ -8,6 +8,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** The range of one axis that is kept. whole: all of the axis; unsure: the start is not known. */
 typedef struct cut {

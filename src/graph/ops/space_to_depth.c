@@ -7,6 +7,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 lac_status laci_depth_space_block_size(const laci_node *node, int64_t *block, lac_error *err) {
   *block = laci_node_int(node, "blocksize", 0);

@@ -9,6 +9,7 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "base/plural.h"
+#include "tensor/buf.h"
 
 /** Returns the given sizes and their number; NULL where none are given, or (with *present) they are
  * not known. */

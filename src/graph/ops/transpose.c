@@ -5,6 +5,7 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** Reads perm for a tensor of that rank, and checks that it is a permutation. */
 static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_RANK],

@@ -2,8 +2,10 @@
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
  * elsewhere. Those two axes are FIXED; labels of the batch axes pass. */
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 1, 2);

@@ -5,6 +5,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
   return laci_read_ints(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);

@@ -5,6 +5,7 @@
 
 #include "base/to_int.h"
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"

@@ -3,6 +3,7 @@
  * fails. */
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "engine/cpu/net_in.h"
 
 void laci_net_decline_node(laci_net *net, const char *why) {

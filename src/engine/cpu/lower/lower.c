@@ -237,8 +237,7 @@ static void note_runner(laci_net *net, const laci_fused *fused, bool done, const
   const char *no_list = done ? NULL : why_no_list(net, fused);
   *to = (laci_engine_node){.runner = done ? LACI_RUNNER_FAST : LACI_RUNNER_PLAIN};
   if (done || net->plan.status) return;
-  to->reason = laci_arena_text(&net->plan.memory, no_list ? no_list : why);
-  if (!to->reason) laci_plan_fail_no_memory(&net->plan);
+  to->reason = laci_plan_text(&net->plan, no_list ? no_list : why);
 }
 
 static void lower_fused(laci_net *net, const laci_fused *fused) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pads that repeat elements of the value (reflect, edge, wrap): one copying pass for each axis. */
+#include "base/memory.h"
 #include "engine/cpu/lower/along.h"
 #include "engine/cpu/lower/move.h"
 #include "graph/pad.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gemm and MatMul with a constant matrix as right operand: code that both implementations share
  * (onednn/product.c, native/algorithms/vector.c). */
+#include "base/memory.h"
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"

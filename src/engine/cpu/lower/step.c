@@ -3,6 +3,7 @@
  * that declined. */
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -37,9 +38,7 @@ const char *laci_net_describe_fused(laci_net *net, const laci_fused *fused) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s",
                              fused->posts[at].value >= 0 ? " + sum" : " + function");
   }
-  const char *copy = laci_arena_text(&net->plan.memory, text);
-  if (!copy) laci_plan_fail_no_memory(&net->plan);
-  return copy;
+  return laci_plan_text(&net->plan, text);
 }
 
 static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
@@ -75,7 +74,7 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
     extend_lifetime(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
-    step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel_name(pd));
+    step->kernel = laci_plan_text(&net->plan, laci_primitive_kernel_name(pd));
     step->what = laci_net_describe_fused(net, fused);
     step->node = fused ? &net->plan.graph->nodes[fused->node] : NULL;
     step->primitive = pd;

@@ -4,6 +4,7 @@
  * A value has one tensor. A buffer in the arena records the first and the last step that use it,
  * which is all that plan/memory.c needs. It also counts the reads that are still to come, so that
  * the last one may overwrite it. Next: values.c. */
+#include "base/memory.h"
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/onednn/onednn.h"
 

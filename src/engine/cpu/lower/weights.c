@@ -8,6 +8,7 @@
  * convolution.c. */
 #include <string.h>
 
+#include "base/memory.h"
 #include "engine/cpu/net_in.h"
 #include "sparse/pack.h"
 #include "cpu/pool.h"

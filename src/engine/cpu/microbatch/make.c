@@ -77,7 +77,7 @@ static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
                          .fetch = o->fetch,
                          .fetch_context = o->fetch_context,
                          .bf16 = o->bf16,
-                         .budget = o->budget ? *o->budget : laci_budget_with_limit(UINT64_MAX),
+                         .budget = o->budget,
                          .err = why};
 }
 

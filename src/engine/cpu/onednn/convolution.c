@@ -7,6 +7,7 @@
  * (laci_conv_choose_blocked_layout). The weights are multiplied by the fused scale and reordered
  * once. Next: convolution_window.c. */
 #include "engine/cpu/onednn/convolution.h"
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/move.h"
 #include "graph/ops.h"

@@ -12,6 +12,7 @@
  * where they belong. With stride 1 there is one phase and no such step. */
 #include <string.h>
 
+#include "base/memory.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/convolution.h"
 

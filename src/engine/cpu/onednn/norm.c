@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layer norms (also those that a graph writes as single operators) and softmax, over the last axis
  * or one axis. Next: batch_norm.c. */
+#include "base/memory.h"
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"

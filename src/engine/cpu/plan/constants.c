@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "engine/cpu/plan/plan.h"
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/row.h"
 #include "graph/infer.h"
 #include "graph/op.h"
@@ -32,12 +34,6 @@ void laci_plan_free_constants(laci_cpu_plan *plan) {
   for (int v = 0; plan->values && v < plan->graph->n_values; v++)
     clear_constant(plan->values[v].constant);
   plan->constant_bytes = 0;
-}
-
-void laci_plan_clear(laci_cpu_plan *plan) {
-  laci_plan_free_constants(plan);
-  laci_free(plan->values);
-  laci_arena_clear(&plan->memory);
 }
 
 /* ---- Contents ---- */
@@ -158,7 +154,7 @@ bool laci_plan_read_scalar(laci_cpu_plan *plan, int value, double *x) {
 
 /** Stores a folded result in the plan; floats as f32. */
 static lac_status store_constant(laci_cpu_plan *plan, int value, laci_buf *buf, lac_error *err) {
-  laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
+  laci_constant *c = laci_plan_try_alloc(plan, 1, sizeof *c);
   if (!c) return laci_fail_memory(err, "constants");
   c->count = buf->count;
   plan->values[value].constant = c;
@@ -439,7 +435,7 @@ static lac_status init_values(laci_cpu_plan *plan, lac_error *err) {
       return laci_fail(err, LAC_BAD_SHAPE, "%s: %zu bytes are fewer than its shape wants",
                        stored->name, stored->size_bytes);
     }
-    laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
+    laci_constant *c = laci_plan_try_alloc(plan, 1, sizeof *c);
     if (!c) return laci_fail_memory(err, "constants");
     c->count = count;
     plan->values[stored->value].constant = c;

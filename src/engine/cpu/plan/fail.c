@@ -2,9 +2,12 @@
  * Keeps the first failure of planning, and allocates the memory of plans. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/cpu/plan/plan.h"
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/sizes.h"
 
 void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...) {
@@ -22,7 +25,7 @@ void laci_plan_fail_no_memory(laci_cpu_plan *plan) {
 }
 
 static laci_budget current_budget(const laci_cpu_plan *plan) {
-  laci_budget now = plan->budget;
+  laci_budget now = plan->budget ? *plan->budget : laci_budget_with_limit(UINT64_MAX);
   laci_budget_add(&now, plan->weight_bytes, "weights");
   laci_budget_add(&now, plan->constant_bytes, "constants");
   return now;
@@ -48,8 +51,28 @@ bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value) {
   return false;
 }
 
+void *laci_plan_try_alloc(laci_cpu_plan *plan, size_t n, size_t size) {
+  if (!plan->memory) plan->memory = laci_alloc(1, sizeof *plan->memory);
+  return plan->memory ? laci_arena_alloc(plan->memory, n, size) : NULL;
+}
+
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size) {
-  void *memory = plan->status ? NULL : laci_arena_alloc(&plan->memory, n, size);
+  void *memory = plan->status ? NULL : laci_plan_try_alloc(plan, n, size);
   if (!memory) laci_plan_fail_no_memory(plan);
   return memory;
+}
+
+const char *laci_plan_text(laci_cpu_plan *plan, const char *text) {
+  const size_t n_bytes = strlen(text) + 1;
+  char *copy = laci_plan_try_alloc(plan, n_bytes, 1);
+  if (copy) memcpy(copy, text, n_bytes);
+  else laci_plan_fail_no_memory(plan);
+  return copy;
+}
+
+void laci_plan_clear(laci_cpu_plan *plan) {
+  laci_plan_free_constants(plan);
+  laci_free(plan->values);
+  if (plan->memory) laci_arena_clear(plan->memory);
+  laci_free(plan->memory);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Implements finite.h: the walk over fused nodes. Next: finite_core.c. */
+#include "base/memory.h"
 #include "engine/cpu/plan/finite.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/memory.h"
 #include "engine/cpu/plan/finite.h"
 #include "engine/cpu/plan/recurrent.h"
 #include "graph/ops.h"

@@ -7,6 +7,7 @@
  *          -> + another value                                 a sum */
 #include <math.h>
 
+#include "base/memory.h"
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 #include "graph/op.h"

@@ -7,6 +7,7 @@
  * buffer and a Split may have ten thousand outputs. */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "engine/cpu/plan/plan.h"
 
 enum { LINE = 64 };

@@ -12,8 +12,6 @@
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
 
-#include "base/budget.h"
-#include "base/memory.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
 
@@ -23,6 +21,8 @@ enum {
   LACI_FUSED_MAX_NODES = 8, /* most nodes of a pattern, not counting its last node */
 };
 
+typedef struct laci_arena laci_arena;
+typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
 typedef struct laci_cpu_plan laci_cpu_plan;
 typedef struct laci_engine_reached laci_engine_reached;
@@ -201,11 +201,10 @@ struct laci_cpu_plan {
                                     none */
   int n_scheduled, n_recomputed; /* n_recomputed: graph nodes that are recomputed */
   laci_scheduled *schedule;      /* [n_scheduled] fused nodes in the order of their computation */
-  laci_arena memory;             /* of all small objects */
+  laci_arena *memory;            /* of all small objects; NULL: there is none yet */
   size_t arena_bytes, weight_bytes;
   size_t constant_bytes; /* bytes of constants that only planning needs */
-  laci_budget budget;    /* memory that others hold, and the ports; without the caller's budget
-                            there is no limit */
+  laci_budget *budget; /* while planning: memory that others hold, and the ports; NULL: no limit */
   lac_status status;
   lac_error *err;
 };
@@ -221,6 +220,10 @@ bool laci_plan_check_budget(laci_cpu_plan *plan, uint64_t bytes, int value);
 bool laci_plan_has_budget(const laci_cpu_plan *plan, uint64_t bytes);
 /** Zeroed memory that lives as long as the plan; NULL: no memory (recorded in the plan). */
 void *laci_plan_alloc(laci_cpu_plan *plan, size_t n, size_t size);
+/** As laci_plan_alloc, but the plan does not fail. */
+void *laci_plan_try_alloc(laci_cpu_plan *plan, size_t n, size_t size);
+/** A copy of a text that lives as long as the plan; NULL: no memory (recorded in the plan). */
+const char *laci_plan_text(laci_cpu_plan *plan, const char *text);
 
 static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
   return &plan->values[value].type.shape;

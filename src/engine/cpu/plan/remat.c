@@ -8,6 +8,7 @@
  * values, lowered alike, so that gradients have the same bits. A recomputed batch norm reads the
  * statistics of its first computation, and does not update the running ones. Next: remat.h,
  * lower/lower.c. */
+#include "base/memory.h"
 #include "engine/cpu/plan/remat.h"
 
 #include <string.h>

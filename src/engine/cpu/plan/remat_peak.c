@@ -3,6 +3,7 @@
  * visited in their order, recomputations before their first reader, and the sizes of live values
  * are added up. Weights and scratch memory are the same for every plan and are not counted. Outputs
  * are freed as soon as no node reads them. */
+#include "base/memory.h"
 #include "engine/cpu/plan/remat.h"
 #include "graph/ops.h"
 #include "graph/op.h"

@@ -5,6 +5,7 @@
  * batch_norm_train_grad.c. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "tensor/buf.h"

@@ -14,6 +14,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 3, 3);

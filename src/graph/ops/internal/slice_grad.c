@@ -3,6 +3,7 @@
  * in `steps` (one of each for every axis): dX[start + i * step] = dY[i]. Steps may be negative. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status read_cuts(const laci_node *node, const laci_shape *dx, const laci_shape *dy,
                             const int64_t **starts, const int64_t **steps, lac_error *err) {

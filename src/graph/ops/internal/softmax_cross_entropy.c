@@ -5,6 +5,7 @@
  * first, against overflow. Its gradient is softmax_cross_entropy_grad.c; labels get none. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "tensor/buf.h"
 

@@ -4,6 +4,7 @@
  *
  * The distance of X from T, a value of another network, which gets no gradient. Where T is all
  * zeros, a relative loss is 0. Its gradient is squared_error_grad.c. */
+#include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/squared_error_in.h"
 

@@ -9,6 +9,7 @@
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 /** An operand as MatMul would read it, after the transpositions. */
 typedef struct operand {

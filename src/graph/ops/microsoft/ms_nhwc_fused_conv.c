@@ -8,6 +8,7 @@
 #include "graph/ops.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 enum { X, W, BIAS, SUM };
 

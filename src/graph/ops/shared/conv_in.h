@@ -5,7 +5,6 @@
 #ifndef LACI_GRAPH_OPS_SHARED_CONV_IN_H
 #define LACI_GRAPH_OPS_SHARED_CONV_IN_H
 
-#include "graph/coupling.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/window_in.h"
 

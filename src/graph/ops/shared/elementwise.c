@@ -6,6 +6,7 @@
  * See laci_neutral in op_in.h. */
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 static lac_status refuse_operand(const laci_eval *eval, const laci_buf *operand) {
   return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "does not take elements of type %s",

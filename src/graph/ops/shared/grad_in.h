@@ -4,9 +4,9 @@
 #ifndef LACI_GRAPH_OPS_SHARED_GRAD_IN_H
 #define LACI_GRAPH_OPS_SHARED_GRAD_IN_H
 
-#include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
+typedef struct laci_gradient_builder laci_gradient_builder;
 typedef struct laci_window_attrs laci_window_attrs;
 
 /** Reads an attribute as a shape of sizes >= 0 whose product fits. Fails LAC_BAD_SHAPE. */

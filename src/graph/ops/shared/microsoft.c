@@ -3,6 +3,7 @@
  * are the smallest users. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/microsoft_in.h"
+#include "tensor/buf.h"
 
 #include <math.h>
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/acquire.h"
 #include "base/plural.h"
+#include "tensor/buf.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

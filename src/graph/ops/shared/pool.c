@@ -4,6 +4,7 @@
 #include "base/to_int.h"
 #include "graph/coupling.h"
 #include "graph/ops/shared/pool_in.h"
+#include "graph/ops/shared/window_in.h"
 #include "tensor/buf.h"
 
 #include "graph/ops/shared/grad_in.h"

@@ -5,7 +5,6 @@
 #define LACI_GRAPH_OPS_SHARED_POOL_IN_H
 
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/window_in.h"
 
 typedef struct laci_pool_state {
   double value, parameter; /* parameter: set by the operator, not changed by the common code */

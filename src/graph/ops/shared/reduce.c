@@ -5,6 +5,7 @@
  * Neighbouring reduced (and neighbouring kept) axes are merged first, so that the usual cases have
  * one of each. */
 #include "graph/coupling.h"
+#include "graph/gradient.h"
 #include "graph/ops/shared/reduce_in.h"
 
 #include "graph/ops/shared/grad_in.h"

@@ -13,6 +13,7 @@
 #include "graph/ops.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
+#include "graph/resample.h"
 #include "tensor/buf.h"
 
 /** The largest width of a filter; no real input is as long. */

@@ -5,7 +5,6 @@
 #define LACI_GRAPH_OPS_SHARED_RESAMPLE_IN_H
 
 #include "graph/op.h"
-#include "graph/resample.h"
 
 typedef enum laci_resample_mode { LACI_NEAREST, LACI_LINEAR, LACI_CUBIC } laci_resample_mode;
 

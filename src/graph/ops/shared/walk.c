@@ -5,6 +5,7 @@
  * then both are one longer axis for all operands, and the caller's inner loop gets longer. Users:
  * elementwise.c and operators that move data. */
 #include "graph/ops/shared/walk_in.h"
+#include "tensor/buf.h"
 
 void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]) {
   int64_t stride = 1;

@@ -3,10 +3,7 @@
 #ifndef LACI_GRAPH_OPS_SHARED_WALK_IN_H
 #define LACI_GRAPH_OPS_SHARED_WALK_IN_H
 
-#include <string.h>
-
 #include "graph/op.h"
-#include "tensor/buf.h"
 
 enum { LACI_WALK_OPERANDS = 4 };
 
@@ -46,14 +43,6 @@ void laci_walk_next(laci_walk *walk);
 
 /** Fills in the row-major strides of a shape. */
 void laci_shape_strides(const laci_shape *shape, int64_t strides[LACI_MAX_RANK]);
-
-/** Copies n elements; both buffers hold floats, or both hold integers. */
-static inline void laci_copy_elements(laci_buf *out, int64_t out_at, const laci_buf *in,
-                                      int64_t in_at, int64_t n) {
-  if (n <= 0) return;
-  if (out->f) memcpy(out->f + out_at, in->f + in_at, (size_t)n * sizeof *out->f);
-  else memcpy(out->i + out_at, in->i + in_at, (size_t)n * sizeof *out->i);
-}
 
 /** out[row-major over space] = in[offset + sum index * strides]: Transpose, Slice, Expand,
  * DepthToSpace and similar. space has as many elements as out, but may have other axes.

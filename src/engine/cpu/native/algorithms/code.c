@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Generates code for a kernel's kept weights, and seals its pages. */
+#include "base/memory.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "engine/cpu/native/native.h"

@@ -5,6 +5,7 @@
  * The zeros of the constant are the pattern, so no mask has to be given. Only kept weights are
  * packed. All threads read the dense weights, which are then released. */
 #include "base/divide.h"
+#include "base/memory.h"
 #include "jit/cache.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/native.h"

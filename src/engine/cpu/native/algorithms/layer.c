@@ -47,7 +47,7 @@ const char *laci_native_compiled_kernel_name(laci_net *net, const char *what,
   char text[64];
   (void)snprintf(text, sizeof text, "%s-%lldx%lld %s", what, (long long)g->kernel_h,
                  (long long)g->kernel_w, laci_cpu_name(laci_cpu_level_in_force()));
-  return laci_arena_text(&net->plan.memory, text);
+  return laci_plan_text(&net->plan, text);
 }
 
 const char *laci_native_product_name(laci_net *net, const laci_native_layer *layer,
@@ -58,5 +58,5 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),
                  (long long)(g->kernel_w * taps - taps + 1), word);
-  return laci_arena_text(&net->plan.memory, text);
+  return laci_plan_text(&net->plan, text);
 }

@@ -6,6 +6,7 @@
  * are packed. Where some of the packed elements are zeros, the gaps are closed at the end. */
 #include <stdatomic.h>
 
+#include "base/memory.h"
 #include "engine/cpu/lower/product.h"
 #include "sparse/pack.h"
 #include "engine/cpu/native/layer.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/divide.h"
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/product.h"
 #include "graph/ops.h"

@@ -5,6 +5,8 @@
  * threads search rows of the product for kept weights, in two passes: the first counts them, the
  * second writes them. */
 #include "engine/cpu/onednn/convolution.h"
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/algorithms/algorithms.h"

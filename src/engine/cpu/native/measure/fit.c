@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/measure/measure.h"
 

@@ -4,6 +4,7 @@
  * machine affects all algorithms. The least time of all rounds counts. */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/timings.h"
 #include "engine/cpu/native/measure/measure.h"
 #include "engine/cpu/native/tune.h"

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/timings.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/choose/choose.h"

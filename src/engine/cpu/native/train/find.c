@@ -3,6 +3,7 @@
  * forward convolution and the gradient of its input, a transposed convolution, are layers. The mask
  * is the pattern: code is generated once, and every run only fills in values. Read next:
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
 #include "graph/ops.h"

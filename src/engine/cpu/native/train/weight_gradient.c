@@ -2,6 +2,7 @@
  * The gradient of a native layer's weight under a mask: it is computed for kept weights only, and
  * is zero for the others. It is computed from the layer's input and the gradient of its results,
  * both in HWC16N. Read next: kernel/sparse/gradient.h. */
+#include "base/memory.h"
 #include "kernel/sparse/gradient.h"
 
 #include <string.h>
