@@ -81,7 +81,8 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) {
     outputs_begin(&plan);
-    st = lac_pack_save(model, args->output, &options, plan.force, &report, err);
+    st = args->ort ? lac_pack_save_context(model, args->output, &options, plan.force, &report, err)
+                   : lac_pack_save(model, args->output, &options, plan.force, &report, err);
   }
   if (!st) st = report_pack(args, &plan, report, err);
   st = outputs_finish(&plan, st, err);

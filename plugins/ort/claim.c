@@ -4,6 +4,7 @@
  * claimed can be planned, and the rounds end. Next: part.h, lacuna/plan.h. */
 #include "claim.h"
 
+#include "attribute.h"
 #include "lacuna/plan.h"
 #include "model.h"
 #include "part.h"
@@ -23,6 +24,7 @@ typedef struct search {
   const ort_logger *logger;
   laci_ort_edges edges;
   bool *may;
+  bool *packed;     /* the node is a model of Lacuna's, and a part of its own */
   const char **why; /* a node is not taken */
   int *part;
   bool *accepted; /* [n_parts] */
@@ -61,7 +63,10 @@ static lac_status look_at_nodes(search *s, lac_error *err) {
   for (int k = 0; !st && k < s->graph->n_nodes; k++) {
     const laci_ort_node *node = &s->graph->nodes[k];
     const char *why = NULL;
-    if (*node->provider && strcmp(node->provider, LAC_ORT_PROVIDER) != 0)
+    st = laci_ort_is_packed(s->graph, node, &s->packed[k], err);
+    if (st) return st;
+    if (s->packed[k]) why = "a packed model";
+    if (!why && *node->provider && strcmp(node->provider, LAC_ORT_PROVIDER) != 0)
       why = "another provider has it";
     if (!why && !s->options->all && node->n_bodies) why = "it has bodies";
     if (!why) st = check_values(s, node->inputs, node->n_inputs + node->n_implicit, &why, err);
@@ -233,8 +238,10 @@ static lac_status find(search *s, laci_ort_claim *claim, lac_error *err) {
   int *number = laci_ort_allocate(&s->graph->arena, (size_t)n_parts + 1, sizeof *number);
   if (!number) return laci_ort_no_memory(err);
   for (int k = 0; k < n_parts; k++) number[k] = s->accepted[k] ? n_taken++ : -1;
-  for (int k = 0; k < s->graph->n_nodes; k++)
+  for (int k = 0; k < s->graph->n_nodes; k++) {
     s->part[k] = s->part[k] >= 0 && s->part[k] < n_parts ? number[s->part[k]] : -1;
+    if (s->packed[k]) s->part[k] = n_taken++;
+  }
   claim->part = s->part;
   claim->n_parts = n_taken;
   describe(s);
@@ -251,10 +258,12 @@ lac_status laci_ort_claim_find(laci_ort_graph *graph, const laci_ort_options *op
       laci_ort_take(graph->ort, graph->ort->parent(graph->graph, &parent), "the graph", err);
   if (st || parent || !graph->n_nodes) return st;
   s.may = laci_ort_allocate(&graph->arena, n, sizeof *s.may);
+  s.packed = laci_ort_allocate(&graph->arena, n, sizeof *s.packed);
   s.why = laci_ort_allocate(&graph->arena, n, sizeof *s.why);
   s.part = laci_ort_allocate(&graph->arena, n, sizeof *s.part);
   s.accepted = laci_ort_allocate(&graph->arena, n, sizeof *s.accepted);
   s.nodes = laci_ort_allocate(&graph->arena, n, sizeof *s.nodes);
-  if (!s.may || !s.why || !s.part || !s.accepted || !s.nodes) return laci_ort_no_memory(err);
+  if (!s.may || !s.packed || !s.why || !s.part || !s.accepted || !s.nodes)
+    return laci_ort_no_memory(err);
   return find(&s, claim, err);
 }

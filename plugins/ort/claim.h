@@ -8,7 +8,7 @@
 
 /** A list of parts: part[k] is the number of node k's part, -1: it stays with ONNX Runtime. */
 typedef struct laci_ort_claim {
-  int *part; /* [n_nodes], in the graph's memory */
+  int *part; /* [n_nodes], in the graph's memory; NULL: no part */
   int n_parts;
 } laci_ort_claim;
 
@@ -18,9 +18,5 @@ LAC_MUST_CHECK lac_status laci_ort_claim_find(laci_ort_graph *graph,
                                               const laci_ort_options *options,
                                               const ort_logger *logger, laci_ort_claim *claim,
                                               lac_error *err);
-
-/** Is the node a packed model of Lacuna's? */
-LAC_MUST_CHECK lac_status laci_ort_is_packed(const laci_ort_graph *graph, const laci_ort_node *node,
-                                             bool *is, lac_error *err);
 
 #endif

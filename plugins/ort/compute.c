@@ -34,6 +34,7 @@ typedef struct compute {
   laci_ort_model *model;
   port *inputs, *outputs;
   int n_inputs, n_outputs;
+  bool by_place;        /* the model knows them by their order: it is packed */
   lac_session *session; /* guarded by the lock until it is counted */
   bool counted;         /* the session has the right number of threads */
   /* Hashes of inputs' sizes with which all outputs had the sizes that the graph says; 0: none */
@@ -105,8 +106,10 @@ static void plan_early(compute *c) {
       n *= fixed ? (size_t)in->sizes[axis] : 0;
     }
     if (!fixed) break;
-    arrays[k] =
-        (lac_array){.name = in->name, .dtype = in->dtype, .rank = in->rank, .size_bytes = n};
+    arrays[k] = (lac_array){.name = c->by_place ? NULL : in->name,
+                            .dtype = in->dtype,
+                            .rank = in->rank,
+                            .size_bytes = n};
     memcpy(arrays[k].shape, in->sizes, sizeof in->sizes);
     arrays[k].data = calloc(n + 1, 1);
     fixed = arrays[k].data != NULL;
@@ -183,7 +186,7 @@ static lac_status take_input(const compute *c, const ort_kernel *kernel, int at,
   if (!st) st = read_shape(ort, value, array, in, err);
   if (!st) st = laci_ort_take(ort, ort->tensor_data(value, &array->data), in->name, err);
   if (st) return st;
-  array->name = in->name;
+  array->name = c->by_place ? NULL : in->name;
   array->size_bytes = lac_dtype_size(array->dtype);
   for (int k = 0; k < array->rank; k++) array->size_bytes *= (size_t)array->shape[k];
   if (!array->size_bytes) array->data = &nothing;
@@ -288,7 +291,7 @@ static lac_status run_on(compute *c, ort_kernel *kernel, lac_array *arrays, lac_
   bool in_place = said && is_verified(c, sizes);
   for (int k = 0; !st && k < c->n_outputs; k++) {
     if (in_place) outputs[k] = expected[k], st = place_output(c, kernel, k, &outputs[k], err);
-    outputs[k].name = c->outputs[k].name;
+    outputs[k].name = c->by_place ? NULL : c->outputs[k].name;
   }
   if (!st) st = lac_session_run(c->session, inputs, c->n_inputs, outputs, c->n_outputs, err);
   for (int k = 0; !st && k < c->n_outputs; k++) {
@@ -336,6 +339,17 @@ static void release_state(ort_compute *self, void *state) {
 
 /* ---- Made and destroyed ---- */
 
+/** A packed model may be another one than its node says. */
+static lac_status check_counts(const compute *c, lac_error *err) {
+  const lac_array *arrays = NULL;
+  int n_inputs = lac_session_inputs(c->session, &arrays);
+  int n_outputs = lac_session_outputs(c->session, &arrays);
+  if (n_inputs == c->n_inputs && n_outputs == c->n_outputs) return LAC_OK;
+  return laci_ort_fail(err, LAC_BAD_FILE,
+                       "the model has %d inputs and %d outputs, its node %d and %d", n_inputs,
+                       n_outputs, c->n_inputs, c->n_outputs);
+}
+
 lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *graph,
                                    const laci_ort_part *part, laci_ort_model *model,
                                    ort_compute **made, lac_error *err) {
@@ -348,9 +362,11 @@ lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *grap
                           .release_state = release_state};
   c->shared = shared;
   c->model = model;
+  c->by_place = laci_ort_model_is_packed(model);
   lac_status st = fill_ports(&c->inputs, &c->n_inputs, graph, part->inputs, part->n_inputs, err);
   if (!st) st = fill_ports(&c->outputs, &c->n_outputs, graph, part->outputs, part->n_outputs, err);
   if (!st) st = open_session(c, expected_threads(shared), &c->session, err);
+  if (!st) st = check_counts(c, err);
   if (st) {
     c->model = NULL;
     laci_ort_compute_destroy(&c->face);

@@ -3,6 +3,7 @@
  * part that ONNX Runtime cut out for it. */
 #include "ep.h"
 
+#include "attribute.h"
 #include "claim.h"
 #include "compute.h"
 #include "lacuna/context.h"
@@ -93,16 +94,32 @@ static lac_status whole_part(laci_ort_graph *graph, const ort_node *fused, laci_
   return LAC_OK;
 }
 
+/** Makes the model of a pack that a node holds. */
+static lac_status unpack(laci_ort_graph *graph, const laci_ort_node *node, laci_ort_model **model,
+                         lac_error *err) {
+  char *bytes = NULL;
+  size_t n = 0;
+  lac_status st = laci_ort_attribute_text(graph, node, "ep_cache_context", &bytes, &n, err);
+  if (!st && !bytes)
+    st = laci_ort_fail(err, LAC_BAD_FILE, "%s: the node holds no pack", node->name);
+  if (!st) st = laci_ort_model_unpack(bytes, n, model, err);
+  free(bytes);
+  return st;
+}
+
 static lac_status compile_one(ep *e, const ort_graph *of, const ort_node *fused, ort_compute **made,
                               lac_error *err) {
   laci_ort_graph graph = {0};
   laci_ort_part part = {0};
   laci_ort_model *model = NULL;
   *made = NULL;
+  bool packed = false;
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, err);
   graph.context = e->shared.context;
   if (!st) st = whole_part(&graph, fused, &part, err);
-  if (!st) st = laci_ort_model_make(&graph, &part, true, &model, err);
+  if (!st && part.n_nodes == 1) st = laci_ort_is_packed(&graph, &graph.nodes[0], &packed, err);
+  if (!st && packed) st = unpack(&graph, &graph.nodes[0], &model, err);
+  if (!st && !packed) st = laci_ort_model_make(&graph, &part, true, &model, err);
   if (!st) st = laci_ort_compute_create(&e->shared, &graph, &part, model, made, err);
   if (st) laci_ort_model_destroy(model);
   laci_ort_graph_clear(&graph);

@@ -3,6 +3,7 @@
  * the bytes, the others are external data of a reader. Next: weights.h, wire.h. */
 #include "model.h"
 
+#include "attribute.h"
 #include "weights.h"
 #include "wire.h"
 
@@ -57,6 +58,7 @@ struct laci_ort_model {
   laci_wire wire;
   laci_ort_weights weights;
   lac_model *model;
+  bool packed;
 };
 
 /** What is being written. */
@@ -195,32 +197,6 @@ static lac_status write_constant(writer *w, laci_ort_graph *graph, const laci_or
 
 /* ---- Attributes ---- */
 
-/** Reads an attribute's elements into memory that the caller frees. */
-static lac_status read_elements(const laci_ort *ort, const ort_attribute *attribute, int type,
-                                void **elements, size_t *n_bytes, lac_error *err) {
-  size_t n = 0, again = 0;
-  *elements = NULL;
-  *n_bytes = 0;
-  /* Asked with no room, it fails and says how much is needed. */
-  ort_status *failed = ort->read_attribute(attribute, type, &again, 0, &n);
-  if (failed) ort->release_status(failed);
-  if (n > (size_t)INT32_MAX)
-    return laci_ort_fail(err, LAC_UNSUPPORTED, "an attribute has %zu bytes", n);
-  char *bytes = calloc(n + 1, 1);
-  if (!bytes) return laci_ort_no_memory(err);
-  lac_status st = LAC_OK;
-  if (n)
-    st = laci_ort_take(ort, ort->read_attribute(attribute, type, bytes, n, &again), "an attribute",
-                       err);
-  if (st) {
-    free(bytes);
-    return st;
-  }
-  *elements = bytes;
-  *n_bytes = n;
-  return LAC_OK;
-}
-
 static void write_numbers(laci_wire *wire, int type, const char *bytes, size_t n_bytes) {
   bool floats = type == LAC_ORT_FLOAT || type == LAC_ORT_FLOATS;
   bool one = type == LAC_ORT_FLOAT || type == LAC_ORT_INT;
@@ -288,10 +264,10 @@ static lac_status write_attribute(writer *w, const laci_ort *ort, const ort_attr
   if (type == LAC_ORT_ATTRIBUTE_TENSOR) {
     st = write_attribute_tensor(w, ort, attribute, err);
   } else {
-    st = read_elements(ort, attribute, type, &elements, &n, err);
+    st = laci_ort_attribute_read(ort, attribute, type, &elements, &n, err);
     if (st) return st;
     if (type == LAC_ORT_STRING) {
-      laci_wire_bytes(w->wire, ATTR_TEXT, elements, strnlen(elements, n));
+      laci_wire_bytes(w->wire, ATTR_TEXT, elements, n);
     } else if (type == LAC_ORT_STRINGS) {
       write_texts(w->wire, elements, n);
     } else {
@@ -493,6 +469,7 @@ lac_status laci_ort_model_unpack(const void *bytes, size_t n, laci_ort_model **m
   lac_load_options options = lac_load_options_default();
   *made = NULL;
   if (!model) return laci_ort_no_memory(err);
+  model->packed = true;
   options.bytes = bytes;
   options.size_bytes = n;
   lac_status st = lac_model_load(NULL, &options, &model->model, err);
@@ -505,6 +482,8 @@ lac_status laci_ort_model_unpack(const void *bytes, size_t n, laci_ort_model **m
 }
 
 const lac_model *laci_ort_model_of(const laci_ort_model *made) { return made->model; }
+
+bool laci_ort_model_is_packed(const laci_ort_model *made) { return made->packed; }
 
 uint64_t laci_ort_model_bytes(const laci_ort_model *made) { return made->weights.copied; }
 

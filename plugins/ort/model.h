@@ -32,6 +32,8 @@ LAC_MUST_CHECK lac_status laci_ort_model_unpack(const void *bytes, size_t n, lac
                                                 lac_error *err);
 /** Returns Lacuna's model. */
 const lac_model *laci_ort_model_of(const laci_ort_model *made);
+/** Was it made of a pack? */
+bool laci_ort_model_is_packed(const laci_ort_model *made);
 /** Returns the bytes of weights that it holds copies of. */
 uint64_t laci_ort_model_bytes(const laci_ort_model *made);
 /** NULL is fine. */

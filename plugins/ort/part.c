@@ -4,7 +4,7 @@
  * The level of a node is the largest number of times that a path to it leaves nodes that may be
  * taken for foreign ones. Levels never fall along a path, and rise where one leaves. So the nodes
  * of one level that may be taken, and are connected, are a part. Parts of different levels are
- * then joined where no other way leads from one to the other: a path through a third would make a
+ * then joined where no other path leads from one to the other: a path through a third would make a
  * cycle of the two. */
 #include "part.h"
 
@@ -132,7 +132,7 @@ bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *
   if (fine) {
     connect_levels(edges, may, level, above);
     int n_groups = number_groups(edges, above, part);
-    if (whole) memset(part, 0, n * sizeof *part); /* its pieces need not be connected */
+    if (whole) memset(part, 0, n * sizeof *part); /* it need not be connected */
     if (!whole && n_groups <= MOST_JOINED) fine = join_groups(edges, may, part, n_groups);
   }
   for (size_t node = 0; fine && node < n; node++) number[node] = -1;

@@ -17,6 +17,7 @@
 
 typedef struct laci_graph laci_graph;
 typedef struct laci_reader laci_reader;
+typedef struct laci_write_options laci_write_options;
 
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
 typedef struct laci_onnx laci_onnx;
@@ -90,6 +91,20 @@ LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *p
 /** Passes the bytes of such a new model to a function, chunk by chunk. */
 LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
                                                  void *context, lac_error *err);
+
+/** A network in a form that one provider of ONNX Runtime knows. */
+typedef struct laci_onnx_context {
+  const void *bytes;
+  size_t size_bytes;
+} laci_onnx_context;
+
+/** Writes a model with the inputs and outputs of the file, and one node, EPContext, that holds the
+ * bytes. *size_bytes is its size. Fails as laci_writer_open does, and LAC_UNSUPPORTED beyond 2 GiB.
+ */
+LAC_MUST_CHECK lac_status laci_onnx_write_context(const laci_onnx *file,
+                                                  const laci_onnx_context *context,
+                                                  const char *path, const laci_write_options *how,
+                                                  uint64_t *size_bytes, lac_error *err);
 
 /** Is path a file that was read, the model or one of its data files, under any name? */
 bool laci_onnx_is_source_file(const laci_onnx *file, const char *path);

@@ -205,8 +205,8 @@ def test_bodies_go_whole_or_stay(tmp_path):
              helper.make_node("If", ["c"], ["y"], "if", then_branch=body, else_branch=other),
              helper.make_node("Sqrt", ["y"], ["z"], "root")]
     model = make(nodes, [("u", FLOAT, [2, 3]), ("c", TensorProto.BOOL, [])], [("z", FLOAT, None)], [tensor("w", 2, 3)])
-    for way in (True, False):
-        feeds = {"u": numpy.abs(random(2, 3)), "c": numpy.array(way)}
+    for taken in (True, False):
+        feeds = {"u": numpy.abs(random(2, 3)), "c": numpy.array(taken)}
         for one, another in zip(session(model).run(None, feeds), session(model, ALL).run(None, feeds)):
             assert numpy.allclose(one, another, equal_nan=True)
     onnx.save(model, tmp_path / "net.onnx")
@@ -325,3 +325,32 @@ def test_onednn_calls_the_providers_own_run_time(tmp_path):
     """, tmp_path / "net.onnx", env={"LD_DEBUG": "bindings"})
     lines = [line for line in bound.splitlines() if "`GOMP_parallel'" in line and "libdnnl" in line]
     assert lines and all("liblacuna_ort.so" in line.split(" to ")[1] for line in lines)
+
+
+# ---- Packed models ----
+
+
+def test_a_packed_model_answers_as_before_from_half_the_bytes(tmp_path):
+    weights = [tensor(f"w{k}", 256, 256, 3, 3, sparse=True, seed=k) for k in range(2)]
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c"], "conv0", pads=[1] * 4), helper.make_node("Relu", ["c"], ["r"], "relu"),
+             helper.make_node("Conv", ["r", "w1"], ["y"], "conv1", pads=[1] * 4)]
+    model = make(nodes, [("x", FLOAT, ["n", 256, 6, 6])], [("y", FLOAT, ["n", 256, 6, 6])], weights)
+    path, packed = str(tmp_path / "net.onnx"), str(tmp_path / "packed.onnx")
+    onnx.save(model, path)
+    subprocess.run([build_dir() / "lacuna", "pack", path, "--ort", "-o", packed, "-q"], check=True, capture_output=True)
+    assert os.path.getsize(packed) <= 0.55 * os.path.getsize(path)
+    onnx.checker.check_model(packed)
+    feeds = {"x": random(2, 256, 6, 6)}
+    whole, small = session(path, ALL), session(packed, {})
+    assert [(i.name, i.shape, i.type) for i in small.get_inputs()] == [(i.name, i.shape, i.type) for i in whole.get_inputs()]
+    assert numpy.array_equal(small.run(None, feeds)[0], whole.run(None, feeds)[0])
+    with pytest.raises(Exception, match="EPContext"):
+        session(packed)
+    damaged = onnx.load(packed)
+    context = next(a for a in damaged.graph.node[0].attribute if a.name == "ep_cache_context")
+    context.s = context.s[:5000] + b"?" + context.s[5001:]
+    with pytest.raises(Exception, match="Lacuna: "):
+        session(damaged, {})
+    damaged.graph.node[0].attribute.remove(context)
+    with pytest.raises(Exception, match="the node holds no pack"):
+        session(damaged, {})

@@ -97,6 +97,8 @@ static void packs_say_what_is_missing(void **state) {
   lac_options options = lac_options_default();
   lac_pack *pack = (lac_pack *)model;
   char *text;
+  expect_named(lac_pack_save_context(NULL, "o", &options, false, NULL, &err),
+               "lac_pack_save_context: model is NULL");
   expect_named(lac_pack_save(NULL, "o", &options, false, NULL, &err),
                "lac_pack_save: model is NULL");
   expect_named(lac_pack_save(model, NULL, &options, false, NULL, &err),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elements of attributes, as ONNX Runtime hands them over. */
+#ifndef LAC_ORT_ATTRIBUTE_H
+#define LAC_ORT_ATTRIBUTE_H
+
+#include "graph.h"
+
+/** Reads an attribute's elements of this type into memory that the caller frees, with a zero byte
+ * after them. */
+LAC_MUST_CHECK lac_status laci_ort_attribute_read(const laci_ort *ort,
+                                                  const ort_attribute *attribute, int type,
+                                                  void **elements, size_t *n_bytes, lac_error *err);
+
+/** Finds a text of a node by its name, and reads it likewise; *text NULL: the node has none. */
+LAC_MUST_CHECK lac_status laci_ort_attribute_text(laci_ort_graph *graph, const laci_ort_node *node,
+                                                  const char *name, char **text, size_t *n_bytes,
+                                                  lac_error *err);
+
+/** Is the node a packed model of Lacuna's (`lacuna pack --ort`)? */
+LAC_MUST_CHECK lac_status laci_ort_is_packed(laci_ort_graph *graph, const laci_ort_node *node,
+                                             bool *is, lac_error *err);
+
+#endif

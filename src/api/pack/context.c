@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_pack_save_context: a pack inside an ONNX model of one node. It is packed to a temporary
+ * folder, read from there, and becomes an attribute. Next: pack.c, onnx/context.c. */
+#include "api/model/model_in.h"
+#include "api/pack/pack_in.h"
+#include "api/pack/scratch.h"
+#include "base/error.h"
+#include "base/file_set.h"
+#include "base/reader.h"
+#include "base/writer.h"
+#include "lacuna/model.h"
+#include "lacuna/pack.h"
+#include "onnx/onnx.h"
+
+/** Writes the model around the pack. */
+static lac_status wrap(const char *pack, const char *path, bool force, uint64_t *size_bytes,
+                       lac_error *err) {
+  lac_model *packed = NULL;
+  laci_file_bytes bytes = {0};
+  lac_load_options lenient = lac_load_options_default();
+  lenient.lenient = true; /* it was read already */
+  lac_status st = laci_file_bytes_read(pack, &bytes, err);
+  if (!st) st = lac_model_load(pack, &lenient, &packed, err);
+  if (!st) {
+    const laci_onnx_context context = {bytes.bytes, bytes.size_bytes};
+    const laci_write_options how = {.force = force};
+    st = laci_onnx_write_context(packed->file, &context, path, &how, size_bytes, err);
+  }
+  lac_model_destroy(packed);
+  laci_file_bytes_clear(&bytes);
+  return st;
+}
+
+lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_options *options,
+                                 bool force, lac_pack_report **out, lac_error *err) {
+  char pack[PATH_MAX];
+  laci_scratch scratch = {.folder = ""};
+  lac_pack_report *report = NULL;
+  laci_file_set set;
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
+  if (st) return st;
+  if (lac_model_reads(model, path)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
+                     path);
+  }
+  st = laci_scratch_create(&scratch, err);
+  if (!st) st = laci_scratch_path(&scratch, "model.pack", pack, err);
+  laci_file_set_begin_separate(&set); /* the pack is read before the set is placed */
+  if (!st) st = lac_pack_save(model, pack, options, false, &report, err);
+  st = laci_file_set_end(&set, st, err);
+  if (!st) st = wrap(pack, path, force, &report->packed_bytes, err);
+  if (st) laci_scratch_report(&scratch, err);
+  laci_scratch_remove(&scratch);
+  if (!st && out) *out = report;
+  else lac_pack_report_destroy(report);
+  return st;
+}
