@@ -5,6 +5,7 @@
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "calibrate/layer_in.h"
+#include "graph/op.h"
 #include "graph/ops.h"
 #include "tensor/buf.h"
 

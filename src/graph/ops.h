@@ -5,7 +5,7 @@
 #ifndef LACI_GRAPH_OPS_H
 #define LACI_GRAPH_OPS_H
 
-#include "graph/op.h"
+typedef struct laci_op laci_op;
 
 #define LAC_OP(name) extern const laci_op laci_op_##name;
 #include "graph/ops/internal/ops.def"

@@ -7,7 +7,6 @@
  * maps. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 typedef struct sizes {

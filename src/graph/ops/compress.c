@@ -4,7 +4,6 @@
  * pass. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static bool is_selected(const laci_buf *condition, int64_t at) {

@@ -8,7 +8,6 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 /** Adds the size of an input along `axis` to that of out, or sets *unknown. Checks that the other

@@ -3,7 +3,6 @@
  * default). The result is uniform along every axis, so it fits any channel order. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {

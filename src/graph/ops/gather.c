@@ -7,7 +7,6 @@
 #include "graph/coupling.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {

@@ -2,7 +2,6 @@
  * GatherND: for each tuple of indices, the slice of x that it names; indices and x share the first
  * batch_dims axes (opset 12). Which slice is read depends on the indices, so all axes are FIXED. */
 #include "graph/ops/shared/scatter_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {

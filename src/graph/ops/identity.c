@@ -3,7 +3,6 @@
  * channel order passes through. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status eval(laci_eval *eval) {

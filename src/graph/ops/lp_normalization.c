@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "graph/gradient.h"
-#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/line_in.h"
 
 static laci_line_axis axis_of(const laci_node *node) {

@@ -4,7 +4,6 @@
  * tensor is its first corner. The indices depend on channels and images, so all axes are FIXED. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 /** Finds the shape of the tensor that MaxPool read. */

@@ -3,7 +3,6 @@
  * are FIXED, for content is used as positions. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {

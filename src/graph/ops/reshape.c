@@ -7,7 +7,6 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 /** Removes one occurrence of `symbol` from the list. Returns false if there is none. */

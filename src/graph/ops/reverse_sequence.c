@@ -3,7 +3,6 @@
  * Order matters along the time and batch axes; labels of the others pass. */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int64_t *time,

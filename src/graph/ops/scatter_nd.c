@@ -2,7 +2,6 @@
  * ScatterND: a copy of x in which each update replaces (or is combined with) the slice that a tuple
  * of indices names. Which slice is written depends on the indices, so all axes are FIXED. */
 #include "graph/ops/shared/scatter_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {

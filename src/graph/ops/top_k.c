@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {

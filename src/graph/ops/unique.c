@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 /** The items to compare: elements, or slices at one index of the axis. */

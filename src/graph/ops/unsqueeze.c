@@ -4,7 +4,6 @@
 #include "graph/coupling.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {

@@ -13,7 +13,6 @@
 #include "engine/cpu/microbatch/per_image.h"
 #include "engine/row.h"
 #include "graph/ops.h"
-#include "graph/op.h"
 
 /* Measured with two threads of a Zen 4. Only the ratios of these numbers matter, and they are
  * similar on other processors. */

@@ -3,7 +3,6 @@
 #include "engine/cpu/microbatch/per_image.h"
 
 #include "graph/ops.h"
-#include "graph/op.h"
 
 typedef enum node_kind {
   NO,          /* combines images, or has not been examined */

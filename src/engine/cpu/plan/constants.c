@@ -36,6 +36,13 @@ void laci_plan_free_constants(laci_cpu_plan *plan) {
   plan->constant_bytes = 0;
 }
 
+void laci_plan_clear(laci_cpu_plan *plan) {
+  laci_plan_free_constants(plan);
+  laci_free(plan->values);
+  if (plan->memory) laci_arena_clear(plan->memory);
+  laci_free(plan->memory);
+}
+
 /* ---- Contents ---- */
 
 /** Reads n elements of a stored tensor from index `first`, in the file's type. */

@@ -69,10 +69,3 @@ const char *laci_plan_text(laci_cpu_plan *plan, const char *text) {
   else laci_plan_fail_no_memory(plan);
   return copy;
 }
-
-void laci_plan_clear(laci_cpu_plan *plan) {
-  laci_plan_free_constants(plan);
-  laci_free(plan->values);
-  if (plan->memory) laci_arena_clear(plan->memory);
-  laci_free(plan->memory);
-}

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
-#include "graph/op.h"
 
 /** Returns the only reader of the fused node's output, if it reads it once; -1: there is none that
  * can be fused. */

@@ -8,7 +8,6 @@
 
 #include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
-#include "graph/op.h"
 #include "tensor/buf.h"
 
 bool laci_plan_read_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "graph/gradient.h"
-#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 #include "tensor/buf.h"
 

@@ -3,7 +3,6 @@
  * symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
 #include "graph/coupling.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "base/error.h"
 #include "base/acquire.h"
 #include "base/plural.h"
