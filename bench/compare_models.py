@@ -95,7 +95,7 @@ def prune(path, batch, build):
     folder.mkdir()
     one, pruned = folder / "one.onnx", folder / "model.onnx"
     save_at(onnx.load(path), 1, {}, one)
-    subprocess.run([build / "lacuna", "prune", "-q", "--no-permute", one, "-o", pruned], check=True,
+    subprocess.run([build / "lacuna", "prune", "-q", "--no-permute", "--no-calibration", one, "-o", pruned], check=True,
                    stdout=subprocess.DEVNULL)
     save_at(onnx.load(pruned), batch, {}, pruned)
     for name in [path.parent / "ports.json", *path.parent.glob("*.bin")]:

@@ -54,8 +54,8 @@ class Bench:
     def kept(self, network, method, order):
         """Of the layers that `prune` prunes; `check` then has to find the pattern in each of them."""
         options = METHODS[method]
-        self.lacuna("prune", self.args.models / FILES[network], "-o", "pruned.onnx", "--force", *ORDERS[order], *options,
-                    "--json", "prune.json")
+        self.lacuna("prune", self.args.models / FILES[network], "-o", "pruned.onnx", "--force", "--no-calibration", *ORDERS[order],
+                    *options, "--json", "prune.json")
         report = self.read("prune.json")
         layers = [layer for layer in report["layers"] if layer["pruned"]]
         self.lacuna("check", "pruned.onnx", "--pattern", report["pattern"], "--json", "check.json", "--force")

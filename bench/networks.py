@@ -105,7 +105,7 @@ class Bench:
                   "frozen": [[group["cause"], group["channels"], len(group["consumers"]), len(group["producers"])]
                              for group in report["groups"] if group["frozen"]]}
         pruned, permuted = self.folder / "pruned.onnx", self.folder / "permuted.onnx"
-        prune = self.lacuna("prune", model, "-o", pruned, "--force", "--effort", self.args.effort, "--json", "-", "-q")
+        prune = self.lacuna("prune", model, "-o", pruned, "--force", "--no-calibration", "--effort", self.args.effort, "--json", "-", "-q")
         report = json.loads(prune["out"])
         summary = report["summary"]
         layers = [layer for layer in report["layers"] if layer["pruned"]]

@@ -25,7 +25,7 @@ NETWORKS = ("resnet50_ts", "mobilenet_v2_ts", "vgg16_bn_ts")
 def measure(lacuna, model, out):
     """Seconds, peak MB and the report of one prune."""
     begin = time.monotonic()
-    process = subprocess.Popen([lacuna, "prune", "-q", "--force", model, "-o", out, "--json", "-"],
+    process = subprocess.Popen([lacuna, "prune", "-q", "--force", "--no-calibration", model, "-o", out, "--json", "-"],
                                stdout=subprocess.PIPE)
     text = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)

@@ -32,7 +32,7 @@ LINES = (("assign", "a"), ("swap, restarted", "b"), ("stripes", "c"))
 def groups_of(lacuna, model, strategy, threads):
     """Seconds of the search and the searched groups of a model by id; strategy None: the command's own choice."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [lacuna, "prune", model, "-o", pathlib.Path(folder) / model.name, "-q", "--force", "--no-verify",
+        command = [lacuna, "prune", model, "-o", pathlib.Path(folder) / model.name, "-q", "--force", "--no-verify", "--no-calibration",
                    "--permute-for", "magnitude", "--json", "-", "--threads", str(threads)]
         command += ["--strategy", strategy] if strategy else []
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)

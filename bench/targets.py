@@ -38,7 +38,7 @@ def make_models(build, folder):
         dense, pruned = folder / "dense.onnx", folder / f"{number}.onnx"
         subprocess.run([build / "tests/tools/fill_model", TOP / f"tests/fixtures/zoo/{fixture}.onnx", dense, "1"], check=True,
                        stdout=subprocess.DEVNULL)
-        subprocess.run([build / "lacuna", "prune", dense, "-o", pruned, "--no-permute", "--quiet", *options], check=True,
+        subprocess.run([build / "lacuna", "prune", dense, "-o", pruned, "--no-permute", "--no-calibration", "--quiet", *options], check=True,
                        stdout=subprocess.DEVNULL)
         models[name] = pruned
     return models

@@ -123,7 +123,7 @@ def prune_rows(builds, arguments, rng):
             model = pathlib.Path(folder) / "model.onnx"
             subprocess.run([builds["new"] / "tests/tools/fill_model", TOP / f"tests/fixtures/zoo/{network}.onnx", model, "1"],
                            check=True, stdout=subprocess.DEVNULL)
-            yield command_row(builds, lambda build: [build / "lacuna", "prune", "-q", "--force", model, "-o",
+            yield command_row(builds, lambda build: [build / "lacuna", "prune", "-q", "--force", "--score", "magnitude", model, "-o",
                                                      model.with_suffix(".out.onnx"), "--effort", effort],
                               arguments, rng, name)
 

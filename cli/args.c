@@ -140,7 +140,8 @@ static const option_row *option_by_letter(verb_id verb, char letter) {
 }
 
 bool option_takes_value(const option_row *option) {
-  return option->kind != OPTION_SWITCH && option->kind != OPTION_COUNT;
+  return option->kind != OPTION_SWITCH && option->kind != OPTION_FLAG &&
+         option->kind != OPTION_COUNT;
 }
 
 /* Is the value among the choices? "FILE.npz" among the choices stands for any name that ends in
@@ -218,7 +219,8 @@ static lac_status store_value(arguments *args, const option_row *option, const c
   uint64_t number = 0;
   lac_status st = LAC_OK;
   switch (option->kind) {
-    case OPTION_SWITCH: *(bool *)field = yes; return LAC_OK;
+    case OPTION_SWITCH:
+    case OPTION_FLAG: *(bool *)field = yes; return LAC_OK;
     case OPTION_COUNT: *(int *)field = yes ? *(int *)field + 1 : 0; return LAC_OK;
     case OPTION_TEXT:
     case OPTION_FILE: break;
@@ -369,7 +371,7 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   const char *plain = "yes";
   if (!option && n_name > 3 && memcmp(name, "no", 2) == 0 && (name[2] == '-' || name[2] == '_')) {
     option = option_by_name(args->verb, name + 3, n_name - 3);
-    if (option && option_takes_value(option)) option = NULL;
+    if (option && (option_takes_value(option) || option->kind == OPTION_FLAG)) option = NULL;
     plain = "no";
   }
   if (!option) return fail_unknown_option(args->verb, word, err);
@@ -552,6 +554,7 @@ lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *er
 
 void arguments_clear(arguments *args) {
 #define CLEAR_SWITCH(field)
+#define CLEAR_FLAG(field)
 #define CLEAR_COUNT(field)
 #define CLEAR_TEXT(field)
 #define CLEAR_FILE(field)

@@ -24,6 +24,7 @@ typedef enum verb_id {
 
 typedef enum option_kind {
   OPTION_SWITCH,
+  OPTION_FLAG, /* a switch whose name begins with no, and which has no other form */
   OPTION_COUNT,
   OPTION_TEXT,
   OPTION_FILE,
@@ -44,6 +45,7 @@ typedef struct text_list {
 } text_list;
 
 typedef bool SWITCH_value;
+typedef bool FLAG_value;
 typedef int COUNT_value;
 typedef const char *TEXT_value;
 typedef const char *FILE_value;

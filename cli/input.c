@@ -124,7 +124,7 @@ lac_status input_parse_pattern(const char *text, int *n, int *m, lac_error *err)
   return LAC_OK;
 }
 
-static bool score_needs_samples(const char *score) {
+bool input_score_needs_samples(const char *score) {
   const size_t n = strlen(score);
   const bool is_file = n > 4 && strcmp(score + n - 4, ".npz") == 0;
   return !is_file && strcmp(score, "magnitude") != 0 && strcmp(score, "random") != 0;
@@ -168,7 +168,7 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->score = args->score;
   options->permute_for = args->permute_for;
   options->mask = args->mask;
-  if (args->verb != VERB_prune && args->score && score_needs_samples(args->score)) {
+  if (args->verb != VERB_prune && args->score && input_score_needs_samples(args->score)) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "--score %s: wanted magnitude, random or FILE.npz (prune knows others)",
                      args->score);

@@ -36,6 +36,9 @@ LAC_MUST_CHECK lac_status input_parse_colour(const char *name, const char *text,
 LAC_MUST_CHECK lac_status input_check_number(const char *name, uint64_t value, uint64_t least,
                                              uint64_t most, lac_error *err);
 
+/** Does this score look at inputs of the network? */
+bool input_score_needs_samples(const char *score);
+
 /** Does --calibration ask for synthetic images? A folder of that name is given as ./synthetic. */
 bool input_calibration_is_synthetic(const arguments *args);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna prune`: permutes, prunes, verifies and saves a network, with --calibration on sample
  * data. */
+#include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -8,19 +9,25 @@
 #include "input.h"
 #include "lacuna/calibration.h"
 #include "lacuna/quantization.h"
+#include "lacuna/report.h"
+#include "log.h"
 #include "pipeline.h"
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
-/* Refuses options that need --calibration if it was not given. */
-static lac_status check_calibration_given(const arguments *args, lac_error *err) {
+/* How a network is calibrated: not at all, on DATA, on synthetic images, or on these only where the
+ * network takes images and is the better for it. */
+typedef enum plan { NEVER, ON_DATA, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
+
+/* Returns the name of a given option that needs calibration; NULL: there is none. */
+static const char *option_for_calibration(const arguments *args) {
   const struct {
     const char *name;
     bool given;
   } needs[] = {{"quantize", args->given.quantize},
                {"calibration-samples", args->given.calibration_samples},
                {"calibration-copies", args->given.calibration_copies},
-               {"solve", args->given.solve},
+               {"solve", args->given.solve && args->solve},
                {"mean", args->given.mean},
                {"std", args->given.std},
                {"resize", args->given.resize},
@@ -31,16 +38,38 @@ static lac_status check_calibration_given(const arguments *args, lac_error *err)
                {"recalibrate", args->given.recalibrate},
                {"refine", args->given.refine},
                {"refine-steps", args->given.refine_steps}};
-  for (size_t k = 0; !args->calibration && k < sizeof needs / sizeof *needs; k++) {
-    if (!needs[k].given) continue;
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", needs[k].name);
+  for (size_t k = 0; k < sizeof needs / sizeof *needs; k++)
+    if (needs[k].given) return needs[k].name;
+  return NULL;
+}
+
+/* Is the score one that masks are chosen by without a look at inputs, as with --score magnitude? */
+static bool score_is_plain(const arguments *args) {
+  return args->score && !input_score_needs_samples(args->score);
+}
+
+/* An option that needs calibration makes it necessary, and else it is done where it helps. */
+static lac_status choose_plan(const arguments *args, plan *how, lac_error *err) {
+  const char *wants = option_for_calibration(args);
+  *how = NEVER;
+  if (args->calibration && args->no_calibration) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--calibration %s and --no-calibration: wanted one",
+                     args->calibration);
+  }
+  if (args->calibration) {
+    *how = input_calibration_is_synthetic(args) ? ON_SYNTHETIC : ON_DATA;
+  } else if (args->no_calibration && wants) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", wants);
+  } else if (!args->no_calibration && (wants || !score_is_plain(args))) {
+    *how = wants || args->score ? ON_SYNTHETIC : ON_SYNTHETIC_IF_BETTER;
   }
   return LAC_OK;
 }
 
-static lac_status read_calibration(const arguments *args, lac_calibration *c, lac_error *err) {
+static lac_status read_calibration(const arguments *args, lac_calibration *c, plan *how,
+                                   lac_error *err) {
   *c = lac_calibration_default();
-  lac_status st = check_calibration_given(args, err);
+  lac_status st = choose_plan(args, how, err);
   if (!st)
     st = input_check_number("calibration-samples", args->calibration_samples, 1, INT32_MAX, err);
   if (!st)
@@ -51,7 +80,8 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   if (!st) st = input_check_number("refine-steps", args->refine_steps, 0, INT32_MAX, err);
   if (!st && args->mean) st = input_parse_colour("mean", args->mean, c->mean, err);
   if (!st && args->std) st = input_parse_colour("std", args->std, c->std, err);
-  c->synthetic = input_calibration_is_synthetic(args);
+  c->synthetic = *how == ON_SYNTHETIC || *how == ON_SYNTHETIC_IF_BETTER;
+  c->optional = *how == ON_SYNTHETIC_IF_BETTER;
   c->data = c->synthetic ? NULL : args->calibration;
   c->samples = (int64_t)args->calibration_samples;
   if (c->synthetic && !args->given.calibration_samples) c->samples = 0;
@@ -79,22 +109,36 @@ static lac_status read_quantization(const arguments *args, lac_quantization *q, 
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
 }
 
+/* Says what was done in the place of data that nobody gave. */
+static void log_default(const arguments *args, const lac_report *report) {
+  const lac_calibration_result *c = report->calibration;
+  if (args->calibration || !c || !c->synthetic) return;
+  log_line("no data given: calibrated on %" PRId64
+           " synthetic images; --no-calibration prunes by magnitude",
+           c->samples + c->held_back);
+}
+
 static lac_status prune_model(const arguments *args, const lac_options *options, lac_model *model,
                               lac_report **report, lac_error *err) {
   lac_calibration calibration;
   lac_quantization quantization;
   lac_options how = *options;
-  lac_status st = read_calibration(args, &calibration, err);
+  plan chosen;
+  lac_status st = read_calibration(args, &calibration, &chosen, err);
   if (!st) st = read_quantization(args, &quantization, err);
-  if (args->calibration) how.calibration = &calibration;
+  if (chosen != NEVER) how.calibration = &calibration;
   if (args->quantize) how.quantization = &quantization;
-  return st ? st : lac_prune(model, &how, report, err);
+  if (!st) st = lac_prune(model, &how, report, err);
+  if (!st) log_default(args, *report);
+  return st;
 }
 
 exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_calibration checked;
   lac_quantization ignored;
-  lac_status st = read_calibration(args, &checked, err); /* checked before the model is read */
+  plan chosen;
+  lac_status st =
+      read_calibration(args, &checked, &chosen, err); /* checked before the model is read */
   if (!st) st = read_quantization(args, &ignored, err);
   return st ? exit_code_of_status(st) : pipeline_run(args, prune_model, err);
 }

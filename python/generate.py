@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 import command_table  # noqa: E402  pylint: disable=wrong-import-position
 
-TYPES = {"SWITCH": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
+TYPES = {"SWITCH": "bool", "FLAG": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
          "NUMBER": "int", "PLACES": "int", "SECONDS": "float", "REAL": "float", "SIZE": "int | str"}
 KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]",
                  "batch": "int", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}

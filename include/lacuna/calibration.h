@@ -72,6 +72,12 @@ typedef struct lac_calibration {
                      range that comes nearest to the stored statistics of the first batch
                      normalization. The report says which. Four times as many images are drawn, and
                      those nearest to the statistics of all normalizations are used (false) */
+  bool optional;  /* prune as without calibration where the data are not for this network (synthetic
+                    images, and an input that takes none), where memory or the engines do not
+                    suffice, where several processes prune, or where the outputs' error on the
+                    held-back samples is above that of masks by magnitude.
+                    lac_report.uncalibrated says why. With masks in blocks of rows the score is then
+                    magnitude (false) */
 } lac_calibration;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -132,6 +138,10 @@ typedef struct lac_calibration_result {
   double refine_seconds;     /* wall time of these steps */
   const char *refine_reason; /* why recalibration or refinement could not be done; NULL: no such
                                 failure */
+  bool synthetic;            /* the samples were synthetic images: errors on them are not those on
+                                real data */
+  double error_magnitude;    /* outputs_error of masks by magnitude, on the same samples; 0: not
+                                measured, since calibration was not optional */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

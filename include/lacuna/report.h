@@ -220,6 +220,8 @@ typedef struct lac_report {
   const lac_quantization_result *quantization; /* NULL: nothing was quantized */
   const lac_plan_facts *plan;                  /* what lac_options.plan asked; NULL: nothing */
   const lac_plan_node *const *plan_nodes;      /* [plan->n_nodes] */
+  const char *uncalibrated; /* why optional calibration was left out (lac_calibration.optional);
+                               NULL: it was done, or was not wanted */
 } lac_report;
 
 /** Frees the report and all that it points to. NULL is fine. */

@@ -27,7 +27,7 @@ FIELDS = {
 
 # Options that a function of verbs.py handles by itself.
 HANDLED = {
-    "prune": {"calibration", "quantize", "quantize_activations", "curve"},
+    "prune": {"calibration", "no_calibration", "quantize", "quantize_activations", "curve"},
     "permute": {"apply", "invert"},
     "check": {"against"},
     "inspect": {"plan", "why"},
@@ -85,7 +85,8 @@ WORDS = {
     "unpack.output": "the ONNX file, byte for byte what was packed",
     "check.target": "names of hardware or runtimes, such as \"tensorrt\": what each makes of every layer",
     "calibration": "inputs to fit masks and weights on, without labels: a path (a folder of images, .npy, .npz), an array, "
-                   "{name: array}, an iterable of these, or \"synthetic\"",
+                   "{name: array}, an iterable of these, or \"synthetic\"; None: as \"synthetic\" where the network takes "
+                   "images",
     "input_shape": "sizes that the file leaves open: {name: (1, 3, 224, 224)}",
     "json": "a file for the report as JSON; `report.json()` is the same as a dict",
     "target": "names of hardware or runtimes, such as \"tensorrt\": only what they take as sparse is pruned",

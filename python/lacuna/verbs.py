@@ -69,18 +69,25 @@ def _options(given, kept):
 
 
 def _calibration(given, model, kept):
-    """lac_calibration of the keywords, NULL without `calibration`."""
-    data = given.get("calibration")
-    if data is None:
-        idle = [name for name in ("calibration_samples", "calibration_copies", "solve", "keep_dense", "max_drop", "recalibrate",
-                                  "refine", "refine_steps", "curve", "mean", "std", "resize", "crop", "quantize")
-                if given.get(name) is not None]
-        if idle:
-            raise failure(f"{idle[0]}={given[idle[0]]!r}: it goes with calibration", cure="calibration=DATA")
+    """lac_calibration of the keywords. Without `calibration` it is on synthetic images, which is optional where no keyword wants
+    them; NULL with no_calibration, and where the score needs none."""
+    data, score = given.get("calibration"), given.get("score")
+    wants = [name for name in ("calibration_samples", "calibration_copies", "solve", "keep_dense", "max_drop", "recalibrate",
+                               "refine", "refine_steps", "curve", "mean", "std", "resize", "crop", "quantize")
+             if given.get(name) is not None and (name, given[name]) != ("solve", False)]
+    optional = data is None and score is None and not wants
+    if data is not None and given.get("no_calibration"):
+        raise failure("calibration and no_calibration=True: wanted one")
+    if given.get("no_calibration") and wants:
+        raise failure(f"{wants[0]}={given[wants[0]]!r}: it goes with calibration", cure="calibration=DATA")
+    plain = score is not None and (not isinstance(score, str) or score in ("magnitude", "random") or score.endswith(".npz"))
+    if given.get("no_calibration") or (data is None and plain and not wants):
         return NULL
+    data = "synthetic" if data is None else data
     made = options("lac_calibration")
     fill(made, "lac_calibration", given, kept)
     made.curve = given.get("curve") is not None
+    made.optional = optional
     if isinstance(data, str) and data == "synthetic":
         made.synthetic = True
         made.samples = given.get("calibration_samples") or 0

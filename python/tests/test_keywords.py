@@ -48,10 +48,10 @@ def test_help_names_every_keyword():
 # What the command is given, and what the function is; together every option of prune and permute that changes the file.
 SAME = [
     ("prune", "--pattern 1:4 --seed 3 --effort fast --threads 1", {"pattern": "1:4", "seed": 3, "effort": "fast", "threads": 1}),
-    ("prune", "--pattern 64:2:8 --all-sizes --no-verify --max-memory 1G",
-     {"pattern": "64:2:8", "all_sizes": True, "verify": False, "max_memory": "1G"}),
-    ("prune", "--mask 2d-greedy --no-permute --padding --include layer[12] --exclude conv2",
-     {"mask": "2d-greedy", "permute": False, "padding": True, "include": "layer[12]", "exclude": "conv2"}),
+    ("prune", "--no-calibration --pattern 64:2:8 --all-sizes --no-verify --max-memory 1G",
+     {"no_calibration": True, "pattern": "64:2:8", "all_sizes": True, "verify": False, "max_memory": "1G"}),
+    ("prune", "--no-calibration --mask 2d-greedy --no-permute --padding --include layer[12] --exclude conv2",
+     {"no_calibration": True, "mask": "2d-greedy", "permute": False, "padding": True, "include": "layer[12]", "exclude": "conv2"}),
     ("prune", "--permute-for magnitude --strategy swap --score random --target tensorrt --target cusparselt:f16 --lenient",
      {"permute_for": "magnitude", "strategy": "swap", "score": "random", "target": ["tensorrt", "cusparselt:f16"], "lenient": True}),
     ("prune", "--calibration {root}/examples/digits --calibration-samples 16 --calibration-copies 1 --score wanda --no-solve "

@@ -54,7 +54,7 @@ def test_an_error_has_its_cure(digits, tmp_path):
     with pytest.raises(ValueError, match="effort='long': wanted .*fast"):
         lacuna.prune(digits, effort="long")
     with pytest.raises(ValueError, match="it goes with calibration"):
-        lacuna.prune(digits, keep_dense=1)
+        lacuna.prune(digits, keep_dense=1, no_calibration=True)
     with pytest.raises(TypeError, match="patern"):
         lacuna.prune(digits, patern="2:4")
     with pytest.raises(ValueError, match="Relu is an operator that Lacuna knows"):

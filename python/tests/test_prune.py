@@ -12,8 +12,8 @@ import pytest
 
 import lacuna
 
-QUICK = {"effort": "fast", "verify": False}
-FITTED = {**QUICK, "permute": False, "score": "wanda", "solve": False}
+QUICK = {"effort": "fast", "verify": False, "no_calibration": True}
+FITTED = {"effort": "fast", "verify": False, "permute": False, "score": "wanda", "solve": False}
 
 
 def test_data_in_every_form_is_the_same(digits, images, tmp_path):
@@ -31,6 +31,18 @@ def test_data_in_every_form_is_the_same(digits, images, tmp_path):
         lacuna.prune(digits, calibration=[], **FITTED)
 
 
+def test_images_are_drawn_where_there_are_none(digits):
+    drawn = lacuna.prune(digits, effort="fast", permute=False)
+    named = lacuna.prune(digits, effort="fast", permute=False, calibration="synthetic")
+    assert drawn.calibration.synthetic and drawn.model.to_bytes() == named.model.to_bytes()
+    assert drawn.calibration.error_magnitude > drawn.calibration.outputs_error and drawn.uncalibrated is None
+    plain = lacuna.prune(digits, permute=False, **{**QUICK, "verify": True})
+    assert plain.calibration is None
+    assert lacuna.prune(digits, permute=False, score="magnitude").model.to_bytes() == plain.model.to_bytes()
+    with pytest.raises(ValueError, match="wanted one"):
+        lacuna.prune(digits, calibration="synthetic", no_calibration=True)
+
+
 def test_labels_judge(digits, images):
     labels = numpy.arange(64) % 10
     assert lacuna.prune(digits, calibration=(images, labels), **FITTED).calibration.labelled > 0
@@ -39,7 +51,8 @@ def test_labels_judge(digits, images):
 
 
 def test_a_report_is_plain_data(digits, tmp_path):
-    report = lacuna.prune(digits, tmp_path / "out.onnx", save_permutation=tmp_path / "order.json", json=tmp_path / "report.json")
+    report = lacuna.prune(digits, tmp_path / "out.onnx", save_permutation=tmp_path / "order.json", json=tmp_path / "report.json",
+                          no_calibration=True)
     assert (tmp_path / "report.json").read_text() == report.to_json() and report.json()["summary"]["pruned"] == 8
     assert report.summary.pruned == sum(layer.pruned for layer in report.layers) == 8 and report.summary.verification == "verified"
     layer = report.layer("layer1.0.conv1.weight")
@@ -59,7 +72,7 @@ def test_a_report_is_plain_data(digits, tmp_path):
 
 def test_check_inspect_plot_pack(digits, tmp_path):
     out, packed = tmp_path / "out.onnx", tmp_path / "out.lac"
-    lacuna.prune(digits, out, verify=False)
+    lacuna.prune(digits, out, verify=False, no_calibration=True)
     assert lacuna.check(out, against=digits, target="tensorrt").holds_pattern and not lacuna.check(digits).holds_pattern
     with pytest.raises(lacuna.Error):
         other = lacuna.Model(digits)
@@ -117,6 +130,6 @@ def test_ctrl_c_ends_the_work(digits):
     thread = threading.Thread(target=press)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        lacuna.prune(digits, strategy="swap", time_limit=60, progress=lambda *_: started.set())
+        lacuna.prune(digits, strategy="swap", time_limit=60, no_calibration=True, progress=lambda *_: started.set())
     thread.join()
     assert lacuna.prune(digits, **QUICK).summary.pruned == 8, "an interrupt ends one job, not the next one"

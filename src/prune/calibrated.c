@@ -110,6 +110,8 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   if (laci_pruning_choose_layers(p, options, p->wanted) == 0) return LAC_OK;
   if (!p->fitted) /* else the fit is that of the judged orders */
     st = laci_pruning_fit_layers(p, options, p->wanted, pool, &p->fitted, err);
+  if (!st && options->calibration->must_gain)
+    st = laci_pruning_compare_with_magnitude(p, options, pool, err);
   return st ? st : laci_pruning_keep_dense(p, options, pool, p->wanted, &p->fitted, err);
 }
 

@@ -13,7 +13,7 @@ int laci_pruning_choose_layers(const laci_pruning *p, const laci_prune_options *
   for (int l = 0; l < p->analysis->n_layers; l++) {
     const laci_pruned_layer *layer = &p->layers[l];
     wanted[l] = p->analysis->layers[l].eligible && !laci_pruned_layer_is_zero(layer) &&
-                !(options->keep_pruned && layer->was_pruned);
+                !laci_pruning_keeps_zeros(p, options, l);
     n += wanted[l];
   }
   return n;

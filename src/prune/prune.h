@@ -7,6 +7,7 @@
  *   verification   verify.c         the network before and after the reordering
  *   masks          weights.c        stored tensors in the new order, masked by magnitude
  *   new weights    calibrated.c     masks and weights from samples; dense.c: layers left dense
+ *                  magnitude.c      whether these are better than masks by magnitude
  *
  * Pruning reads an analysis and makes a result, laci_pruning, which holds all that is new, the
  * weights included. The graph itself changes in one last step, the commit, which cannot fail.
@@ -39,6 +40,8 @@ typedef struct laci_prune_calibration {
   int keep_dense;  /* number of layers that stay dense; see dense.c */
   double max_drop; /* limit of laci_judged_drop.most, judged on samples->judging; < 0: no limit */
   bool curve;
+  bool must_gain; /* fails LAC_UNSUPPORTED where the outputs' error is above that of masks by
+                     magnitude (magnitude.c) */
 } laci_prune_calibration;
 
 /** What a search for an order maximizes. */
@@ -165,6 +168,7 @@ typedef struct laci_pruning_calibration {
   int64_t n_fitted, n_held_back; /* samples */
   laci_output_difference outputs;
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
+  double error_magnitude;     /* outputs.relative of masks by magnitude; 0: not measured */
   int n_kept_dense;
   laci_judged_drop drop; /* of the network that is kept; drop.n is 0 where there was no limit */
   int n_points;

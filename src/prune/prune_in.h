@@ -69,11 +69,29 @@ LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
                                                  const laci_prune_options *options, laci_pool *pool,
                                                  lac_error *err);
 
+/** magnitude.c: measures the outputs' error of masks by magnitude on the samples that judge
+ * pruning->fitted. Fails LAC_UNSUPPORTED where it is below that of pruning->fitted, and as
+ * laci_compare_outputs. Does nothing where outputs cannot be compared. */
+LAC_MUST_CHECK lac_status laci_pruning_compare_with_magnitude(laci_pruning *pruning,
+                                                              const laci_prune_options *options,
+                                                              laci_pool *pool, lac_error *err);
+
+/** weights.c: copies a layer's weight in the plan's order, masked by its scores or magnitudes. The
+ * caller frees *bytes, which is NULL on failure. */
+LAC_MUST_CHECK lac_status laci_pruning_copy_masked(const laci_pruning *pruning, int layer,
+                                                   laci_pool *pool, uint8_t **bytes,
+                                                   lac_error *err);
+
 /** calibrated.c: makes the masks and weights of pruning->fitted, which must not be NULL, those of
  * the result. */
 LAC_MUST_CHECK lac_status laci_pruning_use_fitted_weights(laci_pruning *pruning,
                                                           const laci_prune_options *options,
                                                           laci_pool *pool, lac_error *err);
+
+/** weights.c: does the layer hold the pattern already, and is its mask made of its zeros? So it is
+ * with keep_pruned, and where nobody chose the samples of a calibration. */
+bool laci_pruning_keeps_zeros(const laci_pruning *pruning, const laci_prune_options *options,
+                              int layer);
 
 /** Sets wanted, [n_layers], to which layers are to be pruned by samples; returns how many. */
 int laci_pruning_choose_layers(const laci_pruning *pruning, const laci_prune_options *options,

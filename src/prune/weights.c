@@ -253,40 +253,70 @@ static lac_status rescale_norm_gain(laci_pruning *p, const laci_layer *layer, la
   return st;
 }
 
+/* A copy of a layer's weight in the plan's order, masked. */
+typedef struct masked_weight {
+  laci_weight_view view; /* of bytes */
+  uint8_t *bytes, *mask; /* mask: [elements] 1 = kept */
+  double *scales;        /* of the view; NULL: the layer's own */
+} masked_weight;
+
+static void clear_masked(masked_weight *w) {
+  laci_free(w->scales);
+  laci_free(w->mask);
+  laci_free(w->bytes);
+  *w = (masked_weight){.bytes = NULL};
+}
+
+/* Copies and masks a layer's weight. keeps: its zeros are the mask. */
+static lac_status make_masked(const laci_pruning *p, int l, bool keeps, laci_pool *pool,
+                              masked_weight *made, lac_error *err) {
+  const laci_layer *layer = &p->analysis->layers[l];
+  const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
+  float *scores = NULL;
+  *made = (masked_weight){.view = layer->view};
+  lac_status st = copy_bytes(p->plan, layer->stored, &made->bytes, err);
+  if (!st) made->mask = laci_alloc((size_t)laci_shape_count(&stored->shape), 1);
+  if (!st && (!made->mask || !laci_reorder_scales(p->plan, layer, &made->view, &made->scales)))
+    st = laci_fail_memory(err, stored->name);
+  made->view.bytes = made->bytes;
+  made->view.bytes_from = NULL;
+  if (!st) st = laci_reorder_scores(p, layer->stored, &made->view, &scores, err);
+  if (!st && keeps) laci_mask_from_zeros(&made->view, made->mask);
+  else if (!st) st = laci_mask_choose_by_rule(&made->view, &p->rule, pool, made->mask, err);
+  if (!st) laci_mask_apply(&made->view, made->mask, made->bytes);
+  made->view.score = NULL;
+  laci_free(scores);
+  if (st) clear_masked(made);
+  return st;
+}
+
+lac_status laci_pruning_copy_masked(const laci_pruning *p, int l, laci_pool *pool, uint8_t **bytes,
+                                    lac_error *err) {
+  masked_weight made;
+  lac_status st = make_masked(p, l, false, pool, &made, err);
+  *bytes = made.bytes;
+  made.bytes = NULL;
+  clear_masked(&made);
+  return st;
+}
+
 /* Makes the layer's new, masked weight. */
 static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
-  int64_t n = laci_shape_count(&stored->shape);
-  uint8_t *mask = NULL, *bytes = NULL;
-  laci_weight_view view = layer->view;
-  double *scales = NULL;
-  float *scores = NULL;
+  masked_weight made;
   laci_weight_measurement found;
-  lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
-  if (!st) mask = laci_alloc((size_t)n, 1);
-  if (!st && (!mask || !laci_reorder_scales(p->plan, layer, &view, &scales))) {
-    st = laci_fail_memory(err, stored->name);
-  }
-  view.bytes = bytes;
-  view.bytes_from = NULL;
-  if (!st) st = laci_reorder_scores(p, layer->stored, &view, &scores, err);
-  if (!st && keeps) laci_mask_from_zeros(&view, mask);
-  else if (!st) st = laci_mask_choose_by_rule(&view, &p->rule, pool, mask, err);
-  if (!st) laci_mask_apply(&view, mask, bytes);
-  view.score = NULL;
-  if (!st) st = measure_weight(p, &view, pool, &found, err);
-  if (!st) st = record_masked_layer(p, l, &found, bytes, pool, err);
+  lac_status st = make_masked(p, l, keeps, pool, &made, err);
+  if (st) return st;
+  st = measure_weight(p, &made.view, pool, &found, err);
+  if (!st) st = record_masked_layer(p, l, &found, made.bytes, pool, err);
   if (!st) {
-    st = keep_weight(p, layer->stored, bytes, err);
-    bytes = NULL;
+    st = keep_weight(p, layer->stored, made.bytes, err);
+    made.bytes = NULL;
   }
-  if (!st) st = keep_mask(p, layer->stored, mask, n, err);
+  if (!st) st = keep_mask(p, layer->stored, made.mask, laci_shape_count(&stored->shape), err);
   if (!st) st = rescale_norm_gain(p, layer, err);
-  laci_free(scores);
-  laci_free(scales);
-  laci_free(mask);
-  laci_free(bytes);
+  clear_masked(&made);
   return st;
 }
 
@@ -323,8 +353,9 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   return LAC_OK;
 }
 
-static bool keeps_mask(const laci_pruning *p, const laci_prune_options *options, int l) {
-  return options->keep_pruned && p->layers[l].was_pruned;
+bool laci_pruning_keeps_zeros(const laci_pruning *p, const laci_prune_options *options, int l) {
+  const bool optional = options->calibration && options->calibration->must_gain;
+  return (options->keep_pruned || optional) && p->layers[l].was_pruned;
 }
 
 /* Does the layer get its mask in this step? Masks by samples come later, when the other weights
@@ -333,7 +364,7 @@ static bool is_masked_now(const laci_pruning *p, const laci_prune_options *optio
   const laci_pruned_layer *layer = &p->layers[l];
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
     return false;
-  return !options->calibration || keeps_mask(p, options, l);
+  return !options->calibration || laci_pruning_keeps_zeros(p, options, l);
 }
 
 /* Reorders the stored tensors that get no mask. */
@@ -366,7 +397,7 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
   if (!st) st = reorder_others(p, options, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     if (!is_masked_now(p, options, l) || p->layers[l].pruned) continue;
-    st = mask_layer(p, l, keeps_mask(p, options, l), pool, err);
+    st = mask_layer(p, l, laci_pruning_keeps_zeros(p, options, l), pool, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   return st;

@@ -247,6 +247,8 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   laci_json_add(w, object, "verification", verification_json(w, &report->summary));
   if (report->calibration)
     laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
+  if (report->uncalibrated)
+    laci_json_add(w, object, "uncalibrated", laci_json_text(w, report->uncalibrated));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
   if (report->quantization)

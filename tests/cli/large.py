@@ -84,7 +84,7 @@ def same_as_in_memory(runner, folder, model):
     for memory, threads in ("4G", 2), (f"{STREAMED}M", 1), (f"{STREAMED}M", 3):
         out = fresh(folder / "out")
         rest = ["--max-memory", memory, "--threads", threads]
-        runner.call(["prune", model, "-o", out / "p.onnx", "--effort", "fast", "--json", out / "p.json", "--save-permutation",
+        runner.call(["prune", "--no-calibration", model, "-o", out / "p.onnx", "--effort", "fast", "--json", out / "p.json", "--save-permutation",
                      out / "order.json", *rest])
         pruned = {name: data for name, data in contents(out).items()}
         runner.call(["permute", model, "-o", fresh(out / "a") / "a.onnx", "--apply", out / "order.json", *rest])
@@ -110,7 +110,7 @@ def inspects_and_plots(runner, folder, model):
         if json.loads((folder / "i.json").read_text())["summary"].get("measured", True) != measured:
             fail(f"inspect --max-memory {memory}: measured is not {measured}")
     runner.call(["plot", model, "-o", folder / "p.dot", "--max-memory", f"{STREAMED}M"])
-    status, _, err = runner.run(["prune", model, "-o", folder / "no.onnx", "--max-memory", "2M"])
+    status, _, err = runner.run(["prune", "--no-calibration", model, "-o", folder / "no.onnx", "--max-memory", "2M"])
     if status != 1 or "weight (stored)" not in err or (folder / "no.onnx").exists():
         fail(f"--max-memory 2M: status {status}: {err}")
 
@@ -136,7 +136,7 @@ def memory_stays(runner, folder):
     out = folder / "grown.onnx"
 
     def prune(model, memory):
-        return ["prune", model, "-o", out, "--force", "--no-permute", "--threads", 1, "--max-memory", memory]
+        return ["prune", "--no-calibration", model, "-o", out, "--force", "--no-permute", "--threads", 1, "--max-memory", memory]
 
     least = least_data(runner, prune(models[0][0], "60M"), 8, 400)
     grown, n = models[1]
@@ -150,7 +150,7 @@ def memory_stays(runner, folder):
 def dies_without_trace(runner, folder, model):
     """Killed at moments all through the run; and ended, as Ctrl-C does."""
     out = fresh(folder / "killed")
-    arguments = ["prune", model, "-o", out / "o.onnx", "--no-permute", "--threads", 2, "--max-memory", f"{STREAMED}M"]
+    arguments = ["prune", "--no-calibration", model, "-o", out / "o.onnx", "--no-permute", "--threads", 2, "--max-memory", f"{STREAMED}M"]
     start = time.monotonic()
     runner.call(arguments)
     whole, finished = time.monotonic() - start, sorted(os.listdir(out))
@@ -205,7 +205,7 @@ def three_gigabytes(runner, folder):
     size = large_model.Decoder(hidden, inner, 16, blocks, n_files=2).save(made)
     largest = 2 * blocks * (3 * hidden * hidden + 2 * hidden * inner)  # all that reads the sum of the blocks
     out = fresh(folder / "three-out")
-    text = timed(runner, f"prune, {size / 1e9:.2f} GB", ["prune", made / "m.onnx", "-o", out / "o.onnx", "--effort", "fast",
+    text = timed(runner, f"prune, {size / 1e9:.2f} GB", ["prune", "--no-calibration", made / "m.onnx", "-o", out / "o.onnx", "--effort", "fast",
                   "--time-limit", 60],
                  min(1024, largest // MIB + 1024))
     if "verified" not in text:
@@ -220,7 +220,7 @@ def seven_billion(runner, folder):
     size = large_model.Decoder(4096, 11008, 32, 32, vocabulary=32000, filled=1 << 18).save(made)
     timed(runner, f"inspect, {size / 1e9:.2f} GB", ["inspect", made / "m.onnx"], 1024)
     out = fresh(folder / "seven-out")
-    timed(runner, "prune --no-permute", ["prune", made / "m.onnx", "-o", out / "o.onnx", "--no-permute"], 2048)
+    timed(runner, "prune --no-permute", ["prune", "--no-calibration", made / "m.onnx", "-o", out / "o.onnx", "--no-permute"], 2048)
     data = [path for path in out.iterdir() if path.suffix == ".bin" or path.suffix == ".data"]
     if sum(path.stat().st_size for path in data) != size:
         fail("the data are of another size")

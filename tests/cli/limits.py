@@ -22,7 +22,7 @@ MIB = 1 << 20
 INFER = ["infer", MODEL, "--input", "image=x.npy", "--input-shape", "image=2x1x8x8"]
 VERBS = {
     "inspect": ["inspect", MODEL],
-    "prune": ["prune", MODEL, "-o", "pruned.onnx", "--effort", "fast"],
+    "prune": ["prune", "--no-calibration", MODEL, "-o", "pruned.onnx", "--effort", "fast"],
     "check": ["check", MODEL, "--against", MODEL],
     "plain": INFER + ["--engine", "plain", "-o", "plain"],
     "infer": INFER + ["-o", "fast"],

@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 passed=0 failed=0
 
 prune() { # prune NAME THREADS
-  "$lacuna" prune -q --force --no-verify --threads "$2" --save-permutation "$folder/$1.json" -o "$folder/$1.onnx" "$model" \
+  "$lacuna" prune --no-calibration -q --force --no-verify --threads "$2" --save-permutation "$folder/$1.json" -o "$folder/$1.onnx" "$model" \
     > /dev/null
 }
 same() { # same NAME WHAT

@@ -60,7 +60,7 @@ def on_terminal(words, columns, folder, stream, **extra):
 def commands(lacuna):
     """Every verb that prints a table or sentences, by what its status is to be."""
     return [
-        (0, [lacuna, "prune", "-q", "--force", "-o", "out.onnx", DIGITS]),
+        (0, [lacuna, "prune", "--no-calibration", "-q", "--force", "-o", "out.onnx", DIGITS]),
         (0, [lacuna, "permute", "-q", "--force", "-o", "permuted.onnx", DIGITS]),
         (0, [lacuna, "check", "-q", "--show", "12", "out.onnx"]),
         (1, [lacuna, "check", "-q", "--show", "3", DIGITS]),

@@ -196,7 +196,7 @@ def test_the_plain_engine_computes_what_onnxruntime_does(network, tmp_path):
 def test_weights_of_bodies_and_cells_hold_the_pattern(network, tmp_path):
     path, tensors, _ = network
     out = tmp_path / "out.onnx"
-    lacuna("prune", path, "-o", out, "--recurrent")
+    lacuna("prune", "--no-calibration", path, "-o", out, "--recurrent")
     said = lacuna("check", out, "--recurrent")
     lacuna("check", out, "--against", path, "--recurrent")
     half = [w for w in weights(out) if (w == 0).mean() == 0.5]
@@ -209,10 +209,10 @@ def test_weights_of_bodies_and_cells_hold_the_pattern(network, tmp_path):
 def test_recurrent_weights_are_pruned_only_on_request(op, tmp_path):
     path, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
     onnx.save(helper.make_model(recurrent(op), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    said = lacuna("prune", path, "-o", out)
+    said = lacuna("prune", "--no-calibration", path, "-o", out)
     assert said.count("recurrent: only with the option recurrent") == 2, said
     assert "2/4 layers" in said, said
     assert [w.ndim for w in weights(out) if (w == 0).mean() == 0.5] == [2, 2]
     assert "2/4 layers" in lacuna("check", out, "--against", path)
-    assert "4/4 layers" in lacuna("prune", path, "-o", out, "--recurrent", "--force")
+    assert "4/4 layers" in lacuna("prune", "--no-calibration", path, "-o", out, "--recurrent", "--force")
     assert "4/4 layers" in lacuna("check", out, "--recurrent")

@@ -43,7 +43,7 @@ def model(request):
 
 def test_pruned_file_passes_the_checker_and_loads(model, tmp_path):
     out = tmp_path / "out.onnx"
-    lacuna("prune", "-q", "-o", out, model)
+    lacuna("prune", "--no-calibration", "-q", "-o", out, model)
     onnx.checker.check_model(str(out), full_check=True)
     assert all(np.isfinite(x).all() for x in run(out, random_inputs(out)))
 
@@ -59,7 +59,7 @@ def test_runtime_agrees_before_and_after_the_permutation(model, tmp_path):
 
 def test_only_stored_tensors_differ(model, tmp_path):
     out = tmp_path / "out.onnx"
-    lacuna("prune", "-q", "-o", out, model)
+    lacuna("prune", "--no-calibration", "-q", "-o", out, model)
     before, after = onnx.load(str(model)), onnx.load(str(out))
     for a, b in zip(before.graph.initializer, after.graph.initializer):
         assert (a.name, a.dims, a.data_type) == (b.name, b.dims, b.data_type)
@@ -73,7 +73,7 @@ def test_only_stored_tensors_differ(model, tmp_path):
 
 def test_polygraphy_finds_the_pruned_layers(model, tmp_path):
     out, report = tmp_path / "out.onnx", tmp_path / "report.json"
-    lacuna("prune", "-q", "-o", out, "--json", report, model)
+    lacuna("prune", "--no-calibration", "-q", "-o", out, "--json", report, model)
     done = subprocess.run(["polygraphy", "inspect", "sparsity", out], capture_output=True, text=True)
     said = done.stdout + done.stderr
     pruned = [layer for layer in json.loads(report.read_text())["layers"] if layer["pruned"]]

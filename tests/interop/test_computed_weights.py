@@ -157,7 +157,7 @@ def test_pattern_holds_in_the_weight_that_is_read(form, tmp_path):
     before, after = run(path, fed), run(permuted, fed)
     assert np.abs(after - before).max() <= 1e-4 * np.abs(before).max()
 
-    report = json.loads(lacuna("prune", "-q", "--no-permute", "-o", pruned, "--json", "-", path))
+    report = json.loads(lacuna("prune", "--no-calibration", "-q", "--no-permute", "-o", pruned, "--json", "-", path))
     assert (report["summary"]["layers"], report["summary"]["pruned"]) == (3, 3)
     dense, sparse = run(path, fed, weight), run(pruned, fed, weight)
     kept = sparse != 0
@@ -191,7 +191,7 @@ def test_norm_that_others_read_is_left_alone(tmp_path):
     model.graph.output.append(helper.make_tensor_value_info("seen", 1, [CHANNELS]))
     path, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     onnx.save(model, path)
-    lacuna("prune", "-q", "-o", pruned, path)
+    lacuna("prune", "--no-calibration", "-q", "-o", pruned, path)
     fed = {"x": np.zeros((1, 16, 6, 6), np.float32)}
     assert (run(pruned, fed, weight) != 0).all()
     np.testing.assert_allclose(run(pruned, fed), run(path, fed), rtol=1e-6)
@@ -220,11 +220,11 @@ def masked(net, name, shape):
 def test_computed_layers_that_hold_the_pattern_are_no_warning(tmp_path):
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
     two_products(path, masked)
-    done = subprocess.run([LACUNA, "prune", "--no-fold", "-o", out, path], capture_output=True, text=True)
+    done = subprocess.run([LACUNA, "prune", "--no-calibration", "--no-fold", "-o", out, path], capture_output=True, text=True)
     assert done.returncode == 0 and "2/2 layers (Conv or Dense) are pruned" in done.stdout
     assert "no layer takes" not in done.stderr
     two_products(path, lambda net, name, shape: net.op("Neg", net.put(name, net.floats(*shape))))
-    done = subprocess.run([LACUNA, "prune", "--no-fold", "--force", "-o", out, path], capture_output=True, text=True)
+    done = subprocess.run([LACUNA, "prune", "--no-calibration", "--no-fold", "--force", "-o", out, path], capture_output=True, text=True)
     assert done.returncode == 0 and "no layer takes 2:4" in done.stderr
 
 
@@ -240,5 +240,5 @@ def test_a_computed_weight_that_is_not_finite_is_promised_to_nobody(op, found, t
     check = subprocess.run([LACUNA, "check", path], capture_output=True, text=True)
     assert check.returncode == 1 and "stores as one tensor" not in check.stdout
     assert f"found {found}, wanted a finite number" in check.stdout
-    prune = subprocess.run([LACUNA, "prune", "-o", tmp_path / "out.onnx", path], capture_output=True, text=True)
+    prune = subprocess.run([LACUNA, "prune", "--no-calibration", "-o", tmp_path / "out.onnx", path], capture_output=True, text=True)
     assert prune.returncode == 1 and f"found {found}" in prune.stderr

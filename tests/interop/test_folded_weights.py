@@ -222,7 +222,7 @@ def layer_name(path, value):
 def test_product_is_stored_and_pruned(kind, tmp_path):
     path, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     value, weight, holds = build(kind, path)
-    report = report_of("prune", "--no-permute", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "--no-permute", "-o", pruned, path)
     summary = report["summary"]
     assert (summary["layers"], summary["pruned"], summary["folded"]) == (3, 3, 1)
     assert sum(layer["folded"] for layer in report["layers"]) == 1
@@ -355,7 +355,7 @@ def test_masks_of_all_layers_hold_and_are_run_by_sparse_kernels(tmp_path):
     report = report_of("check", "--target", "tensorrt", path)
     assert (report["summary"]["layers"], report["summary"]["pruned"]) == (2, 2)
     assert report["targets"][0]["taken"] == 2
-    report_of("prune", "--no-permute", "-o", pruned, path)
+    report_of("prune", "--no-calibration", "--no-permute", "-o", pruned, path)
     kernels = kernels_of(path)
     assert kernels == kernels_of(pruned) and sum("sparse" in k for k in kernels) == 2
 
@@ -377,7 +377,7 @@ def test_dense_layers_and_their_types(layer, product, dtype, tmp_path):
     net = Net(dtype=dtype)
     value, weight, holds = PRODUCTS[product](net, shape, axis)
     save(net, op(net, "x", value), path, [2, C])
-    summary = report_of("prune", "-o", pruned, path)["summary"]
+    summary = report_of("prune", "--no-calibration", "-o", pruned, path)["summary"]
     assert (summary["layers"], summary["pruned"], summary["folded"]) == (1, 1, 1)
     weight = weight.astype(dtype)
     stored = stored_of(pruned)
@@ -416,7 +416,7 @@ def test_external_data_of_parts_leaves_its_file(tmp_path):
     path, pruned = tmp_path / "model.onnx", tmp_path / "out" / "pruned.onnx"
     pruned.parent.mkdir()
     _, weight, _ = build("masked", path, external=True)
-    report_of("prune", "-o", pruned, path)
+    report_of("prune", "--no-calibration", "-o", pruned, path)
     assert (pruned.parent / "model.data").stat().st_size < (tmp_path / "model.data").stat().st_size - weight.nbytes
     before = run(path, (1, C, 6, 6))
     assert np.isfinite(run(pruned, (1, C, 6, 6))).all() and before.shape == (1, C, 4, 4)
@@ -430,7 +430,7 @@ def test_layer_that_is_nearly_empty_says_how_much_is_left(kept, tmp_path):
     w.reshape(-1)[:4 * kept:4] = 1
     save(net, net.op("Gemm", "x", net.put(w), transB=1), path, [2, C])
     said = "all zero" if kept == 0 else f"only {kept} of {K * C} weights" if kept == 1 else None
-    for report in (report_of("check", path), report_of("prune", "-o", pruned, path)):
+    for report in (report_of("check", path), report_of("prune", "--no-calibration", "-o", pruned, path)):
         layer = report["layers"][0]
         assert report["summary"]["pruned"] == layer["pruned"] == (kept > 0)
         assert said in layer["reason"] if said else "only" not in (layer["reason"] or "")
@@ -442,7 +442,7 @@ def test_two_layers_that_read_one_product(tmp_path):
     value = net.op("Add", net.put(w), net.put(m))
     y = net.op("Conv", net.op("Relu", net.op("Conv", "x", value)), value)
     save(net, y, path, [1, C, 6, 6])
-    summary = report_of("prune", "-o", pruned, path)["summary"]
+    summary = report_of("prune", "--no-calibration", "-o", pruned, path)["summary"]
     assert (summary["layers"], summary["pruned"], summary["folded"]) == (2, 2, 1)
     assert list(stored_of(pruned)) == [value]
     assert report_of("check", pruned)["summary"]["pruned"] == 2
@@ -455,12 +455,12 @@ def test_part_that_another_layer_reads_stays_unless_fold_is_asked_for(tmp_path):
     value = net.op("Add", "w", net.put(m))
     y = net.op("Add", net.op("Conv", "x", value), net.op("Conv", "x", "w"))
     save(net, y, path, [1, C, 6, 6])
-    report = report_of("prune", "--no-verify", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "--no-verify", "-o", pruned, path)
     rows = {la["weight"]: la for la in report["layers"]}
     assert report["summary"]["layers"] == 2 and report["summary"]["folded"] == 0
     assert rows[value]["computed"] and "reads, too" in rows[value]["reason"]
     assert report_of("check", pruned)["summary"]["pruned"] == report["summary"]["pruned"]
-    report = report_of("prune", "--fold", "--force", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "--fold", "--force", "-o", pruned, path)
     assert (report["summary"]["layers"], report["summary"]["pruned"], report["summary"]["folded"]) == (2, 2, 1)
     assert set(stored_of(pruned)) == {"w", value}
     assert report_of("check", pruned)["summary"]["pruned"] == 2
@@ -485,7 +485,7 @@ def test_part_that_the_file_names_elsewhere_stays(by, named, tmp_path):
     report = report_of("check", path, status=0)
     assert report["summary"]["folded"] == 0
     assert report["layers"][0]["reason"].endswith(f"which the file's {by} names")
-    report = report_of("prune", "--fold", "--force", "--no-verify", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "--fold", "--force", "--no-verify", "-o", pruned, path)
     assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [1, 1, 1]
     after = onnx.load(pruned)
     assert {part} <= set(stored_of(pruned)) | {n.output[0] for n in after.graph.node} and value in stored_of(pruned)
@@ -502,7 +502,7 @@ def test_file_of_old_lists_the_product_as_an_input(tmp_path):
     model.graph.value_info.append(helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, [C, C]))
     onnx.checker.check_model(model)
     onnx.save(model, path)
-    assert report_of("prune", "--no-permute", "-o", pruned, path)["summary"]["folded"] == 1
+    assert report_of("prune", "--no-calibration", "--no-permute", "-o", pruned, path)["summary"]["folded"] == 1
     after = onnx.load(pruned)
     onnx.checker.check_model(after, full_check=True)
     listed = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in after.graph.input}
@@ -513,7 +513,7 @@ def test_file_of_old_lists_the_product_as_an_input(tmp_path):
 def test_no_fold_leaves_the_file_and_says_why(tmp_path):
     path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
     value, _, _ = build("masked", path)
-    report = report_of("prune", "--no-fold", "--no-permute", "-o", out, path)
+    report = report_of("prune", "--no-calibration", "--no-fold", "--no-permute", "-o", out, path)
     assert (report["summary"]["layers"], report["summary"]["pruned"], report["summary"]["folded"]) == (3, 3, 0)
     row = next(la for la in report["layers"] if la["weight"] == value)
     assert row["computed"] and not row["eligible"] and "is computed by Mul" in row["reason"]
@@ -538,7 +538,7 @@ def test_layers_of_a_function_get_their_products_as_an_input(tmp_path):
         products.append(w * m)
         x = net.op("block", x, net.put(w), net.put(m), net.put(g), domain="local")
     save(net, x, path, [1, C, 6, 6])
-    report = report_of("prune", "-o", pruned, "--no-permute", path)
+    report = report_of("prune", "--no-calibration", "-o", pruned, "--no-permute", path)
     assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [2, 2, 2]
     model, stored = onnx.load(pruned), stored_of(pruned)
     assert [n.op_type for n in model.functions[0].node] == ["Conv", "Mul"]
@@ -558,7 +558,7 @@ def test_constants_of_a_function_make_one_tensor_for_all_calls(tmp_path):
              helper.make_node("Add", ["w", "v"], ["p"]), helper.make_node("Conv", ["x", "p"], ["c"], name="conv"))
     x = net.op("Relu", net.op("block", "x", domain="local"))
     save(net, net.op("block", x, domain="local"), path, [1, C, 6, 6])
-    report = report_of("prune", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "-o", pruned, path)
     assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [2, 2, 1]
     assert [n.op_type for n in onnx.load(pruned).functions[0].node] == ["Conv"] and len(stored_of(pruned)) == 1
     assert report_of("check", pruned)["summary"]["pruned"] == 2
@@ -579,7 +579,7 @@ def test_product_after_a_transpose_in_a_function_is_stored_once_for_each_call(tm
         products.append(w * m)
         x = net.op("block", x, net.put(w), net.put(m), domain="local")
     save(net, x, path, [2, C])
-    report = report_of("prune", "-o", pruned, "--no-permute", path)
+    report = report_of("prune", "--no-calibration", "-o", pruned, "--no-permute", path)
     assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [calls, calls, calls]
     model, stored = onnx.load(pruned), stored_of(pruned)
     assert [n.op_type for n in model.functions[0].node] == ["Transpose", "MatMul"] and len(stored) == calls
@@ -628,7 +628,7 @@ def test_function_that_makes_a_weight_of_an_input_in_one_call_stays(tmp_path):
     x = net.op("block", "x", net.put(net.floats(C, C, 1, 1)), net.put(net.floats(C, C, 1, 1)), domain="local")
     x = net.op("block", x, net.put(net.floats(C, C, 1, 1)), net.op("ReduceMean", "x", keepdims=1), domain="local")
     save(net, x, path, [1, C, 6, 6])
-    report = report_of("prune", "--no-verify", "-o", pruned, path)
+    report = report_of("prune", "--no-calibration", "--no-verify", "-o", pruned, path)
     assert [report["summary"][k] for k in ("layers", "pruned", "folded")] == [1, 0, 0]
     assert "is computed by" in report["layers"][0]["reason"]
     assert report_of("check", pruned)["summary"]["pruned"] == 0
@@ -676,7 +676,7 @@ def test_random_products(seed, tmp_path):
     value = net.op("Tanh", name)
     w = np.tanh(w).astype(np.float32)
     save(net, net.op("Relu", net.op("Conv", "x", value)), path, [1, C, 6, 6])
-    summary = report_of("prune", "--no-permute", "-o", pruned, path)["summary"]
+    summary = report_of("prune", "--no-calibration", "--no-permute", "-o", pruned, path)["summary"]
     assert (summary["layers"], summary["pruned"], summary["folded"]) == (1, 1, 1)
     stored = stored_of(pruned)
     kept = stored[value] != 0

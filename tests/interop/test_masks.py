@@ -110,7 +110,7 @@ def shared_sum(block, n):
 # ---- Tests ----
 
 def test_2d_best_is_the_best_of_90_patterns(model, tmp_path):
-    lacuna("prune", "-q", model, "-o", tmp_path / "out.onnx", "--mask", "2d-best", *ALL)
+    lacuna("prune", "--no-calibration", "-q", model, "-o", tmp_path / "out.onnx", "--mask", "2d-best", *ALL)
     listed = patterns(2, 4)
     assert len(listed) == 90
     before, after = weights_of(model), weights_of(tmp_path / "out.onnx")
@@ -125,7 +125,7 @@ def test_2d_best_is_the_best_of_90_patterns(model, tmp_path):
 
 
 def test_2d_greedy_follows_its_definition(model, tmp_path):
-    lacuna("prune", "-q", model, "-o", tmp_path / "out.onnx", "--mask", "2d-greedy", "--pattern", "3:5", *ALL)
+    lacuna("prune", "--no-calibration", "-q", model, "-o", tmp_path / "out.onnx", "--mask", "2d-greedy", "--pattern", "3:5", *ALL)
     before, after = weights_of(model), weights_of(tmp_path / "out.onnx")
     for name in NAMES:
         for was, now in zip(matrices(name, before[name]), matrices(name, after[name])):
@@ -137,7 +137,7 @@ def test_2d_greedy_follows_its_definition(model, tmp_path):
 def test_rows_share_the_best_four_columns(model, tmp_path, v, n, m):
     pattern = f"{v}:{n}:{m}"
     out = tmp_path / "out.onnx"
-    report = json.loads(lacuna("prune", "-q", model, "-o", out, "--pattern", pattern, *ALL, "--json", "-"))
+    report = json.loads(lacuna("prune", "--no-calibration", "-q", model, "-o", out, "--pattern", pattern, *ALL, "--json", "-"))
     assert report["pattern"] == pattern and report["mask"] == "1d"
     before, after = weights_of(model), weights_of(out)
     for layer in report["layers"]:
@@ -157,7 +157,7 @@ def test_rows_share_the_best_four_columns(model, tmp_path, v, n, m):
 
 def test_check_sees_one_weight_outside_of_the_shared_columns(model, tmp_path):
     out = tmp_path / "out.onnx"
-    lacuna("prune", "-q", model, "-o", out, "--pattern", "4:2:8", *ALL)
+    lacuna("prune", "--no-calibration", "-q", model, "-o", out, "--pattern", "4:2:8", *ALL)
     network = onnx.load(out)
     for stored in network.graph.initializer:
         if stored.name != "gemm_b":
@@ -176,7 +176,7 @@ def test_check_sees_one_weight_outside_of_the_shared_columns(model, tmp_path):
 def test_check_says_what_holds_both_ways(model, tmp_path):
     out = tmp_path / "out.onnx"
     for mask in ("1d", "2d-greedy", "2d-best"):
-        lacuna("prune", "-q", model, "-o", out, "--force", "--mask", mask, *ALL)
+        lacuna("prune", "--no-calibration", "-q", model, "-o", out, "--force", "--mask", mask, *ALL)
         report = json.loads(lacuna("check", "-q", out, "--all-sizes", "--json", "-"))
         after = weights_of(out)
         for layer in report["layers"]:

@@ -217,7 +217,7 @@ def test_written_file_goes_on(tmp_path, data):
     """Pruned again, permuted, run: the file is a network like any other."""
     onnx.save(network(norm=False), str(tmp_path / "f.onnx"))
     lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
-    lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "again.onnx", "--no-permute", "-q")
+    lacuna("prune", "--no-calibration", tmp_path / "q.onnx", "-o", tmp_path / "again.onnx", "--no-permute", "-q")
     assert stored_of(onnx.load(str(tmp_path / "again.onnx"))).keys() == stored_of(onnx.load(str(tmp_path / "q.onnx"))).keys()
     for (name, old), new in zip(stored_of(onnx.load(str(tmp_path / "q.onnx"))).items(),
                                 stored_of(onnx.load(str(tmp_path / "again.onnx"))).values()):
@@ -233,9 +233,9 @@ def test_written_file_goes_on(tmp_path, data):
 
 def test_data_are_asked_for(tmp_path):
     onnx.save(network(), str(tmp_path / "f.onnx"))
-    text = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize", "qdq-int8", code=2)
+    text = lacuna("prune", "--no-calibration", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize", "qdq-int8", code=2)
     assert "--calibration DATA" in text
-    text = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize-range", "mse", code=2)
+    text = lacuna("prune", "--no-calibration", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize-range", "mse", code=2)
     assert "--quantize qdq-int8" in text
     assert not (tmp_path / "q.onnx").exists()
 
@@ -371,7 +371,7 @@ def test_networks_that_the_runtime_quantized(tmp_path, kind):
     x = images(4, seed=8)
     want, got = (session(tmp_path / name).run(None, {"x": x})[0] for name in ("q.onnx", "moved.onnx"))
     assert np.abs(want - got).max() <= 0.02 * np.abs(want).max()  # a unit here and there
-    lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "p.onnx", "--no-permute", "-q", "--json", tmp_path / "p.json")
+    lacuna("prune", "--no-calibration", tmp_path / "q.onnx", "-o", tmp_path / "p.onnx", "--no-permute", "-q", "--json", tmp_path / "p.json")
     lacuna("check", tmp_path / "p.onnx")
     lacuna("check", tmp_path / "p.onnx", "--against", tmp_path / "q.onnx")
     layers = {layer["weight"]: layer for layer in json.loads((tmp_path / "p.json").read_text())["layers"]}

@@ -62,7 +62,7 @@ def run(path, also=()):
 
 
 def pruned_summary(model, pruned):
-    done = subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True, stdout=subprocess.PIPE)
+    done = subprocess.run([LACUNA, "prune", "--no-calibration", "-q", "-o", pruned, "--json", "-", model], check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["summary"]
 
 
@@ -120,7 +120,7 @@ def test_what_is_kept_is_counted_in_the_numbers_that_the_network_computes(name, 
     model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     make(model, **SCORED[name])
     weights = ["d0", "d1", "d2"]
-    said = json.loads(subprocess.run([LACUNA, "prune", "-q", order, "-o", pruned, "--json", "-", model], check=True,
+    said = json.loads(subprocess.run([LACUNA, "prune", "--no-calibration", "-q", order, "-o", pruned, "--json", "-", model], check=True,
                                      stdout=subprocess.PIPE).stdout)
     seen = json.loads(subprocess.run([LACUNA, "check", "-q", "--json", "-", pruned], check=True, stdout=subprocess.PIPE).stdout)
     before, after = (np.abs(np.asarray(run(path, weights)[1:], np.float64)) for path in (model, pruned))
@@ -154,7 +154,7 @@ def with_neighbours(path, neighbour):
 def test_what_is_kept_follows_what_is_next_to_the_quantization(neighbour, tmp_path):
     model, pruned = tmp_path / "model.onnx", tmp_path / "pruned.onnx"
     with_neighbours(model, neighbour)
-    said = json.loads(subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True,
+    said = json.loads(subprocess.run([LACUNA, "prune", "--no-calibration", "-q", "-o", pruned, "--json", "-", model], check=True,
                                      stdout=subprocess.PIPE).stdout)
     before, after = (np.abs(run(path, ["d"])[1].astype(np.float64)) for path in (model, pruned))
     best = np.sort(before.reshape(-1, 4), axis=1)[:, 2:]

@@ -51,12 +51,12 @@ def run(*words):
 def test_it_is_refused_by_name_or_frozen(case, tmp_path):
     how, said = CASES[case]
     model, out = network(tmp_path / "net.onnx", **how), tmp_path / "out.onnx"
-    for verb in (["prune", "-o", out], ["check"], ["inspect"], ["plot", "-o", tmp_path / "x.svg"], ["pack", "-o", out],
+    for verb in (["prune", "--no-calibration", "-o", out], ["check"], ["inspect"], ["plot", "-o", tmp_path / "x.svg"], ["pack", "-o", out],
                  ["infer", "-o", tmp_path / "d"], ["bench"]):
         done = run(*verb, "-q", model)
         assert done.returncode == 1 and f"net.onnx: second (Conv): {said}" in done.stderr, (verb, done.stderr)
         assert not out.exists()
-    done = run("prune", "--lenient", model, "-o", out, "--json", tmp_path / "r.json")
+    done = run("prune", "--no-calibration", "--lenient", model, "-o", out, "--json", tmp_path / "r.json")
     assert done.returncode == 0 and f"warning: second (Conv): {said}" in done.stderr, done.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     assert [layer["name"] for layer in report["layers"]] == ["first", "third", "fourth"]

@@ -52,7 +52,7 @@ class Stage:
         shutil.copy(self.top / "examples/digits/digits.onnx", self.folder / "m.onnx")
         (self.folder / "data").mkdir()
         shutil.copy(self.top / "examples/digits/digits.csv.gz", self.folder / "data")
-        self.call("prune", "m.onnx", "-o", "pruned.onnx", "--save-permutation", "order.json")
+        self.call("prune", "--no-calibration", "m.onnx", "-o", "pruned.onnx", "--save-permutation", "order.json")
         self.call("pack", "pruned.onnx", "-o", "m.pack")
         make_external(self.folder / "m.onnx", self.folder / "big.onnx", "big.bin")
         make_array(self.folder / "x.npy", (4, 1, 8, 8))
@@ -65,10 +65,10 @@ class Stage:
         run = ["--batch-size", "64", "--steps", "6", "--checkpoint-steps", "3", "--threads", "1", "--eval-steps", "3"]
         folder = ["run", "run/*"]
         all_of = [
-            of("prune", ["prune", "m.onnx", "-o", "o.onnx", "--plot", "p.svg", "--json", "r.json", "--save-permutation", "s.json",
+            of("prune", ["prune", "--no-calibration", "m.onnx", "-o", "o.onnx", "--plot", "p.svg", "--json", "r.json", "--save-permutation", "s.json",
                          *few], ["m.onnx"], ["o.onnx", "p.svg", "r.json", "s.json"]),
-            of("prune external", ["prune", "big.onnx", "-o", "o.onnx", *few], ["big.onnx", "big.bin"], ["o.onnx", "o.data"]),
-            of("prune pack", ["prune", "m.pack", "-o", "o.onnx", "--no-permute", *few], ["m.pack"], ["o.onnx"]),
+            of("prune external", ["prune", "--no-calibration", "big.onnx", "-o", "o.onnx", *few], ["big.onnx", "big.bin"], ["o.onnx", "o.data"]),
+            of("prune pack", ["prune", "--no-calibration", "m.pack", "-o", "o.onnx", "--no-permute", *few], ["m.pack"], ["o.onnx"]),
             of("permute", ["permute", "m.onnx", "-o", "o.onnx", "--apply", "order.json"], ["m.onnx", "order.json"], ["o.onnx"]),
             of("plot", ["plot", "m.onnx", "-o", "p.png"], ["m.onnx"], ["p.png"]),
             of("pack", ["pack", "pruned.onnx", "-o", "o.pack", "--json", "r.json"], ["pruned.onnx"], ["o.pack", "r.json"]),

@@ -306,6 +306,95 @@ static void synthetic_images_and_data_are_refused(void **state) {
   lac_model_destroy(model);
 }
 
+/* Prunes a network of this text, all sizes, with these options of calibration. */
+static lac_report *prune_text(const char *text, const lac_calibration *calibration,
+                              const char *score) {
+  lac_model *model = read_model(text);
+  lac_report *report = NULL;
+  lac_error err = {0};
+  lac_options options = lac_options_default();
+  options.calibration = calibration;
+  options.score = score;
+  options.all_sizes = true;
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  assert_int_equal(report->summary.pruned, 1);
+  lac_model_destroy(model);
+  return report;
+}
+
+static const char product[] =
+    "input x 2x4\nstored w 4x4 f32 = 1 2 3 4 1 2 3 4 1 2 3 4 1 2 3 4\ny = MatMul(x, w)\noutput y\n";
+
+static void optional_calibration_is_left_out_without_images(void **state) {
+  (void)state;
+  lac_calibration calibration = lac_calibration_default();
+  lac_error err = {0};
+  lac_report *report = NULL;
+  calibration.synthetic = true;
+  calibration.optional = true;
+  lac_report *pruned = prune_text(product, &calibration, NULL);
+  assert_null(pruned->calibration);
+  assert_string_equal(pruned->score, "magnitude");
+  assert_non_null(pruned->uncalibrated);
+  assert_non_null(strstr(pruned->uncalibrated, "input 'x' is f32"));
+  lac_report_destroy(pruned);
+  lac_options options = lac_options_default();
+  options.calibration = &calibration;
+  calibration.optional = false;
+  lac_model *model = read_model(product);
+  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_SHAPE);
+  assert_int_equal(err.hint, LAC_HINT_CALIBRATION);
+  lac_model_destroy(model);
+}
+
+static void optional_calibration_must_be_better_than_magnitude(void **state) {
+  (void)state;
+  lac_model *model = NULL;
+  lac_report *report = NULL;
+  lac_error err = {0};
+  lac_calibration calibration = lac_calibration_default();
+  lac_options options = lac_options_default();
+  calibration.synthetic = true;
+  calibration.optional = true;
+  calibration.samples = 32;
+  options.calibration = &calibration;
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  assert_non_null(report->calibration);
+  assert_true(report->calibration->synthetic);
+  assert_true(report->calibration->outputs_error < report->calibration->error_magnitude);
+  assert_null(report->uncalibrated);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  calibration.solve = false; /* random masks whose weights nothing makes up for */
+  options.score = "random";
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  assert_null(report->calibration);
+  assert_non_null(strstr(report->uncalibrated, "masks by magnitude"));
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+}
+
+/* A value that is not finite, whatever the input, is not an error of pruning by magnitude. */
+static void optional_calibration_is_left_out_where_values_are_not_finite(void **state) {
+  (void)state;
+  static const char text[] =
+      "input x 2x3x4x4\nstored zero 1 f32 = 0.0\nz = Mul(x, zero)\nl = Div(x, z)\n"
+      "stored w 8x3x1x1 f32 = 1 2 3 1 2 3 1 2 3 1 2 3 1 2 3 1 2 3 1 2 3 1 2 3\n"
+      "a = Conv(l, w)\nstored v 8x8x1x1 f32 = 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 "
+      "1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8\n"
+      "y = Conv(a, v)\noutput y\n";
+  lac_calibration calibration = lac_calibration_default();
+  calibration.synthetic = true;
+  calibration.optional = true;
+  calibration.samples = 32;
+  lac_report *report = prune_text(text, &calibration, NULL);
+  assert_null(report->calibration);
+  assert_non_null(report->uncalibrated);
+  lac_report_destroy(report);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_range_is_that_of_the_first_normalization),
@@ -319,6 +408,9 @@ int main(void) {
       cmocka_unit_test(pruning_calibrates_on_synthetic_images),
       cmocka_unit_test(larger_networks_get_fewer_images),
       cmocka_unit_test(synthetic_images_and_data_are_refused),
+      cmocka_unit_test(optional_calibration_is_left_out_without_images),
+      cmocka_unit_test(optional_calibration_must_be_better_than_magnitude),
+      cmocka_unit_test(optional_calibration_is_left_out_where_values_are_not_finite),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

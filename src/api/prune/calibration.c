@@ -78,6 +78,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
     laci_calibration_close(source);
     return st;
   }
+  source->is_synthetic = c->synthetic;
   for (int k = 0; k < graph->n_inputs; k++)
     source->shapes[k] = laci_samples_type(source->samples, k)->shape;
   source->list =
@@ -93,7 +94,8 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                                  .solve = c->solve,
                                                  .keep_dense = c->keep_dense,
                                                  .max_drop = c->max_drop,
-                                                 .curve = c->curve};
+                                                 .curve = c->curve,
+                                                 .must_gain = c->optional};
   laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_description(source->samples),
            laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
   return LAC_OK;

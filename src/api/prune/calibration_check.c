@@ -19,7 +19,9 @@ static const char magnitude[] = "magnitude", with_data[] = "alps", in_memory[] =
 const char *laci_score_name_of(const lac_options *options) {
   if (options->scores) return in_memory;
   if (options->score) return options->score;
-  return options->calibration ? with_data : magnitude;
+  if (!options->calibration) return magnitude;
+  const bool blocks = options->v || (options->mask && strcmp(options->mask, "1d") != 0);
+  return options->calibration->optional && blocks ? magnitude : with_data;
 }
 
 const laci_score *laci_score_of_options(const lac_options *options) {
@@ -57,16 +59,20 @@ lac_status laci_check_score(const lac_options *options, lac_error *err) {
                 "score %s: it looks at inputs of the network, and there are none", name));
 }
 
+lac_status laci_check_one_process(const lac_options *options, lac_error *err) {
+  const int n = options->group ? lac_process_group_size(options->group) : 1;
+  if (n <= 1) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "%s: calibration is one process's work, and these are %d: wanted one, or "
+                   "pruning without data",
+                   options->calibration->data, n);
+}
+
 lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
   const lac_calibration *c = options->calibration;
-  int n_processes = options->group ? lac_process_group_size(options->group) : 1;
   if (!c->data) return laci_fail(err, LAC_BAD_ARGUMENT, "calibration without data");
-  if (n_processes > 1) {
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "%s: calibration is one process's work, and these are %d: wanted one, or "
-                     "pruning without data",
-                     c->data, n_processes);
-  }
+  lac_status st = laci_check_one_process(options, err);
+  if (st) return st;
   if (c->resize < 0 || c->resize > MOST_SIDE || c->crop < 0 || c->crop > MOST_SIDE) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "resize %d and crop %d: wanted 0 to %d pixels",
                      c->resize, c->crop, MOST_SIDE);

@@ -24,6 +24,14 @@ const char *laci_score_name_of(const lac_options *options);
 /** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac_error *err);
 
+/** Fails LAC_UNSUPPORTED where several processes prune; options->calibration must not be NULL. */
+LAC_MUST_CHECK lac_status laci_check_one_process(const lac_options *options, lac_error *err);
+
+/** optional.c: is the calibration optional, and can it be seen that there is nothing to calibrate,
+ * or that its data are not for this network? *why says what is the matter. */
+bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options *options,
+                               lac_error *why);
+
 /** Percentages for a report. laci_percent_of returns 100 * part / of. The next function returns a
  * lower bound of the agreement on such data, in percent, if held-back samples have one answer each;
  * else 0. */
@@ -34,6 +42,7 @@ double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_hel
 typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's, if they are in memory */
   laci_samples *samples;
+  bool is_synthetic;
   laci_shape *shapes; /* [n inputs of the network] */
   laci_calibration_samples list;
   laci_prune_calibration calibration;

@@ -72,7 +72,9 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .kept_bytes = from->values_bytes,
       .file_bytes = from->file_bytes,
       .seconds = from->seconds,
-      .fit_seconds = from->fit_seconds};
+      .fit_seconds = from->fit_seconds,
+      .synthetic = source->is_synthetic,
+      .error_magnitude = from->error_magnitude};
   to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);
   add_drop(&from->drop, source->calibration.max_drop, to);
   bool whole = to->data && add_curve(report, from, to);

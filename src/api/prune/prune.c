@@ -40,8 +40,9 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
 }
 
 /* Every step that can fail comes before the first change of the model. */
-lac_status laci_prune_model(lac_model *model, const lac_options *options, bool permute, bool mask,
-                            lac_report **out, lac_error *err) {
+lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_kind *kind,
+                           lac_report **out, lac_error *err) {
+  const bool permute = kind->permute, mask = kind->mask;
   double start = laci_clock_seconds();
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
@@ -57,6 +58,8 @@ lac_status laci_prune_model(lac_model *model, const lac_options *options, bool p
     laci_job_close(&job);
     return st;
   }
+  if (mask && laci_calibration_is_unfit(job.analysis, options, &kind->unfit))
+    options->calibration = NULL;
   if (mask && options->calibration) st = laci_job_materialise(&job, model, err);
   laci_prune_options how = laci_prune_options_of(options, &job);
   how.permute = permute;
@@ -73,6 +76,7 @@ lac_status laci_prune_model(lac_model *model, const lac_options *options, bool p
   if (!st) {
     const char *verb = mask ? "prune" : "permute";
     st = laci_report_create(model, verb, options, job.analysis, &report, err);
+    if (!st) st = laci_report_set_uncalibrated(report, kind->unfit.text, err);
     if (!st) st = laci_report_add_pruning(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);

@@ -16,10 +16,21 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
 /* The work of the functions of lacuna/prune.h (entry.c), whose failures and results these have:
  * arguments are not NULL, and options are of this library's size. */
 
-/** Does lac_prune (mask true) or lac_permute (false). */
+/** Does lac_prune (mask true) or lac_permute (false). (optional.c) */
 LAC_MUST_CHECK lac_status laci_prune_model(lac_model *model, const lac_options *options,
                                            bool permute, bool mask, lac_report **report,
                                            lac_error *err);
+/** What is done: orders, masks. */
+typedef struct laci_prune_kind {
+  bool permute, mask;
+  lac_error unfit; /* why optional calibration is left out; no text: it is not */
+} laci_prune_kind;
+
+/** The same, with calibration as the options say. Removes an optional one from *options, and says
+ * why in kind->unfit, where its data are not for the network. (prune.c) */
+LAC_MUST_CHECK lac_status laci_prune_once(lac_model *model, lac_options *options,
+                                          laci_prune_kind *kind, lac_report **report,
+                                          lac_error *err);
 LAC_MUST_CHECK lac_status laci_inspect_model(const lac_model *model, const lac_options *options,
                                              lac_report **report, lac_error *err);
 LAC_MUST_CHECK lac_status laci_check_model(const lac_model *model, const lac_model *original,

@@ -128,6 +128,12 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   return laci_fail_memory(err, "the report");
 }
 
+lac_status laci_report_set_uncalibrated(laci_report *report, const char *reason, lac_error *err) {
+  if (!reason[0]) return LAC_OK;
+  report->pub.uncalibrated = laci_arena_text(&report->arena, reason);
+  return report->pub.uncalibrated ? LAC_OK : laci_fail_memory(err, "the report");
+}
+
 /* ---- Adding the results of a pruning ---- */
 
 static bool add_layer(laci_report *report, const laci_pruning *p, int l) {

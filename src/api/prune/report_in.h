@@ -56,6 +56,10 @@ LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char 
                                              const laci_analysis *analysis, laci_report **report,
                                              lac_error *err);
 
+/** Says why optional calibration was left out; an empty text: it was not. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_report_set_uncalibrated(laci_report *report, const char *reason,
+                                                       lac_error *err);
+
 /* The functions below add a pruning's results to the report. The pruning must be of the report's
  * analysis, unless the comment says otherwise. Each fails LAC_NO_MEMORY. */
 

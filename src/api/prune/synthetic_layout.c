@@ -15,19 +15,22 @@ static bool is_colours(int64_t n) { return n == 1 || n == 3; }
 
 static lac_status fail_layout(const laci_value *input, lac_error *err) {
   char text[256];
-  return laci_fail(err, LAC_BAD_SHAPE,
-                   "synthetic images: input '%s' is %s %s, wanted images [N, C, H, W] or "
-                   "[N, H, W, C] of 3 channels or 1, at most %d pixels a side",
-                   input->name, lac_dtype_name(input->type.dtype),
-                   laci_shape_text(&input->type.shape, text, sizeof text), LACI_PREPROCESSING_MAX);
+  return laci_hint(
+      err, LAC_HINT_CALIBRATION,
+      laci_fail(err, LAC_BAD_SHAPE,
+                "synthetic images: input '%s' is %s %s, wanted images [N, C, H, W] or "
+                "[N, H, W, C] of 3 channels or 1, at most %d pixels a side",
+                input->name, lac_dtype_name(input->type.dtype),
+                laci_shape_text(&input->type.shape, text, sizeof text), LACI_PREPROCESSING_MAX));
 }
 
 lac_status laci_synthetic_find_layout(const laci_graph *graph, int crop,
                                       laci_synthetic_input *input, lac_error *err) {
   if (graph->n_inputs != 1) {
-    return laci_fail(err, LAC_BAD_SHAPE,
-                     "synthetic images: the network has %d inputs, wanted one of images",
-                     graph->n_inputs);
+    return laci_hint(err, LAC_HINT_CALIBRATION,
+                     laci_fail(err, LAC_BAD_SHAPE,
+                               "synthetic images: the network has %d inputs, wanted one of images",
+                               graph->n_inputs));
   }
   const laci_value *value = &graph->values[graph->inputs[0]];
   const laci_shape *shape = &value->type.shape;
