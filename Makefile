@@ -10,12 +10,13 @@
 #   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 75 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make docs       the C API as pages in build/docs/html, from the headers' comments
 #   make coverage   which lines the unit tests run: build/coverage/html; a table on standard output
+#   make wheel      the Python package as a wheel in build/wheel; check-wheel: installed and tried in a fresh environment
 #   make install    PREFIX=/usr/local, DESTDIR=
 PREFIX ?= /usr/local
 export DESTDIR
 
 .PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 check-long interop check-torch format \
-  lint docs coverage bench torture compare install clean update-golden
+  lint docs coverage bench torture compare install clean update-golden wheel check-wheel
 
 all: build-release
 
@@ -61,6 +62,13 @@ check-torch: build-release
 torture: build-release build-asan build-clang-asan
 	@tests/torture/run.py --build build/release --asan build/asan --clang build/clang-asan $(if $(SCALE),--scale $(SCALE)) \
 	  $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
+
+wheel:
+	@tools/setup build interop
+	@tools/wheel
+
+check-wheel: wheel
+	@tools/check_wheel
 
 update-golden: build-release
 	@tests/cli/run.py --lacuna build/release/lacuna --update
