@@ -26,6 +26,7 @@ static const char *option_for_calibration(const arguments *args) {
     bool given;
   } needs[] = {{"quantize", args->given.quantize},
                {"calibration-samples", args->given.calibration_samples},
+               {"calibration-constant", args->given.calibration_constant},
                {"calibration-copies", args->given.calibration_copies},
                {"solve", args->given.solve && args->solve},
                {"mean", args->given.mean},
@@ -85,6 +86,8 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, pl
   c->data = c->synthetic ? NULL : args->calibration;
   c->samples = (int64_t)args->calibration_samples;
   if (c->synthetic && !args->given.calibration_samples) c->samples = 0;
+  c->constants = args->calibration_constant.items;
+  c->n_constants = args->calibration_constant.n;
   c->copies = (int)args->calibration_copies;
   c->solve = args->solve;
   c->resize = (int)args->resize;

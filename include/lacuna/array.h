@@ -32,8 +32,9 @@ typedef struct lac_array {
 
 /** Samples in memory, or from a function, for calibration, evaluation and training: what a path to
  * arrays of NumPy would have. An array has the name of the network's input, and its samples along
- * the first axis. `labels` has one integer for each sample, the number of an output. All arrays
- * have as many samples. They must stay as they are during the call that they are passed to. Start
+ * the first axis; for calibration also along another one, or none (lac_calibration.data). `labels`
+ * has one integer for each sample, the number of an output. All arrays have as many samples. They
+ * must stay as they are during the call that they are passed to. Start
  * from `lac_samples samples = LAC_SIZED(lac_samples);`. */
 typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */

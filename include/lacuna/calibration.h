@@ -30,8 +30,10 @@ typedef struct lac_calibration {
   size_t size;      /* sizeof of this struct, set by lac_calibration_init */
   const char *data; /* inputs of the network: a folder of images as lac_train reads it (the training
                        part is used), a .npy file, a .npz file, or a folder of files NAME.npy: one
-                       array for each input, samples along the first axis. An array called `labels`
-                       holds the samples' classes */
+                       array for each input. Samples are along the input's batch axis, or along one
+                       more axis before all others; an array with neither is the same for all
+                       samples. Or a folder of .npz files, one for each sample, whose sizes may
+                       differ. An array called `labels` holds the samples' classes */
   /** Samples in memory, instead of `data`: an array for each input of the network, in its type, and
    * perhaps `labels` (NULL) */
   const lac_samples *from_memory;
@@ -78,6 +80,11 @@ typedef struct lac_calibration {
                     held-back samples is above that of masks by magnitude.
                     lac_report.uncalibrated says why. With masks in blocks of rows the score is then
                     magnitude (false) */
+  const char *const *constants; /* [n_constants] "NAME=NUMBER": the number that every element of
+                                   the input NAME has in all samples, so that it needs no array.
+                                   What follows from it alone, such as the branch that an If
+                                   takes, is calibrated as it is with this number (NULL) */
+  int n_constants;              /* (0) */
 } lac_calibration;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -139,8 +139,8 @@ static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_a
   const laci_weighted_graph from = {.graph = graph};
   laci_calibration_cut cut;
   laci_observation *observation = NULL;
-  lac_status st = laci_calibration_cut_samples(candidates->count, MOST_BATCH,
-                                               laci_network_fixed_batch(graph), &cut, err);
+  lac_status st = laci_calibration_cut_samples(
+      candidates->count, MOST_BATCH, laci_calibration_fixed_batch(graph, candidates), &cut, err);
   if (st) return st;
   const laci_observe_options how = {.values = c->values,
                                     .n_values = c->n_norms,

@@ -66,35 +66,52 @@ uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric) {
          (n > 1 ? laci_bytes_of(floats_per_batch(&all), each * sizeof(float)) : 0);
 }
 
-lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric, int64_t most,
-                           lac_error *err) {
-  const size_t count = (size_t)count_gram_elements(unfold);
-  const int n = batches_to_collect(unfold);
-  const laci_unfold all = unfold_of_batches(unfold, n);
+/* Allocates what depends on the sizes of a batch. */
+static lac_status open_buffers(laci_grams *g, lac_error *err) {
+  const bool asymmetric = g->k != NULL;
+  const int n = batches_to_collect(&g->unfold);
+  const laci_unfold all = unfold_of_batches(&g->unfold, n);
   const size_t values = (size_t)floats_per_batch(&all);
-  const int64_t taken = count_positions_taken(unfold, most, n);
+  const int64_t taken = count_positions_taken(&g->unfold, g->most, n);
   const bool some = taken<laci_unfold_n_positions(&all), wait = n> 1;
-  *g = (laci_grams){.unfold = *unfold, .most = most, .most_waiting = n};
-  g->h = laci_alloc(count, sizeof *g->h);
-  if (asymmetric) g->k = laci_alloc(count, sizeof *g->k);
+  g->most_waiting = n;
   if (some) g->positions = laci_alloc((size_t)taken, sizeof *g->positions);
   if (wait) g->pruned = laci_alloc(values, sizeof *g->pruned);
   if (wait && asymmetric) g->dense = laci_alloc(values, sizeof *g->dense);
   g->scratch = laci_alloc(laci_gram_scratch_bytes(&all, asymmetric), 1);
-  if (g->h && g->scratch && (g->k || !asymmetric) && (g->positions || !some) &&
-      (g->pruned || !wait) && (g->dense || !wait || !asymmetric))
+  if (g->scratch && (g->positions || !some) && (g->pruned || !wait) &&
+      (g->dense || !wait || !asymmetric))
     return LAC_OK;
-  laci_grams_clear(g);
   return laci_fail_memory(err, "sums over a layer's inputs");
+}
+
+static void close_buffers(laci_grams *g) {
+  laci_free(g->positions);
+  laci_free(g->scratch);
+  laci_free(g->pruned);
+  laci_free(g->dense);
+  g->positions = NULL;
+  g->scratch = NULL;
+  g->pruned = g->dense = NULL;
+}
+
+lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric, int64_t most,
+                           lac_error *err) {
+  const size_t count = (size_t)count_gram_elements(unfold);
+  *g = (laci_grams){.unfold = *unfold, .most = most};
+  g->h = laci_alloc(count, sizeof *g->h);
+  if (asymmetric) g->k = laci_alloc(count, sizeof *g->k);
+  lac_status st =
+      g->h && (g->k || !asymmetric) ? LAC_OK : laci_fail_memory(err, "sums over a layer's inputs");
+  if (!st) st = open_buffers(g, err);
+  if (st) laci_grams_clear(g);
+  return st;
 }
 
 void laci_grams_clear(laci_grams *g) {
   laci_free(g->h);
   laci_free(g->k);
-  laci_free(g->positions);
-  laci_free(g->scratch);
-  laci_free(g->pruned);
-  laci_free(g->dense);
+  close_buffers(g);
   *g = (laci_grams){0};
 }
 
@@ -138,6 +155,15 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
   memcpy(g->pruned + at, pruned, n * sizeof *pruned);
   if (g->k) memcpy(g->dense + at, dense, n * sizeof *dense);
   if (++g->n_waiting == g->most_waiting) sum_collected_batches(g, pool);
+}
+
+lac_status laci_grams_use(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
+                          lac_error *err) {
+  if (laci_unfold_equal(&g->unfold, unfold)) return LAC_OK;
+  sum_collected_batches(g, pool);
+  close_buffers(g);
+  g->unfold = *unfold;
+  return open_buffers(g, err);
 }
 
 void laci_grams_finish(laci_grams *g, laci_pool *pool) {

@@ -15,7 +15,9 @@ typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
   laci_lanes lanes[WEIGHTS];
-  int64_t first, n_outputs;
+  int form;               /* of the batches that are run */
+  const int64_t *batches; /* that the lanes run */
+  int64_t n_outputs;
   void **in;            /* [n_lanes, streams] buffers for a value that is in a file */
   float **out;          /* [n_lanes, WEIGHTS] */
   laci_judgement *sums; /* [n_lanes] */
@@ -36,13 +38,13 @@ static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error
     there[t->layer->value] = true;
     memcpy(weights, w->weights[LACI_STREAM_DENSE], (size_t)graph->n_stored * sizeof *weights);
     int output = graph->nodes[t->layer->node].outputs[0];
-    st = laci_part_find_nodes(w->network, there, 1, &output, &part, err);
+    st = laci_part_find_nodes(w->networks[t->form], there, 1, &output, &part, err);
     part.without_third = t->layer->node;
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
     t->lanes[i] = (laci_lanes){.n = w->n_lanes, .budget = &budget};
-    st = laci_lanes_create(w->network, &part, weights, &t->lanes[i], err);
+    st = laci_lanes_create(w->networks[t->form], &part, weights, &t->lanes[i], err);
   }
   laci_free(there);
   laci_free(weights);
@@ -53,8 +55,8 @@ static lac_status open_buffers(trial *t, lac_error *err) {
   const laci_walk_state *w = t->w;
   size_t lanes = (size_t)w->n_lanes;
   int output = w->network->graph.nodes[t->layer->node].outputs[0];
-  size_t in = (size_t)laci_network_value_bytes(w->network, t->layer->value);
-  size_t out = (size_t)laci_network_value_bytes(w->network, output);
+  size_t in = (size_t)laci_walk_value_bytes(w, t->layer->value);
+  size_t out = (size_t)laci_network_value_bytes(w->networks[t->form], output);
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
   t->out = laci_alloc(lanes * WEIGHTS, sizeof *t->out);
@@ -113,14 +115,15 @@ static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *e
 static void run_lanes(int64_t begin, int64_t end, void *context) {
   const trial *t = context;
   for (int64_t lane = begin; lane < end; lane++)
-    t->status[lane] = run_lane(t, (int)lane, t->first + lane, &t->errors[lane]);
+    t->status[lane] = run_lane(t, (int)lane, t->batches[lane], &t->errors[lane]);
 }
 
-static lac_status judge_layer(trial *t, laci_judgement *judged, lac_error *err) {
+static lac_status judge_batches(trial *t, const int64_t *batches, int64_t n_batches,
+                                laci_judgement *judged, lac_error *err) {
   const laci_walk_state *w = t->w;
-  int64_t end = w->cut.n_batches;
-  for (t->first = laci_walk_first_judging(w); t->first < end; t->first += w->n_lanes) {
-    int64_t n = end - t->first < w->n_lanes ? end - t->first : w->n_lanes;
+  for (int64_t at = 0; at < n_batches; at += w->n_lanes) {
+    int64_t n = n_batches - at < w->n_lanes ? n_batches - at : w->n_lanes;
+    t->batches = batches + at;
     memset(t->errors, 0, (size_t)n * sizeof *t->errors);
     laci_pool_for(w->options->pool, n, 1, run_lanes, t);
     for (int64_t lane = 0; lane < n; lane++) {
@@ -136,11 +139,18 @@ static lac_status judge_layer(trial *t, laci_judgement *judged, lac_error *err) 
 lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                  const uint8_t *const others[2], laci_judgement *judged,
                                  lac_error *err) {
-  trial t = {.w = w, .layer = layer};
+  int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   *judged = (laci_judgement){0};
-  lac_status st = open_lanes(&t, others, err);
-  if (!st) st = open_buffers(&t, err);
-  if (!st) st = judge_layer(&t, judged, err);
-  close_trial(&t);
+  lac_status st = batches ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
+  for (int form = 0; form < w->n_forms && !st; form++) {
+    trial t = {.w = w, .layer = layer, .form = form};
+    const int64_t n = laci_walk_list_batches(w, form, laci_walk_first_judging(w), batches);
+    if (n == 0) continue;
+    st = open_lanes(&t, others, err);
+    if (!st) st = open_buffers(&t, err);
+    if (!st) st = judge_batches(&t, batches, n, judged, err);
+    close_trial(&t);
+  }
+  laci_free(batches);
   return st;
 }

@@ -12,12 +12,6 @@
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
-int64_t laci_network_fixed_batch(const laci_graph *graph) {
-  if (graph->n_inputs == 0) return 0;
-  const laci_shape *shape = &graph->values[graph->inputs[0]].type.shape;
-  return shape->rank > 0 && shape->dims[0] > 0 ? shape->dims[0] : 0;
-}
-
 static bool is_number(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
@@ -102,16 +96,20 @@ static void judge_values(laci_network *n) {
 
 /* ---- Creating the network ---- */
 
-static lac_status infer_types(laci_network *n, const laci_shape *shapes, lac_error *err) {
-  int n_inputs = n->graph.n_inputs;
+static lac_status infer_types(laci_network *n, const laci_calibration_samples *samples,
+                              const laci_shape *shapes, lac_error *err) {
+  int n_inputs = n->graph.n_inputs, n_fixed = 0;
   laci_input_shape *fixed = laci_alloc((size_t)n_inputs + 1, sizeof *fixed);
   if (!fixed) return laci_fail_memory(err, "the sizes of values");
   for (int i = 0; i < n_inputs; i++) {
-    fixed[i] =
-        (laci_input_shape){.name = n->graph.values[n->graph.inputs[i]].name, .shape = shapes[i]};
-    if (fixed[i].shape.rank > 0) fixed[i].shape.dims[0] = n->batch;
+    const int axis = laci_calibration_axis(samples, i);
+    const laci_value *v = &n->graph.values[n->graph.inputs[i]];
+    if (v->stored >= 0) continue;
+    laci_input_shape *to = &fixed[n_fixed++];
+    *to = (laci_input_shape){.name = v->name, .shape = shapes[i]};
+    if (axis >= 0 && to->shape.rank > axis) to->shape.dims[axis] = n->batch;
   }
-  lac_status st = laci_graph_infer(&n->graph, fixed, n_inputs, err);
+  lac_status st = laci_graph_infer(&n->graph, fixed, n_fixed, err);
   for (int i = 0; i < n_inputs && !st; i++) {
     const laci_value *v = &n->graph.values[n->graph.inputs[i]];
     char text[128];
@@ -123,13 +121,56 @@ static lac_status infer_types(laci_network *n, const laci_shape *shapes, lac_err
   return st;
 }
 
+/* Makes a stored tensor of an input that all samples share. */
+static lac_status store_constant(laci_network *n, int input, const laci_shape *shape,
+                                 const void *content, lac_error *err) {
+  const int value = n->graph.inputs[input], id = n->graph.n_stored;
+  laci_value *v = &n->graph.values[value];
+  const lac_dtype dtype = v->type.dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : v->type.dtype;
+  const int64_t count = laci_shape_count(shape);
+  const size_t size = (size_t)count * lac_dtype_size(dtype);
+  uint8_t *bytes = laci_arena_alloc(&n->arena, size + 1, 1);
+  if (!bytes) return laci_fail_memory(err, v->name);
+  for (int64_t k = 0; k < count; k++) {
+    uint8_t *to = bytes + (size_t)k * lac_dtype_size(dtype);
+    if (laci_dtype_is_float(dtype)) {
+      const double x = (double)((const float *)content)[k];
+      laci_write_f(dtype, &x, 1, to);
+    } else {
+      laci_write_i(dtype, &((const int64_t *)content)[k], 1, to);
+    }
+  }
+  n->graph.stored[id] = (laci_stored){.name = v->name,
+                                      .dtype = dtype,
+                                      .shape = *shape,
+                                      .bytes = bytes,
+                                      .size_bytes = size,
+                                      .value = value};
+  n->weights[id] = bytes;
+  n->graph.n_stored++;
+  v->type = (laci_type){.dtype = dtype, .shape = *shape};
+  v->stored = id;
+  v->is_input = false;
+  n->is_reduced = true;
+  return LAC_OK;
+}
+
+static lac_status store_constants(laci_network *n, const laci_calibration_samples *samples,
+                                  const laci_shape *shapes, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int i = 0; samples->constants && i < n->graph.n_inputs && !st; i++)
+    if (samples->constants[i]) st = store_constant(n, i, &shapes[i], samples->constants[i], err);
+  return st;
+}
+
 static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, lac_error *err) {
   const laci_graph *graph = from->graph;
   size_t n_values = (size_t)graph->n_values, n_stored = (size_t)graph->n_stored;
+  const size_t most_stored = n_stored + (size_t)graph->n_inputs + 1;
   n->graph = *graph;
   n->graph.values = laci_alloc(n_values + 1, sizeof *n->graph.values);
-  n->graph.stored = laci_alloc(n_stored + 1, sizeof *n->graph.stored);
-  n->weights = laci_alloc(n_stored + 1, sizeof *n->weights);
+  n->graph.stored = laci_alloc(most_stored, sizeof *n->graph.stored);
+  n->weights = laci_alloc(most_stored, sizeof *n->weights);
   n->constant = laci_alloc(n_values + 1, sizeof *n->constant);
   n->refusal = laci_alloc(n_values + 1, sizeof *n->refusal);
   if (!n->graph.values || !n->graph.stored || !n->weights || !n->constant || !n->refusal)
@@ -146,14 +187,18 @@ static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, l
   return LAC_OK;
 }
 
-lac_status laci_network_create(const laci_weighted_graph *from, const laci_shape *shapes,
-                               int64_t batch, laci_network **network, lac_error *err) {
+lac_status laci_network_create(const laci_weighted_graph *from,
+                               const laci_calibration_samples *samples, int form, int64_t batch,
+                               laci_network **network, lac_error *err) {
+  const laci_shape *shapes = samples->n_forms > 1 ? samples->form_shapes[form] : samples->shapes;
   *network = NULL;
   laci_network *n = laci_alloc(1, sizeof *n);
   if (!n) return laci_fail_memory(err, "the sizes of values");
   n->batch = batch;
   lac_status st = copy_graph(n, from, err);
-  if (!st) st = infer_types(n, shapes, err);
+  if (!st) st = store_constants(n, samples, shapes, err);
+  if (!st) st = infer_types(n, samples, shapes, err);
+  if (!st) st = laci_network_take_branches(n, err);
   if (st) {
     laci_network_destroy(n);
     return st;

@@ -19,20 +19,24 @@ typedef struct laci_network {
                               from the graph */
   bool *constant;          /* [n_values] the value does not depend on the network's inputs */
   const char **refusal;    /* [n_values] why the value cannot be computed; NULL: it can */
+  bool is_reduced;         /* inputs became stored tensors, so the graph runs only in parts */
+  const int *alias;        /* [n_values] the value that stands for it: of an If that is replaced by
+                              a branch, the branch's result; NULL: itself */
   int64_t batch;
   laci_arena arena; /* texts, and the arrays of parts */
 } laci_network;
 
-/** Returns the batch size that the network requires: the size of axis 0 of input 0, or 0 if that
- * size is dynamic. */
-int64_t laci_network_fixed_batch(const laci_graph *graph);
-
-/** Infers the graph for inputs of these shapes with `batch` as axis 0. The graph is borrowed and
- * stays unchanged. Fails as laci_graph_infer does, LAC_BAD_SHAPE where a size of an input is
- * unknown. */
+/** Infers the graph for samples of a form with `batch` of them at a time. Inputs that all samples
+ * share become stored tensors, and an If whose condition follows from these becomes the nodes of
+ * its branch. The graph is borrowed and stays unchanged. Fails as laci_graph_infer does,
+ * LAC_BAD_SHAPE where a size of an input is unknown. */
 LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
-                                              const laci_shape *shapes, int64_t batch,
-                                              laci_network **network, lac_error *err);
+                                              const laci_calibration_samples *samples, int form,
+                                              int64_t batch, laci_network **network,
+                                              lac_error *err);
+/** Replaces each If whose condition inference knows by the nodes of the branch that it takes:
+ * readers of its results read those of the branch. Done by laci_network_create (branches.c). */
+LAC_MUST_CHECK lac_status laci_network_take_branches(laci_network *network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
 /** Bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of numbers. */

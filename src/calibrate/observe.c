@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "calibrate/observe_in.h"
 
+#include <string.h>
+
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -16,17 +18,25 @@ typedef struct observe_lane {
   int number;
   int64_t first; /* the first sample of its batch */
   laci_engine *engine;
-  void **in, **out;
+  void **in; /* [n_in] of the network */
+  int n_in;
+  const void **ports; /* of the engine: some of `in` */
+  void **out;
   lac_status status;
   lac_error err;
 } observe_lane;
 
 struct laci_observation {
   laci_observe_options how;
+  const laci_weighted_graph *from;
+  int form; /* of the samples that the lanes run */
   laci_network *network;
-  int *place; /* [graph->n_values] index in the list of values; -1: not wanted */
+  laci_graph *part; /* the network without inputs that all samples share; NULL: there are none */
+  int *values;      /* [n_values] of the graph that runs, those it has */
+  int n_values;
+  int *place; /* [n_values of the graph that runs] index in the list of values; -1: not wanted */
   observe_lane *lanes;
-  int n_lanes;
+  int n_lanes, most_lanes;
 };
 
 static lac_status show_value(void *context, int value, const laci_engine_port *port,
@@ -45,14 +55,32 @@ static lac_status show_value(void *context, int value, const laci_engine_port *p
   return o->how.see(o->how.context, &seen, err);
 }
 
+static const laci_graph *graph_of(const laci_observation *o) {
+  return o->part ? o->part : &o->network->graph;
+}
+
+static void *alloc_input(const laci_observation *o, int input) {
+  const int value = o->network->graph.inputs[input];
+  return laci_alloc((size_t)laci_network_value_bytes(o->network, value) + sizeof(int64_t), 1);
+}
+
+/* Returns the index of the network's input of that name. */
+static int input_at(const laci_observation *o, const char *name) {
+  const laci_graph *graph = &o->network->graph;
+  for (int i = 0; i < graph->n_inputs; i++)
+    if (strcmp(graph->values[graph->inputs[i]].name, name) == 0) return i;
+  return 0;
+}
+
 static void *alloc_port_buffer(const laci_engine_port *port) {
   return laci_alloc(port->size_bytes + 1, 1);
 }
 
 static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget *budget,
                             lac_error *err) {
+  const laci_graph *graph = graph_of(o);
   const laci_engine_observer observer = {
-      .values = o->how.values, .n_values = o->how.n_values, .see = show_value, .context = lane};
+      .values = o->values, .n_values = o->n_values, .see = show_value, .context = lane};
   laci_engine_options options = {
       .threads = 1,
       .dense_only = true,
@@ -62,12 +90,15 @@ static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget
   const laci_engine_port *ports;
   lane->observation = o;
   lane->number = o->n_lanes;
-  lac_status st = laci_engine_create(&o->network->graph, &options, &lane->engine, err);
+  lac_status st = laci_engine_create(graph, &options, &lane->engine, err);
   if (st) return st;
   int n_in = laci_engine_inputs(lane->engine, &ports);
-  lane->in = laci_alloc((size_t)n_in + 1, sizeof *lane->in);
-  bool ok = lane->in != NULL;
-  for (int i = 0; i < n_in && ok; i++) ok = (lane->in[i] = alloc_port_buffer(&ports[i])) != NULL;
+  lane->n_in = o->network->graph.n_inputs;
+  lane->in = laci_alloc((size_t)lane->n_in + 1, sizeof *lane->in);
+  lane->ports = laci_alloc((size_t)n_in + 1, sizeof *lane->ports);
+  bool ok = lane->in && lane->ports;
+  for (int i = 0; i < lane->n_in && ok; i++) ok = (lane->in[i] = alloc_input(o, i)) != NULL;
+  for (int i = 0; i < n_in && ok; i++) lane->ports[i] = lane->in[input_at(o, ports[i].name)];
   int n_out = laci_engine_outputs(lane->engine, &ports);
   lane->out = ok ? laci_alloc((size_t)n_out + 1, sizeof *lane->out) : NULL;
   ok = ok && lane->out;
@@ -77,11 +108,11 @@ static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget
 
 static void close_lane(observe_lane *lane) {
   const laci_engine_port *ports;
-  int n_in = lane->engine ? laci_engine_inputs(lane->engine, &ports) : 0;
   int n_out = lane->engine ? laci_engine_outputs(lane->engine, &ports) : 0;
-  for (int i = 0; lane->in && i < n_in; i++) laci_free(lane->in[i]);
+  for (int i = 0; lane->in && i < lane->n_in; i++) laci_free(lane->in[i]);
   for (int i = 0; lane->out && i < n_out; i++) laci_free(lane->out[i]);
   laci_free(lane->in);
+  laci_free((void *)lane->ports);
   laci_free(lane->out);
   laci_engine_destroy(lane->engine);
 }
@@ -89,13 +120,7 @@ static void close_lane(observe_lane *lane) {
 /* Opens the lanes. The first one must fit in memory; more are added while memory allows. */
 static lac_status open_lanes(laci_observation *o, lac_error *err) {
   laci_budget budget = o->how.budget ? *o->how.budget : laci_budget_with_limit(UINT64_MAX);
-  int most = laci_pool_threads(o->how.pool);
-  if (most > MOST_LANES) most = MOST_LANES;
-  if (most > o->how.n_batches) most = (int)o->how.n_batches;
-  if (most < 1) most = 1;
-  o->lanes = laci_alloc((size_t)most, sizeof *o->lanes);
-  if (!o->lanes) return laci_fail_memory(err, o->how.what);
-  for (; o->n_lanes < most; o->n_lanes++) {
+  for (; o->n_lanes < o->most_lanes; o->n_lanes++) {
     lac_error why = {0};
     lac_status st = open_lane(o, &o->lanes[o->n_lanes], &budget, &why);
     if (!st) continue;
@@ -108,19 +133,77 @@ static lac_status open_lanes(laci_observation *o, lac_error *err) {
   return LAC_OK;
 }
 
+static void close_form(laci_observation *o) {
+  for (int lane = 0; lane < o->n_lanes; lane++) {
+    close_lane(&o->lanes[lane]);
+    o->lanes[lane] = (observe_lane){0};
+  }
+  o->n_lanes = 0;
+  laci_free(o->place);
+  laci_free(o->values);
+  laci_graph_destroy(o->part);
+  laci_network_destroy(o->network);
+  o->place = o->values = NULL;
+  o->part = NULL;
+  o->network = NULL;
+}
+
+/* Builds what computes the outputs, without inputs that all samples share. */
+static lac_status build_part(laci_observation *o, lac_error *err) {
+  laci_network *n = o->network;
+  laci_graph *graph = &n->graph;
+  laci_part part;
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  lac_status st = there ? LAC_OK : laci_fail_memory(err, o->how.what);
+  for (int v = 0; !st && v < graph->n_values; v++) there[v] = graph->values[v].is_input;
+  if (!st) st = laci_part_find_nodes(n, there, graph->n_outputs, graph->outputs, &part, err);
+  if (!st) st = laci_part_build_graph(n, &part, n->weights, &o->part, err);
+  laci_free(there);
+  return st;
+}
+
+/* Finds the wanted values in the graph that runs. */
+static lac_status find_values(laci_observation *o, lac_error *err) {
+  const laci_graph *graph = graph_of(o);
+  o->place = laci_alloc((size_t)graph->n_values + 1, sizeof *o->place);
+  o->values = laci_alloc((size_t)o->how.n_values + 1, sizeof *o->values);
+  if (!o->place || !o->values) return laci_fail_memory(err, o->how.what);
+  for (int v = 0; v < graph->n_values; v++) o->place[v] = -1;
+  o->n_values = 0;
+  for (int k = 0; k < o->how.n_values; k++) {
+    int value = o->how.values[k];
+    if (o->network->alias) value = o->network->alias[value];
+    if (o->part) value = laci_graph_find_value(graph, o->network->graph.values[value].name);
+    if (value < 0) continue; /* no output depends on it */
+    o->place[value] = k;
+    o->values[o->n_values++] = value;
+  }
+  return LAC_OK;
+}
+
+static lac_status open_form(laci_observation *o, int form, lac_error *err) {
+  close_form(o);
+  o->form = form;
+  lac_status st =
+      laci_network_create(o->from, o->how.samples, form, o->how.batch, &o->network, err);
+  if (!st && o->network->is_reduced) st = build_part(o, err);
+  if (!st) st = find_values(o, err);
+  return st ? st : open_lanes(o, err);
+}
+
 lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe_options *options,
                              laci_observation **observation, lac_error *err) {
   laci_observation *o = laci_alloc(1, sizeof *o);
   *observation = NULL;
   if (!o) return laci_fail_memory(err, options->what);
   o->how = *options;
-  lac_status st =
-      laci_network_create(from, options->samples->shapes, options->batch, &o->network, err);
-  o->place = st ? NULL : laci_alloc((size_t)from->graph->n_values + 1, sizeof *o->place);
-  if (!st && !o->place) st = laci_fail_memory(err, options->what);
-  for (int v = 0; !st && v < from->graph->n_values; v++) o->place[v] = -1;
-  for (int k = 0; !st && k < options->n_values; k++) o->place[options->values[k]] = k;
-  if (!st) st = open_lanes(o, err);
+  o->from = from;
+  int most = laci_pool_threads(options->pool);
+  if (most > MOST_LANES) most = MOST_LANES;
+  if (most > options->n_batches) most = (int)options->n_batches;
+  o->most_lanes = most < 1 ? 1 : most;
+  o->lanes = laci_alloc((size_t)o->most_lanes, sizeof *o->lanes);
+  lac_status st = o->lanes ? open_form(o, 0, err) : laci_fail_memory(err, options->what);
   if (st) laci_observe_close(o);
   else *observation = o;
   return st;
@@ -128,33 +211,31 @@ lac_status laci_observe_open(const laci_weighted_graph *from, const laci_observe
 
 void laci_observe_close(laci_observation *o) {
   if (!o) return;
-  for (int lane = 0; lane < o->n_lanes; lane++) close_lane(&o->lanes[lane]);
+  close_form(o);
   laci_free(o->lanes);
-  laci_free(o->place);
-  laci_network_destroy(o->network);
   laci_free(o);
 }
 
-int laci_observe_count_lanes(const laci_observation *o) { return o->n_lanes; }
+int laci_observe_count_lanes(const laci_observation *o) { return o->most_lanes; }
 
 static void run_lanes(int64_t begin, int64_t end, void *context) {
   const laci_observation *o = context;
   for (int64_t at = begin; at < end; at++) {
     observe_lane *lane = &o->lanes[at];
-    lane->status =
-        laci_engine_run(lane->engine, (const void *const *)lane->in, lane->out, &lane->err);
+    lane->status = laci_engine_run(lane->engine, lane->ports, lane->out, &lane->err);
   }
 }
 
-lac_status laci_observe_run(laci_observation *o, lac_error *err) {
+static lac_status run_form(laci_observation *o, const int64_t *firsts, int64_t n_batches,
+                           lac_error *err) {
   const laci_observe_options *how = &o->how;
-  for (int64_t first = 0; first < how->n_batches; first += o->n_lanes) {
+  for (int64_t done = 0; done < n_batches; done += o->n_lanes) {
     if (laci_interrupted())
       return laci_fail(err, LAC_INTERRUPTED, "interrupted while %s were measured", how->what);
-    int64_t n = how->n_batches - first < o->n_lanes ? how->n_batches - first : o->n_lanes;
+    int64_t n = n_batches - done < o->n_lanes ? n_batches - done : o->n_lanes;
     for (int64_t at = 0; at < n; at++) {
       observe_lane *lane = &o->lanes[at];
-      lane->first = (first + at) * how->batch;
+      lane->first = firsts[done + at];
       lac_status st =
           how->samples->fetch(how->samples->context, lane->first, how->batch, lane->in, err);
       if (st) return st;
@@ -166,4 +247,22 @@ lac_status laci_observe_run(laci_observation *o, lac_error *err) {
     }
   }
   return LAC_OK;
+}
+
+lac_status laci_observe_run(laci_observation *o, lac_error *err) {
+  const laci_observe_options *how = &o->how;
+  int64_t *firsts = laci_alloc((size_t)how->n_batches + 1, sizeof *firsts);
+  lac_status st = firsts ? LAC_OK : laci_fail_memory(err, how->what);
+  for (int form = 0; form < laci_calibration_count_forms(how->samples) && !st; form++) {
+    int64_t n = 0;
+    for (int64_t batch = 0; batch < how->n_batches; batch++) {
+      const int64_t first = batch * how->batch;
+      if (laci_calibration_form_of(how->samples, first) == form) firsts[n++] = first;
+    }
+    if (n == 0) continue;
+    if (form != o->form) st = open_form(o, form, err);
+    if (!st) st = run_form(o, firsts, n, err);
+  }
+  laci_free(firsts);
+  return st;
 }

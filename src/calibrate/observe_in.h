@@ -34,14 +34,15 @@ typedef struct laci_observe_options {
 
 typedef struct laci_observation laci_observation;
 
-/** Plans the runs. The options are copied; what they point to must outlive the observation. Fails
+/** Plans the runs. The options are copied; what they point to, and `from`, must outlive the
+ * observation. A value that no output depends on may not be shown. Fails
  * as laci_network_create and laci_engine_create do. */
 LAC_MUST_CHECK lac_status laci_observe_open(const laci_weighted_graph *from,
                                             const laci_observe_options *options,
                                             laci_observation **observation, lac_error *err);
 void laci_observe_close(laci_observation *observation); /* NULL is fine */
 
-/** The number of lanes, at least 1. */
+/** The number of lanes at most, at least 1. */
 int laci_observe_count_lanes(const laci_observation *observation);
 
 /** Runs all batches; it may be called again. Fails as samples->fetch, laci_engine_run and

@@ -30,6 +30,13 @@ typedef struct variety {
   bool outputs_vary;
 } variety;
 
+/* What all samples together show. */
+typedef struct totals {
+  sums sums;
+  int n_forms; /* forms of which there were samples */
+  bool inputs_vary, inside_varies, outputs_vary;
+} totals;
+
 typedef struct comparison {
   const laci_calibration_samples *samples;
   const laci_compare_options *how;
@@ -41,7 +48,10 @@ typedef struct comparison {
                       an axis of samples, else 1 */
   void **in;       /* [n_lanes, n_inputs] inputs of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] */
-  int64_t first;   /* sample of lane 0 */
+  int form;        /* of the samples */
+  int64_t *firsts; /* [n_batches] the first sample of each batch of this form */
+  int64_t n_batches;
+  const int64_t *at;     /* the first sample of each lane's batch: a part of firsts */
   const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
                             not known, to be computed */
   variety seen;
@@ -90,7 +100,7 @@ static lac_status open_networks(comparison *c, const laci_weighted_graph *const 
                                 lac_error *err) {
   lac_status st = LAC_OK;
   for (int i = 0; i < NETWORKS && !st; i++) {
-    st = laci_network_create(from[i], c->samples->shapes, c->how->batch, &c->networks[i], err);
+    st = laci_network_create(from[i], c->samples, c->form, c->how->batch, &c->networks[i], err);
     if (!st) st = find_outputs(c->networks[i], &c->parts[i], err);
   }
   return st ? st : check_same_ends(c, err);
@@ -113,10 +123,9 @@ static int64_t count_units(const comparison *c) {
 static int lanes_for(const comparison *c, laci_budget *budget) {
   uint64_t lane = 0;
   for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory(c->networks[i], &c->parts[i]);
-  int64_t batches = c->how->n / c->how->batch;
   int n = laci_pool_threads(c->how->pool);
   if (n > MOST_LANES) n = MOST_LANES;
-  if (n > batches) n = (int)batches;
+  if (n > c->n_batches) n = (int)c->n_batches;
   while (n > 1 && !laci_budget_allows(budget, lane * (uint64_t)n)) n /= 2;
   return n > 0 ? n : 1;
 }
@@ -148,10 +157,9 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
 
 /* Is the first network not to be run at all? */
 static bool are_all_outputs_known(const comparison *c) {
-  const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
   bool all = c->how->kept != NULL;
-  for (int64_t at = c->how->first; all && at + batch <= end; at += batch)
-    all = laci_kept_outputs_find(c->how->kept, at, batch) != NULL;
+  for (int64_t k = 0; all && k < c->n_batches; k++)
+    all = laci_kept_outputs_find(c->how->kept, c->firsts[k], c->how->batch) != NULL;
   return all;
 }
 
@@ -193,11 +201,12 @@ static void close_comparison(comparison *c) {
   laci_free(c->status);
   laci_free(c->errors);
   laci_free((void *)c->known);
+  laci_free(c->firsts);
 }
 
 /* ---- Do the samples and outputs vary? ---- */
 
-/* Returns the bytes of one sample of a value whose axis 0 is the batch. */
+/* Returns the bytes of one sample of a value whose axis 0 is the batch, else those of the value. */
 static size_t sample_bytes(const comparison *c, int value) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
@@ -266,13 +275,13 @@ static lac_status note_variety(comparison *c, int64_t n_lanes, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-static const char *why_result_is_doubtful(const comparison *c, const sums *all) {
-  const bool several = c->how->n > 1;
+static const char *why_result_is_doubtful(const laci_compare_options *how, const totals *t) {
+  const bool several = how->n > 1;
+  const sums *all = &t->sums;
   if (!isfinite(all->errors.e) || !isfinite(all->errors.s)) return "outputs are not finite";
-  if (several && !c->seen.inputs_vary) return "the samples are all the same";
-  if (!c->seen.inside_varies && c->n_inputs > 0)
-    return "each sample holds one number over and over";
-  if (several && !c->seen.outputs_vary) return "the dense outputs are the same for all samples";
+  if (several && !t->inputs_vary) return "the samples are all the same";
+  if (!t->inside_varies) return "each sample holds one number over and over";
+  if (several && !t->outputs_vary) return "the dense outputs are the same for all samples";
   if (!(all->errors.s > 0) && all->errors.e > 0) return "the dense outputs are all 0";
   return NULL;
 }
@@ -315,7 +324,7 @@ static void keep_outputs(const comparison *c, int lane) {
   uint64_t bytes = 0;
   if (c->known[lane]) return;
   for (int i = 0; i < c->n_outputs; i++) bytes += output_bytes(c, i);
-  uint8_t *to = laci_kept_outputs_add(c->how->kept, c->first + lane * batch, batch, bytes);
+  uint8_t *to = laci_kept_outputs_add(c->how->kept, c->at[lane], batch, bytes);
   for (int i = 0; to && i < c->n_outputs; i++) {
     memcpy(to, c->out[lane * NETWORKS * c->n_outputs + i], output_bytes(c, i));
     to += output_bytes(c, i);
@@ -335,7 +344,7 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
   if (n < 2) return;
   int64_t count = laci_shape_count(shape) / n;
   const int64_t *labels = count == c->how->batch ? c->samples->labels : NULL;
-  int64_t first = c->first + lane * c->how->batch;
+  int64_t first = c->at[lane];
   s->n_answers = count;
   s->n_labelled = labels ? count : 0;
   for (int64_t i = 0; i < count; i++) {
@@ -416,18 +425,19 @@ static void add_sums(sums *to, const sums *from) {
 }
 
 static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
-  int64_t end = c->how->first + c->how->n, batch = c->how->batch;
-  for (c->first = c->how->first; c->first + batch <= end; c->first += c->n_lanes * batch) {
+  const int64_t batch = c->how->batch;
+  for (int64_t done = 0; done < c->n_batches; done += c->n_lanes) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted in a comparison");
-    int64_t n = (end - c->first) / batch;
+    int64_t n = c->n_batches - done;
     if (n > c->n_lanes) n = c->n_lanes;
+    c->at = c->firsts + done;
     lac_status st = LAC_OK;
     for (int64_t lane = 0; lane < n && !st; lane++)
-      st = c->samples->fetch(c->samples->context, c->first + lane * batch, batch,
-                             c->in + lane * c->n_inputs, err);
+      st = c->samples->fetch(c->samples->context, c->at[lane], batch, c->in + lane * c->n_inputs,
+                             err);
     if (st) return st;
     for (int64_t lane = 0; lane < n; lane++)
-      c->known[lane] = laci_kept_outputs_find(c->how->kept, c->first + lane * batch, batch);
+      c->known[lane] = laci_kept_outputs_find(c->how->kept, c->at[lane], batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
     laci_pool_for(c->how->pool, n, 1, compare_lanes, c);
     for (int64_t lane = 0; lane < n; lane++) {
@@ -442,19 +452,46 @@ static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
   return LAC_OK;
 }
 
+static lac_status list_batches(comparison *c, lac_error *err) {
+  const int64_t batch = c->how->batch, end = c->how->first + c->how->n;
+  c->firsts = laci_alloc((size_t)(c->how->n / batch) + 1, sizeof *c->firsts);
+  if (!c->firsts) return laci_fail_memory(err, "outputs to be compared");
+  for (int64_t at = c->how->first; at + batch <= end; at += batch)
+    if (laci_calibration_form_of(c->samples, at) == c->form) c->firsts[c->n_batches++] = at;
+  return LAC_OK;
+}
+
+/* Compares the networks on the samples of one form. */
+static lac_status compare_form(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+                               totals *to, lac_error *err) {
+  lac_status st = list_batches(c, err);
+  if (!st && (c->n_batches > 0 || laci_calibration_count_forms(c->samples) == 1)) {
+    st = open_comparison(c, from, err);
+    if (!st) st = compare_all(c, &to->sums, err);
+    to->n_forms++;
+    to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_forms > 1;
+    to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_forms > 1;
+    to->inside_varies = to->inside_varies || c->seen.inside_varies || c->n_inputs == 0;
+  }
+  close_comparison(c);
+  return st;
+}
+
 lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighted_graph *b,
                                 const laci_calibration_samples *samples,
                                 const laci_compare_options *options,
                                 laci_output_difference *difference, lac_error *err) {
-  comparison c = {.samples = samples, .how = options};
   const laci_weighted_graph *const from[NETWORKS] = {a, b};
-  sums all = {0};
+  totals t = {.n_forms = 0};
   *difference = (laci_output_difference){0};
-  lac_status st = open_comparison(&c, from, err);
-  if (!st) st = compare_all(&c, &all, err);
-  const char *doubt = st ? NULL : why_result_is_doubtful(&c, &all);
-  close_comparison(&c);
+  lac_status st = LAC_OK;
+  for (int form = 0; form < laci_calibration_count_forms(samples) && !st; form++) {
+    comparison c = {.samples = samples, .how = options, .form = form};
+    st = compare_form(&c, from, &t, err);
+  }
   if (st) return st;
+  const char *doubt = why_result_is_doubtful(options, &t);
+  sums all = t.sums;
   if (!isfinite(all.errors.e) || !isfinite(all.errors.s)) {
     all.errors.e = INFINITY; /* a difference that is not finite counts as infinite, so that no
                                 network is worse */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "graph/graph.h"
 
 enum { HELD_BACK = 8 }; /* one batch in HELD_BACK judges */
 
@@ -37,4 +38,24 @@ lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fix
   if (held < 1 && cut->n_batches > 1) held = 1;
   cut->n_fitted = cut->n_batches - held;
   return LAC_OK;
+}
+
+int64_t laci_calibration_fixed_batch(const laci_graph *graph, const laci_calibration_samples *s) {
+  if (s->single || s->n_forms > 1) return 1;
+  for (int i = 0; i < graph->n_inputs; i++) {
+    const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
+    const int axis = laci_calibration_axis(s, i);
+    if (axis >= 0 && axis < shape->rank) return shape->dims[axis] > 0 ? shape->dims[axis] : 0;
+    if (axis >= 0) return 0;
+  }
+  return graph->n_inputs > 0 ? 1 : 0;
+}
+
+const char *laci_calibration_why_not_plain(const laci_calibration_samples *s, int n_inputs) {
+  if (s->n_forms > 1) return "samples of different sizes";
+  for (int i = 0; i < n_inputs; i++) {
+    if (s->constants && s->constants[i]) return "an input that all samples share";
+    if (laci_calibration_axis(s, i) != 0) return "samples that are not along the first axis";
+  }
+  return NULL;
 }

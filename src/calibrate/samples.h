@@ -10,9 +10,9 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 
-/** Copies samples [first, first + n) into to[i], for every input i of the graph: row-major, the
- * samples along axis 0, f32 for float types, i64 for integers and booleans. A sample has the same
- * content in every call. Called from one thread at a time. */
+/** Copies samples [first, first + n), of one form, into to[i], for every input i of the graph:
+ * row-major, the samples along the input's axis of samples, f32 for float types, i64 for integers
+ * and booleans. A sample has the same content in every call. Called from one thread at a time. */
 typedef lac_status laci_calibration_fetch(void *context, int64_t first, int64_t n, void *const *to,
                                           lac_error *err);
 
@@ -22,9 +22,18 @@ typedef struct laci_calibration_samples {
                         batches, at least one; 0: an eighth of all */
   int64_t judging;   /* the number of further samples, [count, count + judging), that only the
                         judgement of a loss fetches: no fit and no choice reads them */
-  const laci_shape *shapes; /* [graph->n_inputs] of every input; axis 0 is that of the samples, and
-                               its size is not read */
-  const int64_t *labels;    /* [count + judging] classes; NULL: there are none */
+  const laci_shape *shapes; /* [graph->n_inputs] of every input; the size of the axis of samples is
+                               not read */
+  const int *axes;          /* [graph->n_inputs] the axis of samples; -1: content does not depend on
+                               the number of samples. NULL: axis 0 of every input */
+  const void *const *constants; /* [graph->n_inputs] what all samples have as an input, as fetch
+                                   copies it; an entry NULL: they differ. NULL: no constants */
+  bool single;                  /* batches have one sample */
+  int n_forms; /* samples of different sizes have different forms; `single` then. 0: one form, whose
+                  shapes are `shapes` */
+  const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] */
+  const int *form_of;                   /* [count + judging] */
+  const int64_t *labels;                /* [count + judging] classes; NULL: there are none */
   laci_calibration_fetch *fetch;
   void *context;
 } laci_calibration_samples;
@@ -38,6 +47,23 @@ typedef struct laci_calibration_cut {
   bool fixed;            /* the network accepts only this batch size */
   int64_t judging_batch; /* batch size for the samples that only compare outputs */
 } laci_calibration_cut;
+
+/** Returns the batch size that network and samples require; 0: any. */
+int64_t laci_calibration_fixed_batch(const laci_graph *graph,
+                                     const laci_calibration_samples *samples);
+/** Returns why samples cannot be stacked along axis 0 of one input (constants, other axes, several
+ * forms), a static text; NULL: they can. */
+const char *laci_calibration_why_not_plain(const laci_calibration_samples *samples, int n_inputs);
+
+static inline int laci_calibration_axis(const laci_calibration_samples *s, int input) {
+  return s->axes ? s->axes[input] : 0;
+}
+static inline int laci_calibration_count_forms(const laci_calibration_samples *s) {
+  return s->n_forms > 0 ? s->n_forms : 1;
+}
+static inline int laci_calibration_form_of(const laci_calibration_samples *s, int64_t sample) {
+  return s->n_forms > 1 ? s->form_of[sample] : 0;
+}
 
 /** Cuts `count` samples into batches. most: the largest batch; fixed: the batch size that the
  * network requires, 0: any. Fails LAC_BAD_SHAPE where there are fewer samples than one batch needs.

@@ -28,20 +28,32 @@ static bool is_layer_wanted(const laci_walk_state *w, int layer) {
   return !w->options->wanted || w->options->wanted[layer];
 }
 
-/* Infers the network for a small batch first; its sizes tell how large a batch may be. */
-static lac_status open_network(laci_walk_state *w, lac_error *err) {
+static void destroy_networks(laci_walk_state *w) {
+  for (int form = 0; w->networks && form < w->n_forms; form++)
+    laci_network_destroy(w->networks[form]);
+  laci_free(w->networks);
+  w->networks = NULL;
+  w->network = NULL;
+}
+
+/* Infers the network for every form of samples. */
+static lac_status create_networks(laci_walk_state *w, int64_t batch, lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
-  int64_t fixed = laci_network_fixed_batch(dense.graph), one = fixed > 0 ? fixed : 1;
-  lac_status st = laci_network_create(&dense, w->samples->shapes, one, &w->network, err);
-  if (st) return st;
-  uint64_t largest = laci_network_largest_value_bytes(w->network) / (uint64_t)one;
-  int64_t most = w->options->batch;
-  if (most <= 0) most = largest > 0 ? (int64_t)(batch_bytes / largest) : MOST_SAMPLES;
-  if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;
-  if (most < 1) most = 1;
+  destroy_networks(w);
+  w->n_forms = laci_calibration_count_forms(w->samples);
+  w->networks = laci_alloc((size_t)w->n_forms, sizeof(laci_network *));
+  lac_status st = w->networks ? LAC_OK : laci_fail_memory(err, "the sizes of values");
+  for (int form = 0; form < w->n_forms && !st; form++)
+    st = laci_network_create(&dense, w->samples, form, batch, &w->networks[form], err);
+  w->network = st ? NULL : w->networks[0];
+  return st;
+}
+
+/* Cuts the samples into batches of at most `most`. */
+static lac_status cut_samples(laci_walk_state *w, int64_t most, int64_t fixed, lac_error *err) {
   const int64_t count = w->samples->count, held = w->samples->held_back;
-  st = laci_calibration_cut_samples(count, held > 0 && most > held ? held : most, fixed, &w->cut,
-                                    err);
+  lac_status st = laci_calibration_cut_samples(count, held > 0 && most > held ? held : most, fixed,
+                                               &w->cut, err);
   if (!st && fixed <= 0) w->cut.judging_batch = most;
   if (!st && held > 0 && w->cut.n_batches > 1) { /* the held-back samples must not be copies of
                                                     samples that weights are fitted to */
@@ -49,10 +61,33 @@ static lac_status open_network(laci_walk_state *w, lac_error *err) {
     w->cut.n_fitted = n_fitted < w->cut.n_batches ? n_fitted : w->cut.n_batches - 1;
     if (w->cut.n_fitted < 1) w->cut.n_fitted = 1;
   }
+  return st;
+}
+
+/* Infers the network for a small batch first; its sizes tell how large a batch may be. A network
+ * that takes one sample but not several at a time (a size in it is fixed) is run one by one. */
+static lac_status open_network(laci_walk_state *w, lac_error *err) {
+  int64_t fixed = laci_calibration_fixed_batch(w->analysis->graph, w->samples);
+  const int64_t one = fixed > 0 ? fixed : 1;
+  lac_status st = create_networks(w, one, err);
+  if (st) return st;
+  uint64_t largest = laci_network_largest_value_bytes(w->network) / (uint64_t)one;
+  int64_t most = w->options->batch;
+  if (most <= 0) most = largest > 0 ? (int64_t)(batch_bytes / largest) : MOST_SAMPLES;
+  if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;
+  if (most < 1) most = 1;
+  st = cut_samples(w, most, fixed, err);
   if (st || w->cut.batch == one) return st;
-  laci_network_destroy(w->network);
-  w->network = NULL;
-  return laci_network_create(&dense, w->samples->shapes, w->cut.batch, &w->network, err);
+  lac_error why = {0};
+  st = create_networks(w, w->cut.batch, &why);
+  if (st == LAC_BAD_SHAPE) {
+    laci_log(LAC_LOG_INFO, "samples are run one by one: %s", why.text);
+    st = create_networks(w, 1, err);
+    if (!st) st = cut_samples(w, 1, 1, err);
+  } else if (st && err) {
+    *err = why;
+  }
+  return st;
 }
 
 /* Masks the layer's weight by magnitude. Several layers may share a weight; it is masked once. */
@@ -134,10 +169,21 @@ static void close_walk(laci_walk_state *w) {
   laci_frontier_clear(&w->frontier);
   laci_free(w->plan.layers);
   laci_free(w->pruned);
-  laci_network_destroy(w->network);
+  destroy_networks(w);
 }
 
 /* ---- Running the network from one calibrated layer to the next ---- */
+
+lac_status laci_walk_unfold_in_form(laci_walk_state *w, const laci_matrix_layer *layer, int form,
+                                    laci_unfold *unfold, lac_error *err) {
+  laci_matrix_layer there;
+  const char *reason = laci_matrix_layer_init(w->analysis, layer->layer, w->networks[form], &there);
+  if (reason)
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: %s, for samples of some sizes",
+                     w->network->graph.nodes[layer->node].name, reason);
+  *unfold = there.unfold;
+  return LAC_OK;
+}
 
 /* Returns the limit of the positions of a batch that are summed. */
 static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
@@ -162,7 +208,9 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
     while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
     if (which[l] < *n) continue;
     st = laci_grams_init(&grams[*n], unfold, asymmetric, positions_at(w, unfold), err);
-    if (!st) (*n)++;
+    if (st) continue;
+    grams[*n].layer = stop->first_layer + l;
+    (*n)++;
   }
   return st;
 }

@@ -13,8 +13,10 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  laci_network *network;  /* dense */
-  const uint8_t **pruned; /* [n_stored] present weights of the pruned network; not owned */
+  int n_forms;             /* of samples: with more than one, a batch is a sample */
+  laci_network **networks; /* [n_forms] dense, for each form's sizes; they differ in nothing else */
+  laci_network *network;   /* networks[0] */
+  const uint8_t **pruned;  /* [n_stored] present weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
   int n_lanes;
@@ -40,6 +42,30 @@ static inline int64_t laci_walk_count_judging(const laci_walk_state *w) {
   return w->cut.n_batches - laci_walk_first_judging(w);
 }
 
+/** Returns the form of a batch's samples. */
+static inline int laci_walk_form_of(const laci_walk_state *w, int64_t batch) {
+  return laci_calibration_form_of(w->samples, batch * w->cut.batch);
+}
+
+/** Lists the batches first .. n_batches - 1 of a form in batches[]; returns their number. */
+static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form, int64_t first,
+                                             int64_t *batches) {
+  int64_t n = 0;
+  for (int64_t batch = first; batch < w->cut.n_batches; batch++)
+    if (laci_walk_form_of(w, batch) == form) batches[n++] = batch;
+  return n;
+}
+
+/** Returns the bytes of a value in a batch of the form in which it is largest. */
+static inline uint64_t laci_walk_value_bytes(const laci_walk_state *w, int value) {
+  uint64_t most = 0;
+  for (int form = 0; form < w->n_forms; form++) {
+    const uint64_t bytes = laci_network_value_bytes(w->networks[form], value);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 /** Counts n batches as done and logs the progress. Fails LAC_INTERRUPTED. */
 LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *err);
 
@@ -56,6 +82,11 @@ LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *e
  * batches that judge (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
                                              int n_grams, lac_error *err);
+/** Describes what the layer reads in a batch of a form. Fails LAC_UNSUPPORTED where it cannot be
+ * described there. (walk.c) */
+LAC_MUST_CHECK lac_status laci_walk_unfold_in_form(laci_walk_state *w,
+                                                   const laci_matrix_layer *layer, int form,
+                                                   laci_unfold *unfold, lac_error *err);
 /** Frees the kept values that are not needed after stop s. */
 void laci_walk_free_unneeded(laci_walk_state *w, int s);
 

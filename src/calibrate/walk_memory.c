@@ -14,7 +14,7 @@ static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
   uint64_t bytes = 0;
-  for (int i = 0; i < n; i++) bytes += laci_network_value_bytes(w->network, values[i]);
+  for (int i = 0; i < n; i++) bytes += laci_walk_value_bytes(w, values[i]);
   return bytes;
 }
 
@@ -23,7 +23,12 @@ static uint64_t lane_bytes(const laci_walk_state *w, const laci_stop *stop) {
   uint64_t bytes = 0;
   for (int which = 0; which < LACI_STREAMS; which++) {
     const laci_part *part = &stop->part[which];
-    bytes += laci_part_memory(w->network, part) + bytes_of_values(w, part->inputs, part->n_inputs) +
+    uint64_t most = 0;
+    for (int form = 0; form < w->n_forms; form++) {
+      const uint64_t memory = laci_part_memory(w->networks[form], part);
+      if (memory > most) most = memory;
+    }
+    bytes += most + bytes_of_values(w, part->inputs, part->n_inputs) +
              bytes_of_values(w, part->outputs, part->n_outputs);
   }
   return bytes;
@@ -60,8 +65,8 @@ static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l
   uint64_t fits = matrices + laci_bytes_of(laci_shape_count(&stored->shape), sizeof(double)) +
                   laci_fit_memory(&fit, w->options->score, threads);
   int output = w->network->graph.nodes[l->node].outputs[0];
-  uint64_t judges = 3 * (laci_network_value_bytes(w->network, output) + stored->size_bytes) +
-                    2 * laci_network_value_bytes(w->network, l->value);
+  uint64_t judges = 3 * (laci_walk_value_bytes(w, output) + stored->size_bytes) +
+                    2 * laci_walk_value_bytes(w, l->value);
   judges *= (uint64_t)w->n_lanes;
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
 }

@@ -23,8 +23,9 @@ typedef struct stream {
 typedef struct part_run {
   laci_walk_state *w;
   int value;
+  int form; /* the form of the batches that are run */
   stream streams[LACI_STREAMS];
-  int64_t first; /* the batch that lane 0 runs */
+  const int64_t *batches; /* the batches that the lanes run */
   lac_status *status;
   lac_error *errors;
 } part_run;
@@ -48,7 +49,7 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 /* Allocates storage for an output of the part: for all batches if the value is read later, else,
  * for the stop's own value, for the batches that judge. */
 static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
-  size_t bytes = (size_t)laci_network_value_bytes(w->network, value);
+  size_t bytes = (size_t)laci_walk_value_bytes(w, value);
   bool later = w->plan.last_stop[value] > s;
   int64_t first = later ? 0 : laci_walk_first_judging(w);
   int64_t n = later ? w->cut.n_batches : laci_walk_count_judging(w);
@@ -64,7 +65,7 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
   int n = count_ports(one);
   if (n == 0) return LAC_OK;
   for (int i = 0; i < part->n_outputs && !st; i++)
-    st = keep_output(w, s, which, part->outputs[i], err);
+    if (!w->kept[which][part->outputs[i]]) st = keep_output(w, s, which, part->outputs[i], err);
   if (st) return st;
   one->buffers = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->buffers);
   one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
@@ -74,7 +75,7 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
     const laci_stored_batches *kept = laci_walk_stored_batches(w, which, value);
     if (laci_stored_batches_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
-      void *buffer = laci_alloc((size_t)laci_network_value_bytes(w->network, value), 1);
+      void *buffer = laci_alloc((size_t)laci_walk_value_bytes(w, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
       one->buffers[lane * n + port] = buffer;
     }
@@ -83,7 +84,7 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget};
-  return laci_lanes_create(w->network, part, w->weights[which], &one->lanes, err);
+  return laci_lanes_create(w->networks[p->form], part, w->weights[which], &one->lanes, err);
 }
 
 static void close_stream(const laci_walk_state *w, stream *one) {
@@ -129,7 +130,7 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   for (int64_t lane = begin; lane < end; lane++) {
     lac_status st = LAC_OK;
     for (int which = 0; which < LACI_STREAMS && !st; which++)
-      st = run_stream(p, which, (int)lane, p->first + lane, &p->errors[lane]);
+      st = run_stream(p, which, (int)lane, p->batches[lane], &p->errors[lane]);
     p->status[lane] = st;
   }
 }
@@ -154,7 +155,8 @@ static lac_status run_batches(part_run *p, int64_t n, laci_grams *grams, int n_g
     if (p->status[lane] && err) *err = p->errors[lane];
     if (p->status[lane]) return p->status[lane];
   }
-  for (int lane = 0; lane < n && p->first + lane < w->cut.n_fitted; lane++) {
+  for (int lane = 0; lane < n; lane++) {
+    if (p->batches[lane] >= w->cut.n_fitted) continue;
     const float *dense = stop_value(p, LACI_STREAM_DENSE, lane);
     const float *pruned = stop_value(p, LACI_STREAM_PRUNED, lane);
     for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
@@ -162,21 +164,53 @@ static lac_status run_batches(part_run *p, int64_t n, laci_grams *grams, int n_g
   return LAC_OK;
 }
 
+/* Runs the part for the batches of one form. */
+static lac_status run_form(part_run *p, int s, int64_t n, laci_grams *grams, int n_grams,
+                           lac_error *err) {
+  laci_walk_state *w = p->w;
+  const int64_t *batches = p->batches;
+  lac_status st = LAC_OK;
+  for (int which = 0; which < LACI_STREAMS; which++)
+    p->streams[which] = (stream){.part = &w->plan.stops[s].part[which]};
+  for (int which = 0; which < LACI_STREAMS && !st; which++) st = open_stream(p, s, which, err);
+  for (int64_t at = 0; at < n && !st; at += w->n_lanes) {
+    const int64_t left = n - at, lanes = left < w->n_lanes ? left : w->n_lanes;
+    p->batches = batches + at;
+    st = run_batches(p, lanes, grams, n_grams, err);
+    if (!st) st = laci_walk_report_progress(w, lanes, err);
+  }
+  for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p->streams[which]);
+  return st;
+}
+
+/* Makes the sums those over values of the form's sizes. */
+static lac_status use_form(laci_walk_state *w, int form, laci_grams *grams, int n_grams,
+                           lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int m = 0; m < n_grams && !st && w->n_forms > 1; m++) {
+    laci_unfold unfold;
+    st = laci_walk_unfold_in_form(w, &w->plan.layers[grams[m].layer], form, &unfold, err);
+    if (!st) st = laci_grams_use(&grams[m], &unfold, w->options->pool, err);
+  }
+  return st;
+}
+
 lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
                               lac_error *err) {
   part_run p = {.w = w, .value = w->plan.stops[s].value};
+  int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
   p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
-  lac_status st = p.status && p.errors ? LAC_OK : laci_fail_memory(err, "a part of the network");
-  for (int which = 0; which < LACI_STREAMS; which++)
-    p.streams[which].part = &w->plan.stops[s].part[which];
-  for (int which = 0; which < LACI_STREAMS && !st; which++) st = open_stream(&p, s, which, err);
-  for (; p.first < w->cut.n_batches && !st; p.first += w->n_lanes) {
-    int64_t left = w->cut.n_batches - p.first, n = left < w->n_lanes ? left : w->n_lanes;
-    st = run_batches(&p, n, grams, n_grams, err);
-    if (!st) st = laci_walk_report_progress(w, n, err);
+  lac_status st =
+      p.status && p.errors && batches ? LAC_OK : laci_fail_memory(err, "a part of the network");
+  for (p.form = 0; p.form < w->n_forms && !st; p.form++) {
+    const int64_t n = laci_walk_list_batches(w, p.form, 0, batches);
+    p.batches = batches;
+    if (n == 0) continue;
+    st = use_form(w, p.form, grams, n_grams, err);
+    if (!st) st = run_form(&p, s, n, grams, n_grams, err);
   }
-  for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p.streams[which]);
+  laci_free(batches);
   laci_free(p.status);
   laci_free(p.errors);
   return st;
@@ -204,11 +238,11 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
   const laci_graph *graph = &w->network->graph;
   for (int i = 0; i < graph->n_inputs; i++) {
     int value = graph->inputs[i];
-    size_t bytes = (size_t)laci_network_value_bytes(w->network, value);
+    size_t bytes = (size_t)laci_walk_value_bytes(w, value);
     if (bytes == 0)
       return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds no numbers",
                        graph->values[value].name);
-    if (w->plan.last_stop[value] >= 0) {
+    if (w->plan.last_stop[value] >= 0 && w->network->graph.values[value].stored < 0) {
       laci_stored_batches **kept = &w->kept[LACI_STREAM_DENSE][value];
       lac_status st =
           laci_stored_batches_create(&w->frontier, bytes, 0, w->cut.n_batches, kept, err);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,17 +19,55 @@ static bool ends_in(const char *name, const char *ending) {
   return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
 }
 
-static bool is_npy_name(const char *name) { return name[0] != '.' && ends_in(name, ".npy"); }
+static bool has_ending(const char *name, const char *ending) {
+  return name[0] != '.' && ends_in(name, ending);
+}
 
-bool laci_path_has_arrays(const char *path) {
-  bool found = ends_in(path, ".npy") || ends_in(path, ".npz");
-  if (!laci_is_folder(path)) return found;
+static bool is_npy_name(const char *name) { return has_ending(name, ".npy"); }
+
+static bool folder_has(const char *path, const char *ending) {
+  bool found = false;
   DIR *files = opendir(path);
-  found = false;
   for (struct dirent *file; files && !found && (file = readdir(files));)
-    found = is_npy_name(file->d_name);
+    found = has_ending(file->d_name, ending);
   if (files) (void)closedir(files);
   return found;
+}
+
+bool laci_path_has_arrays(const char *path) {
+  if (!laci_is_folder(path)) return ends_in(path, ".npy") || ends_in(path, ".npz");
+  return folder_has(path, ".npy") || folder_has(path, ".npz");
+}
+
+bool laci_folder_has_archives(const char *path) {
+  return laci_is_folder(path) && !folder_has(path, ".npy") && folder_has(path, ".npz");
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+lac_status laci_list_archives(const char *folder, laci_arena *arena, const char ***names, size_t *n,
+                              lac_error *err) {
+  laci_name_list list = {0};
+  DIR *files = opendir(folder);
+  lac_status st = LAC_OK;
+  if (!files) return laci_fail_errno(err, folder, "listing");
+  for (struct dirent *file; !st && (file = readdir(files));) {
+    if (!has_ending(file->d_name, ".npz")) continue;
+    if (!laci_name_list_add(&list, laci_arena_text(arena, file->d_name)))
+      st = laci_fail_memory(err, folder);
+  }
+  (void)closedir(files);
+  *n = list.n;
+  *names = laci_arena_alloc(arena, list.n + 1, sizeof **names);
+  if (!st && !*names) st = laci_fail_memory(err, folder);
+  if (!st && list.n > 0) {
+    memcpy(*names, list.at, list.n * sizeof **names);
+    qsort(*names, list.n, sizeof **names, compare_names);
+  }
+  laci_free(list.at);
+  return st;
 }
 
 static lac_status reserve(laci_array_list *list, size_t n, const char *path, lac_error *err) {

@@ -20,8 +20,14 @@ typedef struct laci_array_list {
   laci_rows **rows; /* whoever takes one replaces it by NULL */
 } laci_array_list;
 
-/** Is the path a .npy, a .npz or a folder of .npy? */
+/** Is the path a .npy, a .npz, a folder of .npy or a folder of .npz? */
 bool laci_path_has_arrays(const char *path);
+/** Is it a folder with .npz files and no .npy, so that each is one sample? */
+bool laci_folder_has_archives(const char *path);
+/** Lists the .npz files of a folder, sorted as bytes: *names, [*n], in the arena. Fails LAC_IO,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_list_archives(const char *folder, laci_arena *arena,
+                                             const char ***names, size_t *n, lac_error *err);
 
 /** Opens the arrays of a path. A single .npy has the name "". Arrays that are read as a whole are
  * counted in the budget (NULL: no limit). Fails as laci_rows_open, laci_npz_open. */

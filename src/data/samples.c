@@ -60,6 +60,7 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
 
 static const laci_samples_kind *kind_of(const char *path, const laci_samples_options *options) {
   if (options->synthetic) return &laci_samples_synthetic;
+  if (!options->arrays && laci_folder_has_archives(path)) return &laci_samples_of_files;
   const bool arrays = options->arrays || laci_path_has_arrays(path);
   return arrays ? &laci_samples_of_arrays : &laci_samples_of_images;
 }
@@ -74,8 +75,12 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   s->options = *options;
   s->kind = kind_of(path, options);
   s->path = laci_arena_text(&s->arena, path);
-  s->types = laci_alloc((size_t)options->n_inputs, sizeof *s->types);
-  if (!s->path || !s->types) st = laci_fail_memory(err, path);
+  s->n_forms = 1;
+  s->types = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->types);
+  s->axes = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->axes);
+  s->constants = laci_alloc((size_t)options->n_inputs + 1, sizeof *s->constants);
+  if (!s->path || !s->types || !s->axes || !s->constants) st = laci_fail_memory(err, path);
+  if (!st) st = laci_samples_check_constants(s, err);
   if (!st) st = s->kind->open(s, err);
   if (!st) st = count_samples(s, err);
   if (!st && s->kind->label) st = s->kind->label(s, err);
@@ -86,6 +91,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   s->options.arrays = NULL;
   s->options.synthetic = NULL;
   s->options.known = NULL;
+  s->options.constants = NULL;
   if (st) laci_samples_close(s);
   else *samples = s;
   return st;
@@ -94,6 +100,11 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
 void laci_samples_close(laci_samples *s) {
   if (!s) return;
   s->kind->close(s);
+  for (int k = 0; s->constants && k < s->options.n_inputs; k++) laci_free(s->constants[k]);
+  laci_free(s->constants);
+  laci_free(s->axes);
+  laci_free(s->form_shapes);
+  laci_free(s->form_of);
   laci_free(s->types);
   laci_free(s->labels);
   laci_arena_clear(&s->arena);
@@ -105,6 +116,12 @@ int64_t laci_samples_count_held_back(const laci_samples *s) { return s->held_bac
 int64_t laci_samples_count_judging(const laci_samples *s) { return s->judging; }
 int64_t laci_samples_count_available(const laci_samples *s) { return s->available; }
 const laci_type *laci_samples_type(const laci_samples *s, int input) { return &s->types[input]; }
+int laci_samples_axis(const laci_samples *s, int input) { return s->axes[input]; }
+const void *laci_samples_constant(const laci_samples *s, int input) {
+  return s->axes[input] < 0 ? s->constants[input] : NULL;
+}
+bool laci_samples_are_single(const laci_samples *s) { return s->is_single || s->n_forms > 1; }
+int laci_samples_count_forms(const laci_samples *s) { return s->n_forms; }
 const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
 const char *laci_samples_description(const laci_samples *s) { return s->text; }
 
@@ -131,4 +148,12 @@ int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
 int64_t laci_samples_number(const laci_samples *s, int64_t place) {
   int copy;
   return laci_samples_index_at(s, place, &copy);
+}
+
+int laci_samples_form(const laci_samples *s, int64_t place) {
+  return s->form_of ? s->form_of[laci_samples_number(s, place)] : 0;
+}
+
+const laci_shape *laci_samples_form_shapes(const laci_samples *s, int form) {
+  return s->form_shapes ? s->form_shapes + (size_t)form * (size_t)s->options.n_inputs : NULL;
 }

@@ -17,12 +17,18 @@ typedef struct laci_pool laci_pool;
 typedef struct laci_rows_memory laci_rows_memory;
 typedef struct laci_samples laci_samples;
 
-/** An input of a network: [samples, ...] of floats or integers. Sizes that its type leaves open are
- * those of the data. */
+/** An input of a network, of floats or integers. Sizes that its type leaves open are those of the
+ * data. */
 typedef struct laci_sample_input {
   const char *name;
   laci_type type;
 } laci_sample_input;
+
+/** A number that every element of an input has, in all samples. */
+typedef struct laci_sample_constant {
+  const char *name; /* of the input */
+  double value;
+} laci_sample_constant;
 
 /** An input of a network that takes images, for synthetic ones. */
 typedef struct laci_synthetic_input {
@@ -59,6 +65,8 @@ typedef struct laci_samples_options {
       *arrays; /* [n_arrays] arrays of the caller's, instead of those of a path: one for each input,
  and perhaps `labels`; NULL: the path has them */
   int n_arrays;
+  const laci_sample_constant *constants; /* [n_constants] inputs that need no array */
+  int n_constants;
   const laci_synthetic_input *synthetic; /* synthetic images for the only input, drawn by `seed`,
                                             instead of data; NULL: none */
   laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
@@ -67,9 +75,10 @@ typedef struct laci_samples_options {
 
 /** Opens samples. With options->arrays or options->synthetic, path is only a name for messages.
  * Else path is a folder of images in any form that dataset.h supports (its training part, or its
- * evaluation part if it has no other), a .npy file (for a network with one input), a .npz file or a
- * folder of .npy files: NAME.npy for the input NAME. An additional array `labels` of integers gives
- * the class of each sample.
+ * evaluation part if it has no other), a .npy file (for a network with one input), a .npz file, a
+ * folder of .npy files: NAME.npy for the input NAME, or a folder of .npz files, one for each
+ * sample, whose sizes may differ. An additional array `labels` of integers gives the class of each
+ * sample. sample_layout.h says along which axes samples are.
  *
  * Whether images fit the input is not checked here (laci_samples_dataset). Arrays: fails
  * LAC_BAD_SHAPE where one does not fit its input, with the shape found and the one needed,
@@ -92,8 +101,21 @@ int64_t laci_samples_count_judging(const laci_samples *samples);
 int64_t laci_samples_count_available(const laci_samples *samples);
 /** Returns which sample of the data is at a place, 0 <= place < count + judging. */
 int64_t laci_samples_number(const laci_samples *samples, int64_t place);
-/** Returns the type of an input's batches: F32 or I64; dims[0] is 1. */
+/** Returns the type of an input for one sample: F32 or I64. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
+/** Returns the axis of an input along which samples make a batch; -1: its content does not depend
+ * on the number of samples. */
+int laci_samples_axis(const laci_samples *samples, int input);
+/** Returns what all samples have as an input, one element after the other, as floats or int64;
+ * NULL: they differ, or it has an axis of samples. */
+const void *laci_samples_constant(const laci_samples *samples, int input);
+/** Is each sample a batch of its own? */
+bool laci_samples_are_single(const laci_samples *samples);
+/** Samples of different sizes have different forms, 0 .. count - 1. Return the number of forms,
+ * the form of the sample at a place, and the shapes of a form's inputs, [n_inputs]. */
+int laci_samples_count_forms(const laci_samples *samples);
+int laci_samples_form(const laci_samples *samples, int64_t place);
+const laci_shape *laci_samples_form_shapes(const laci_samples *samples, int form);
 /** Returns the class of each sample, [count + judging]; NULL: the data have no labels. */
 const int64_t *laci_samples_labels(const laci_samples *samples);
 /** Returns the data set of the images, and their preprocessing; NULL for other samples. */
@@ -102,7 +124,8 @@ const laci_dataset *laci_samples_dataset(const laci_samples *samples,
 /** Returns a description such as "2048 of 50000 images of DIR, 256 held back". */
 const char *laci_samples_description(const laci_samples *samples);
 
-/** Reads samples [first, first + n): to[input] is [n, ...] of the input's type. One call at a time.
+/** Reads samples [first, first + n), of one form: to[input] is a batch of the input's type, with n
+ * along its axis of samples. One call at a time.
  * Fails as laci_dataset_read_sample, laci_rows_read_f32. */
 LAC_MUST_CHECK lac_status laci_samples_read_batch(laci_samples *samples, int64_t first, int64_t n,
                                                   void *const *to, lac_error *err);

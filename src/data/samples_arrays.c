@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples that are rows of arrays, one array for each input of the network. Next: array_list.h. */
+ * Samples in arrays, one array for each input of the network. Next: array_list.h,
+ * sample_layout.h. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "data/array_list.h"
 #include "data/npz.h"
+#include "data/sample_layout.h"
 #include "data/samples_in.h"
 #include "tensor/buf.h"
 
+typedef struct array_input {
+  laci_rows *rows; /* NULL: a constant */
+  laci_sample_layout layout;
+  void *whole; /* all elements; NULL: rows are read one by one */
+} array_input;
+
 typedef struct array_samples {
-  laci_npz *npz;      /* NULL: the arrays are in separate files */
-  laci_rows **inputs; /* [n_inputs] */
-  laci_rows *labels;  /* NULL: there are none */
+  laci_npz *npz;       /* NULL: the arrays are in separate files */
+  array_input *inputs; /* [n_inputs] */
+  laci_rows *labels;   /* NULL: there are none */
+  size_t sample_bytes;
+  void *sample; /* one sample of one input */
 } array_samples;
 
 /* ---- Finding the array of each input ---- */
@@ -34,7 +45,7 @@ static lac_status fail_unknown(const laci_samples *s, const char *name, lac_erro
 static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
   array_samples *own = s->own;
   for (int k = 0; k < s->options.n_inputs; k++) {
-    if (strcmp(s->options.inputs[k].name, name) == 0) return &own->inputs[k];
+    if (strcmp(s->options.inputs[k].name, name) == 0) return &own->inputs[k].rows;
   }
   return strcmp(name, laci_labels_name) == 0 ? &own->labels : NULL;
 }
@@ -44,7 +55,7 @@ static lac_status take_arrays(laci_samples *s, laci_array_list *list, lac_error 
   array_samples *own = s->own;
   for (int k = 0; k < list->n; k++) {
     const bool single = list->names[k][0] == '\0' && !s->options.arrays && list->n == 1;
-    laci_rows **place = single ? &own->inputs[0] : rows_of_array(s, list->names[k]);
+    laci_rows **place = single ? &own->inputs[0].rows : rows_of_array(s, list->names[k]);
     if (!place) return fail_unknown(s, list->names[k], err);
     *place = list->rows[k];
     list->rows[k] = NULL;
@@ -72,61 +83,11 @@ static lac_status open_all(laci_samples *s, lac_error *err) {
   return st;
 }
 
-/* ---- Checking that the arrays fit the network ---- */
+/* ---- Layouts ---- */
 
-static lac_status fail_mismatch(const laci_samples *s, int input, const char *why, lac_error *err) {
-  const array_samples *own = s->own;
-  const laci_sample_input *wanted = &s->options.inputs[input];
-  const laci_type *found = laci_rows_type(own->inputs[input]);
-  char here[256], there[256];
-  return laci_fail(err, LAC_BAD_SHAPE, "%s: found %s %s, but input '%s' is %s %s: %s",
-                   laci_rows_name(own->inputs[input]), lac_dtype_name(found->dtype),
-                   laci_shape_text(&found->shape, here, sizeof here), wanted->name,
-                   lac_dtype_name(wanted->type.dtype),
-                   laci_shape_text(&wanted->type.shape, there, sizeof there), why);
+static size_t element_bytes(const laci_samples *s, int input) {
+  return s->types[input].dtype == LAC_DTYPE_F32 ? sizeof(float) : sizeof(int64_t);
 }
-
-static lac_status check_input(laci_samples *s, int input, lac_error *err) {
-  const array_samples *own = s->own;
-  const laci_type *wanted = &s->options.inputs[input].type;
-  if (!own->inputs[input]) {
-    return laci_fail(err, LAC_NOT_FOUND, "%s: no array for the input '%s'", s->path,
-                     s->options.inputs[input].name);
-  }
-  const laci_type *found = laci_rows_type(own->inputs[input]);
-  bool floats = laci_dtype_is_float(found->dtype);
-  char why[160];
-  if (wanted->dtype != LAC_DTYPE_NONE && laci_dtype_is_float(wanted->dtype) != floats)
-    return fail_mismatch(s, input, floats ? "wanted integers" : "wanted floats", err);
-  if (found->shape.rank < 1)
-    return fail_mismatch(s, input, "wanted samples along the first axis", err);
-  if (wanted->shape.rank >= 0 && wanted->shape.rank != found->shape.rank) {
-    (void)snprintf(why, sizeof why, "found %d axes, wanted %d", found->shape.rank,
-                   wanted->shape.rank);
-    return fail_mismatch(s, input, why, err);
-  }
-  for (int axis = 1; axis < found->shape.rank && wanted->shape.rank >= 0; axis++) {
-    int64_t size = wanted->shape.dims[axis];
-    if (size < 0 || size == found->shape.dims[axis]) continue;
-    (void)snprintf(why, sizeof why, "found %lld along axis %d, wanted %lld",
-                   (long long)found->shape.dims[axis], axis, (long long)size);
-    return fail_mismatch(s, input, why, err);
-  }
-  s->types[input] = (laci_type){floats ? LAC_DTYPE_F32 : LAC_DTYPE_I64, found->shape};
-  s->types[input].shape.dims[0] = 1;
-  return LAC_OK;
-}
-
-/* Fails unless the array has as many samples as that of the first input. */
-static lac_status check_count(const laci_samples *s, const laci_rows *rows, lac_error *err) {
-  const laci_shape *shape = &laci_rows_type(rows)->shape;
-  int64_t n = shape->rank > 0 ? shape->dims[0] : 1;
-  if (n == s->available) return LAC_OK;
-  return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld samples, but the first input has %lld",
-                   laci_rows_name(rows), (long long)n, (long long)s->available);
-}
-
-/* ---- Batches ---- */
 
 /** Reads row `at` of an input as floats or as int64. */
 static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void *to,
@@ -136,20 +97,133 @@ static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void 
   return st ? st : laci_rows_check_finite(rows, at, to, err);
 }
 
-static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
+/* Reads a whole array into memory: samples along its first axis are the only ones that can be read
+ * one by one. */
+static lac_status read_whole(laci_samples *s, int input, lac_error *err) {
+  array_samples *own = s->own;
+  const laci_rows *rows = own->inputs[input].rows;
+  const laci_shape *shape = &laci_rows_type(rows)->shape;
+  const int64_t n = shape->rank > 0 ? shape->dims[0] : 1, width = laci_rows_width(rows);
+  const size_t element = element_bytes(s, input);
+  laci_budget *budget = s->options.budget;
+  if (budget) {
+    laci_budget_add(budget, laci_bytes_of(n * width, element), "%.200s", laci_rows_name(rows));
+    lac_status st = laci_budget_check(budget, "reading the samples", err);
+    if (st) return st;
+  }
+  own->inputs[input].whole = laci_alloc((size_t)(n * width) + 1, element);
+  if (!own->inputs[input].whole) return laci_fail_memory(err, laci_rows_name(rows));
+  const bool floats = s->types[input].dtype == LAC_DTYPE_F32;
+  lac_status st = LAC_OK;
+  for (int64_t k = 0; k < n && !st; k++) {
+    char *to = (char *)own->inputs[input].whole + (size_t)(k * width) * element;
+    st = read_row(rows, k, floats, to, err);
+  }
+  return st;
+}
+
+/* Sets what batches need to know of an input. Content that no batch size changes is a constant. */
+static lac_status use_layout(laci_samples *s, int input, lac_error *err) {
+  array_samples *own = s->own;
+  array_input *in = &own->inputs[input];
+  const bool floats = laci_dtype_is_float(laci_rows_type(in->rows)->dtype);
+  s->types[input] = (laci_type){floats ? LAC_DTYPE_F32 : LAC_DTYPE_I64, in->layout.one};
+  s->axes[input] = in->layout.batch_axis;
+  if (in->layout.kind == LACI_LAYOUT_STACK && in->layout.batch_axis < 0) s->is_single = true;
+  const size_t bytes = (size_t)laci_shape_count(&in->layout.one) * element_bytes(s, input);
+  if (bytes > own->sample_bytes) own->sample_bytes = bytes;
+  const bool by_row = in->layout.kind == LACI_LAYOUT_STACK ||
+                      (in->layout.kind == LACI_LAYOUT_ROWS && in->layout.axis == 0);
+  lac_status st = by_row ? LAC_OK : read_whole(s, input, err);
+  if (st || in->layout.kind != LACI_LAYOUT_SAME || in->layout.batch_axis >= 0) return st;
+  s->constants[input] = in->whole;
+  in->whole = NULL;
+  return LAC_OK;
+}
+
+static lac_status find_layouts(laci_samples *s, lac_error *err) {
+  array_samples *own = s->own;
+  const int n = s->options.n_inputs;
+  laci_sample_array *arrays = laci_alloc((size_t)n + 1, sizeof *arrays);
+  laci_sample_layout *layouts = laci_alloc((size_t)n + 1, sizeof *layouts);
+  lac_status st = arrays && layouts ? LAC_OK : laci_fail_memory(err, s->path);
+  for (int k = 0; k < n && !st; k++) {
+    const laci_rows *rows = own->inputs[k].rows;
+    bool found = false;
+    st = laci_samples_take_constant(s, k, &found, err);
+    if (st) break;
+    if (rows) arrays[k] = (laci_sample_array){laci_rows_name(rows), laci_rows_type(rows)};
+    if (rows && found) {
+      st =
+          laci_fail(err, LAC_BAD_ARGUMENT, "%s: input '%s' has a constant, too: wanted one of them",
+                    laci_rows_name(rows), s->options.inputs[k].name);
+    } else if (!rows && !found) {
+      st = laci_fail(err, LAC_NOT_FOUND, "%s: no array for the input '%s'", s->path,
+                     s->options.inputs[k].name);
+    }
+  }
+  if (!st) {
+    st = laci_sample_layouts_find(s->options.inputs, arrays, n, layouts, &s->available, err);
+  }
+  for (int k = 0; k < n && !st; k++) {
+    own->inputs[k].layout = layouts[k];
+    if (own->inputs[k].rows) st = use_layout(s, k, err);
+  }
+  own->sample = st ? NULL : laci_alloc(own->sample_bytes + 1, 1);
+  if (!st && !own->sample) st = laci_fail_memory(err, s->path);
+  laci_free(arrays);
+  laci_free(layouts);
+  return st;
+}
+
+/* ---- Batches ---- */
+
+/* Copies sample `at` out of a whole array, or all of it where all samples have it. */
+static void copy_from_whole(const laci_samples *s, int input, int64_t at, char *to) {
+  const array_samples *own = s->own;
+  const array_input *in = &own->inputs[input];
+  const size_t element = element_bytes(s, input);
+  const laci_shape *one = &in->layout.one;
+  if (in->layout.kind == LACI_LAYOUT_SAME) {
+    memcpy(to, in->whole, (size_t)laci_shape_count(one) * element);
+    return;
+  }
+  const int axis = in->layout.axis;
+  const int64_t n = laci_rows_type(in->rows)->shape.dims[axis];
+  const size_t inner = (size_t)laci_shape_count_range(one, axis, one->rank) * element;
+  const int64_t outer = laci_shape_count_range(one, 0, axis);
+  for (int64_t k = 0; k < outer; k++)
+    memcpy(to + (size_t)k * inner, (const char *)in->whole + (size_t)(k * n + at) * inner, inner);
+}
+
+static lac_status read_sample(laci_samples *s, int input, int64_t at, lac_error *err) {
+  array_samples *own = s->own;
+  const array_input *in = &own->inputs[input];
+  if (!in->whole)
+    return read_row(in->rows, at, s->types[input].dtype == LAC_DTYPE_F32, own->sample, err);
+  copy_from_whole(s, input, at, own->sample);
+  return LAC_OK;
+}
+
+static lac_status read_input(laci_samples *s, int input, int64_t first, int64_t n, void *to,
                              lac_error *err) {
   const array_samples *own = s->own;
+  const laci_sample_layout *layout = &own->inputs[input].layout;
   lac_status st = LAC_OK;
-  for (int input = 0; input < s->options.n_inputs; input++) {
-    const laci_rows *rows = own->inputs[input];
-    int64_t width = laci_rows_width(rows);
-    bool floats = s->types[input].dtype == LAC_DTYPE_F32;
-    const size_t element = floats ? sizeof(float) : sizeof(int64_t);
-    for (int64_t k = 0; k < n && !st; k++) {
-      int copy;
-      int64_t at = laci_samples_index_at(s, first + k, &copy);
-      st = read_row(rows, at, floats, (char *)to[input] + (size_t)(k * width) * element, err);
-    }
+  for (int64_t k = 0; k < n && !st; k++) {
+    int copy;
+    st = read_sample(s, input, laci_samples_index_at(s, first + k, &copy), err);
+    if (!st) laci_sample_layout_place(layout, element_bytes(s, input), k, n, own->sample, to);
+  }
+  return st;
+}
+
+static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
+                             lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int input = 0; input < s->options.n_inputs && !st; input++) {
+    if (!s->constants[input]) st = read_input(s, input, first, n, to[input], err);
+    else laci_samples_copy_constant(s, input, n, to[input]);
   }
   if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   return st;
@@ -158,7 +232,11 @@ static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *co
 static void close_arrays(laci_samples *s) {
   array_samples *own = s->own;
   if (!own) return;
-  for (int k = 0; own->inputs && k < s->options.n_inputs; k++) laci_rows_close(own->inputs[k]);
+  for (int k = 0; own->inputs && k < s->options.n_inputs; k++) {
+    laci_rows_close(own->inputs[k].rows);
+    laci_free(own->inputs[k].whole);
+  }
+  laci_free(own->sample);
   laci_rows_close(own->labels);
   laci_npz_close(own->npz);
   laci_free(own->inputs);
@@ -184,13 +262,10 @@ static lac_status open_arrays(laci_samples *s, lac_error *err) {
   array_samples *own = laci_alloc(1, sizeof *own);
   if (!own) return laci_fail_memory(err, s->path);
   s->own = own;
-  own->inputs = laci_alloc((size_t)s->options.n_inputs, sizeof(laci_rows *));
+  own->inputs = laci_alloc((size_t)s->options.n_inputs + 1, sizeof *own->inputs);
   if (!own->inputs) return laci_fail_memory(err, s->path);
   st = open_all(s, err);
-  for (int k = 0; k < s->options.n_inputs && !st; k++) st = check_input(s, k, err);
-  if (st) return st;
-  s->available = s->options.n_inputs ? laci_rows_type(own->inputs[0])->shape.dims[0] : 0;
-  for (int k = 1; k < s->options.n_inputs && !st; k++) st = check_count(s, own->inputs[k], err);
+  if (!st) st = find_layouts(s, err);
   return st || !own->labels ? st : laci_check_labels(own->labels, s->available, err);
 }
 

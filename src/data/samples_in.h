@@ -24,9 +24,15 @@ struct laci_samples {
   laci_samples_options options;
   laci_arena arena;
   const char *path, *text;
-  laci_type *types;  /* [n_inputs] dims[0] is 1 */
-  int64_t available; /* samples in the data */
-  int64_t taken;     /* number of different samples that are used */
+  laci_type *types;        /* [n_inputs] of one sample */
+  int *axes;               /* [n_inputs] along which samples make a batch; -1: none */
+  void **constants;        /* [n_inputs] content that all samples share; NULL: they differ */
+  bool is_single;          /* no two samples make a batch */
+  int n_forms;             /* 1: all samples have the shapes of `types` */
+  laci_shape *form_shapes; /* [n_forms, n_inputs]; NULL: n_forms is 1 */
+  int *form_of;            /* [available]; NULL: n_forms is 1 */
+  int64_t available;       /* samples in the data */
+  int64_t taken;           /* number of different samples that are used */
   int64_t count, held_back, judging;
   int64_t *labels; /* [count + judging], or NULL */
   void *own;
@@ -36,8 +42,19 @@ struct laci_samples {
  * unchanged, from 1 on the number of a random change. */
 int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *copy);
 
+/** Makes the content of an input that options->constants gives, for all samples: types, axes and
+ * constants of the input. *found: whether there is one. Fails LAC_BAD_SHAPE (an open size that is
+ * not the batch), LAC_BAD_VALUE (no number of the input's type), LAC_NO_MEMORY.
+ * (samples_constant.c) */
+LAC_MUST_CHECK lac_status laci_samples_take_constant(laci_samples *samples, int input, bool *found,
+                                                     lac_error *err);
+/** Copies an input's constant into a batch of n. */
+void laci_samples_copy_constant(const laci_samples *samples, int input, int64_t n, void *batch);
+/** Fails LAC_BAD_ARGUMENT for a constant that is for no input of the network, or is given twice. */
+LAC_MUST_CHECK lac_status laci_samples_check_constants(const laci_samples *samples, lac_error *err);
+
 extern const laci_samples_kind laci_samples_of_images, laci_samples_of_arrays,
-    laci_samples_synthetic;
+    laci_samples_of_files, laci_samples_synthetic;
 
 /** Returns the data set of images and their preprocessing; NULL if the samples are others. */
 const laci_dataset *laci_samples_image_set(const laci_samples *samples,

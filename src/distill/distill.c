@@ -246,8 +246,11 @@ lac_status laci_distill(laci_pruning *p, const laci_prune_options *options,
   *to = (laci_distilled){.reason = NULL};
   refiner r = {.p = p, .options = options, .how = how, .pool = pool, .fitted = p->fitted, .to = to};
   if (!p->fitted) return LAC_OK;
-  if (p->fitted->outputs_reason) {
-    r.to->reason = laci_arena_text(&p->arena, "outputs could not be compared");
+  const char *unlike = laci_calibration_why_not_plain(how->samples, p->analysis->graph->n_inputs);
+  if (p->fitted->outputs_reason || unlike) {
+    char text[160] = "outputs could not be compared";
+    if (unlike) (void)snprintf(text, sizeof text, "%s: no steps are taken on such data", unlike);
+    r.to->reason = laci_arena_text(&p->arena, text);
     return r.to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
   }
   r.made = (uint8_t **)laci_alloc(n + 1, sizeof *r.made);

@@ -292,6 +292,14 @@ static void merge_type(const inference *job, laci_value *value, const laci_type 
   value->type.shape = shape;
 }
 
+/** Is the node in a branch of an If? It need not run: sizes that it does not take are no fault of
+ * the network. */
+static bool is_in_branch(const laci_graph *graph, const laci_node *node) {
+  for (int body = node->body; body > 0; body = graph->bodies[body - 1].outer)
+    if (graph->bodies[body - 1].branch >= 0) return true;
+  return false;
+}
+
 static lac_status infer_types(inference *job, const laci_node *node, node_view *view) {
   lac_error why = {0};
   laci_infer infer = {.node = node,
@@ -304,6 +312,7 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
                       .owner = job,
                       .err = &why};
   lac_status st = node->op->infer(&infer);
+  if (st == LAC_BAD_SHAPE && is_in_branch(job->graph, node)) st = LAC_UNSUPPORTED;
   /* the library does not know this form of the operator: its outputs stay unknown */
   if (st == LAC_UNSUPPORTED) {
     laci_log(LAC_LOG_DEBUG, "%s", why.text);

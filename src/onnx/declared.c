@@ -7,8 +7,18 @@
 #include "graph/graph.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- Types ---- */
+
+/** Is it what exporters write for any size that they do not know, so that equal names say nothing?
+ */
+static bool is_no_name(const char *name) {
+  static const char *const none[] = {"", "?", "-1", "*", "None", "none", "unk", "unknown"};
+  for (size_t k = 0; k < sizeof none / sizeof *none; k++)
+    if (strcmp(name, none[k]) == 0) return true;
+  return false;
+}
 
 /** Converts a size. Sizes with equal names are one symbol; a size without a name is a new
  * symbol. */
@@ -19,7 +29,7 @@ static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__D
     if (*size >= 0) return LAC_OK;
     return laci_fail(err, LAC_BAD_FILE, "value '%s': %" PRId64 " is no size", name, *size);
   }
-  if (!dim->dim_param || !dim->dim_param[0]) {
+  if (!dim->dim_param || is_no_name(dim->dim_param)) {
     *size = laci_graph_new_symbol(im->graph);
     return LAC_OK;
   }

@@ -77,10 +77,7 @@ lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_err
 static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
                               laci_calibration_cut *cut, lac_error *err) {
   const laci_calibration_samples *samples = q->how->samples;
-  int64_t fixed = graph->n_inputs ? graph->values[graph->inputs[0]].type.shape.rank > 0
-                                        ? graph->values[graph->inputs[0]].type.shape.dims[0]
-                                        : 0
-                                  : 0;
+  const int64_t fixed = laci_calibration_fixed_batch(graph, samples);
   int64_t held = samples->held_back, most = held > 0 && held < BATCH ? held : BATCH;
   lac_status st =
       laci_calibration_cut_samples(samples->count, most, fixed > 0 ? fixed : 0, cut, err);

@@ -232,7 +232,8 @@ static laci_network *network_of(const laci_graph *graph, int64_t batch) {
   const laci_weighted_graph from = {.graph = graph};
   laci_shape shapes[4];
   for (int i = 0; i < graph->n_inputs; i++) shapes[i] = graph->values[graph->inputs[i]].type.shape;
-  if (laci_network_create(&from, shapes, batch, &n, &err)) fail_msg("%s", err.text);
+  if (laci_network_create(&from, &(laci_calibration_samples){.shapes = shapes}, 0, batch, &n, &err))
+    fail_msg("%s", err.text);
   return n;
 }
 
@@ -392,7 +393,7 @@ static laci_buf **run_plainly(const laci_graph *graph, const source *s, int64_t 
   }
   const laci_weighted_graph from = {.graph = &copy};
   laci_network *network;
-  assert_int_equal(laci_network_create(&from, s->shapes, n, &network, NULL), LAC_OK);
+  assert_int_equal(laci_network_create(&from, &s->samples, 0, n, &network, NULL), LAC_OK);
   laci_buf **values = laci_alloc((size_t)graph->n_values + 1, sizeof(laci_buf *));
   for (int v = 0; v < graph->n_values; v++)
     if (graph->values[v].stored >= 0) values[v] = run_source(&network->graph, v);

@@ -331,7 +331,7 @@ static void arrays_that_do_not_fit_are_refused(void **state) {
   add_array(&f, "ids.npy", 0, ROWS);
   expect_refusal(f.path, &o, LAC_NOT_FOUND, "no array for the input 'mask'");
   add_array(&f, "mask.npy", 1, ROWS - 1);
-  expect_refusal(f.path, &o, LAC_BAD_SHAPE, "mask.npy: 9 samples, but the first input has 10");
+  expect_refusal(f.path, &o, LAC_BAD_SHAPE, "mask.npy: 9 samples, but another input has 10");
   add_array(&f, "mask.npy", 0, ROWS);
   expect_refusal(f.path, &o, LAC_BAD_SHAPE,
                  "mask.npy: found i64 [10, 3], but input 'mask' is f16 [?, ?]: wanted floats");

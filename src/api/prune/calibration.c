@@ -70,25 +70,13 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   }
   if (!st) st = check_images_fit(graph, source->samples, &classes, err);
   if (!st) st = check_judging_samples(graph, c, source->samples, err);
-  if (!st) {
-    source->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *source->shapes);
-    if (!source->shapes) st = laci_fail_memory(err, c->data);
-  }
+  if (!st) st = laci_calibration_list(graph, source, err);
   if (st) {
     laci_calibration_close(source);
     return st;
   }
   source->is_synthetic = c->synthetic;
-  for (int k = 0; k < graph->n_inputs; k++)
-    source->shapes[k] = laci_samples_type(source->samples, k)->shape;
-  source->list =
-      (laci_calibration_samples){.count = laci_samples_count(source->samples),
-                                 .held_back = laci_samples_count_held_back(source->samples),
-                                 .judging = laci_samples_count_judging(source->samples),
-                                 .shapes = source->shapes,
-                                 .labels = classes ? laci_samples_labels(source->samples) : NULL,
-                                 .fetch = laci_calibration_fetch_samples,
-                                 .context = source->samples};
+  source->list.labels = classes ? laci_samples_labels(source->samples) : NULL;
   source->calibration = (laci_prune_calibration){.samples = &source->list,
                                                  .score = laci_score_of_options(options),
                                                  .solve = c->solve,
@@ -106,5 +94,9 @@ void laci_calibration_close(laci_calibration_source *source) {
   laci_samples_close(source->samples);
   laci_given_samples_close(source->given);
   laci_free(source->shapes);
+  laci_free(source->axes);
+  laci_free((void *)source->constants);
+  laci_free((void *)source->form_shapes);
+  laci_free(source->form_of);
   *source = (laci_calibration_source){.samples = NULL};
 }

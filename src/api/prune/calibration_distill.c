@@ -39,6 +39,12 @@ lac_status laci_calibration_open_distill(const lac_model *model, const lac_optio
   d->list = (laci_calibration_samples){.count = laci_samples_count(d->samples),
                                        .held_back = held_back,
                                        .shapes = source->shapes,
+                                       .axes = source->axes,
+                                       .constants = source->constants,
+                                       .single = source->list.single,
+                                       .n_forms = source->list.n_forms,
+                                       .form_shapes = source->form_shapes,
+                                       .form_of = source->form_of,
                                        .fetch = laci_calibration_fetch_samples,
                                        .context = d->samples};
   d->how = (laci_distill_options){.samples = &d->list,

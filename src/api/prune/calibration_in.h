@@ -5,13 +5,16 @@
 
 #include "prune/prune.h"
 
+typedef struct lac_calibration lac_calibration;
 typedef struct lac_calibration_result lac_calibration_result;
 typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
+typedef struct laci_arena laci_arena;
 typedef struct laci_distill_source laci_distill_source;
 typedef struct laci_given_samples laci_given_samples;
 typedef struct laci_job laci_job;
 typedef struct laci_report laci_report;
+typedef struct laci_sample_constant laci_sample_constant;
 typedef struct laci_samples laci_samples;
 
 /** Checks options->score. Fails LAC_BAD_ARGUMENT for an unknown score, and for one that needs
@@ -43,7 +46,11 @@ typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's, if they are in memory */
   laci_samples *samples;
   bool is_synthetic;
-  laci_shape *shapes; /* [n inputs of the network] */
+  laci_shape *shapes;             /* [n inputs of the network] */
+  int *axes;                      /* of samples, [n inputs]; -1: none */
+  const void **constants;         /* [n inputs] that all samples share; NULL: they differ */
+  const laci_shape **form_shapes; /* [n forms] */
+  int *form_of;                   /* [count + judging] */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
   laci_distill_source *distill; /* NULL: no steps for the network as a whole are wanted */
@@ -55,6 +62,16 @@ LAC_MUST_CHECK lac_status laci_calibration_open(const lac_model *model, const la
                                                 const laci_job *job,
                                                 laci_calibration_source *source, lac_error *err);
 void laci_calibration_close(laci_calibration_source *source); /* may be empty */
+
+/** Describes the open source->samples for the network in source->list, all but labels. Fails
+ * LAC_NO_MEMORY. (calibration_list.c) */
+LAC_MUST_CHECK lac_status laci_calibration_list(const laci_graph *graph,
+                                                laci_calibration_source *source, lac_error *err);
+/** Parses calibration->constants, "NAME=NUMBER": *constants, in the arena, names too. Fails
+ * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_calibration_parse_constants(const lac_calibration *calibration,
+                                                           laci_sample_constant **constants,
+                                                           laci_arena *arena, lac_error *err);
 
 /** What samples are opened from; given NULL: a path. */
 typedef struct laci_calibration_data {

@@ -80,12 +80,17 @@ lac_status laci_calibration_samples_open(const laci_calibration_data *from, int 
       .pool = job->pool,
       .budget = &budget};
   laci_synthetic_input images;
-  lac_status st = LAC_OK;
+  laci_arena arena = {0};
+  laci_sample_constant *constants = NULL;
+  lac_status st = laci_calibration_parse_constants(c, &constants, &arena, err);
+  how.constants = constants;
+  how.n_constants = c->n_constants;
   int64_t *chosen = NULL;
-  if (c->synthetic) st = describe_synthetic(graph, job, &how, &images, &chosen, err);
+  if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &chosen, err);
   else how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
   if (!st) st = laci_samples_open(c->data, &how, samples, err);
   laci_free(chosen);
   laci_free(inputs);
+  laci_arena_clear(&arena);
   return st;
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An array with the input's axes has samples along one of them; with one more axis, along that one.
+ * A size that the network fixes decides where both are possible. */
+#include "data/sample_layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/samples.h"
+#include "tensor/buf.h"
+
+int laci_sample_batch_axis(const laci_sample_input *inputs, int n, int at) {
+  const laci_shape *shape = &inputs[at].type.shape;
+  int64_t batch = 0;
+  int n_open = 0, open = 0;
+  for (int k = 0; k < n && batch == 0; k++) {
+    const laci_shape *other = &inputs[k].type.shape;
+    if (other->rank > 0 && other->dims[0] < 0) batch = other->dims[0];
+  }
+  if (shape->rank == 0) return -1;
+  for (int axis = 0; axis < shape->rank && batch < 0; axis++)
+    if (shape->dims[axis] == batch) return axis;
+  for (int axis = shape->rank - 1; axis >= 0; axis--) {
+    if (shape->dims[axis] >= 0) continue;
+    n_open++;
+    open = axis;
+  }
+  return shape->rank > 0 && shape->dims[0] >= 0 && n_open == 1 ? open : 0;
+}
+
+/* ---- Does an array fit? ---- */
+
+static lac_status fail_mismatch(const laci_sample_input *input, const laci_sample_array *array,
+                                const char *why, lac_error *err) {
+  char here[256], there[256];
+  return laci_fail(err, LAC_BAD_SHAPE, "%s: found %s %s, but input '%s' is %s %s: %s", array->name,
+                   lac_dtype_name(array->type->dtype),
+                   laci_shape_text(&array->type->shape, here, sizeof here), input->name,
+                   lac_dtype_name(input->type.dtype),
+                   laci_shape_text(&input->type.shape, there, sizeof there), why);
+}
+
+/* Returns the first axis of the input, other than `except`, whose size is not that of the array's
+ * axis (after `skipped` axes); -1: all fit. */
+static int axis_that_differs(const laci_sample_input *input, const laci_sample_array *array,
+                             int skipped, int except) {
+  const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
+  for (int axis = 0; axis < wanted->rank; axis++) {
+    if (axis == except || wanted->dims[axis] < 0) continue;
+    if (wanted->dims[axis] != found->dims[axis + skipped]) return axis;
+  }
+  return -1;
+}
+
+static lac_status fail_axis(const laci_sample_input *input, const laci_sample_array *array,
+                            int skipped, int axis, lac_error *err) {
+  char why[160];
+  (void)snprintf(why, sizeof why, "found %lld along axis %d, wanted %lld",
+                 (long long)array->type->shape.dims[axis + skipped], axis + skipped,
+                 (long long)input->type.shape.dims[axis]);
+  return fail_mismatch(input, array, why, err);
+}
+
+static lac_status fail_rank(const laci_sample_input *input, const laci_sample_array *array,
+                            lac_error *err) {
+  char why[160];
+  (void)snprintf(why, sizeof why, "found %d axes, wanted %d", array->type->shape.rank,
+                 input->type.shape.rank);
+  return fail_mismatch(input, array, why, err);
+}
+
+static lac_status check_kind(const laci_sample_input *input, const laci_sample_array *array,
+                             lac_error *err) {
+  const bool floats = laci_dtype_is_float(array->type->dtype);
+  if (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype) == floats)
+    return LAC_OK;
+  return fail_mismatch(input, array, floats ? "wanted integers" : "wanted floats", err);
+}
+
+/* ---- The layout of one array ---- */
+
+/* Makes the shape of one sample from the array's, after `skipped` axes. */
+static laci_shape shape_of_one(const laci_shape *found, int skipped, int axis) {
+  laci_shape one = {.rank = found->rank - skipped};
+  for (int k = 0; k < one.rank; k++) one.dims[k] = found->dims[k + skipped];
+  if (axis >= 0) one.dims[axis] = 1;
+  return one;
+}
+
+static lac_status find_layout(const laci_sample_input *inputs, const laci_sample_array *array,
+                              int n, int at, laci_sample_layout *to, lac_error *err) {
+  const laci_sample_input *input = &inputs[at];
+  const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
+  const int batch_axis = laci_sample_batch_axis(inputs, n, at);
+  lac_status st = check_kind(input, array, err);
+  if (st) return st;
+  if (found->rank < 1 && wanted->rank != 0)
+    return fail_mismatch(input, array, "wanted samples along the first axis", err);
+  if (wanted->rank >= 0 && found->rank == wanted->rank + 1) {
+    const int axis = axis_that_differs(input, array, 1, -1);
+    if (axis >= 0) return fail_axis(input, array, 1, axis, err);
+    const bool joins = batch_axis >= 0 && found->dims[batch_axis + 1] == 1;
+    *to = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? batch_axis : -1,
+                               shape_of_one(found, 1, -1)};
+    return LAC_OK;
+  }
+  if (wanted->rank >= 0 && found->rank != wanted->rank) return fail_rank(input, array, err);
+  if (wanted->rank == 0) {
+    *to = (laci_sample_layout){LACI_LAYOUT_SAME, -1, -1, *found};
+    return LAC_OK;
+  }
+  int axis = batch_axis;
+  const int differs = axis_that_differs(input, array, 0, axis);
+  if (differs >= 0) { /* samples along another axis: only if all others fit */
+    if (axis_that_differs(input, array, 0, differs) >= 0 || wanted->dims[differs] != 1)
+      return fail_axis(input, array, 0, differs, err);
+    axis = differs;
+  }
+  *to = (laci_sample_layout){LACI_LAYOUT_ROWS, axis, axis, shape_of_one(found, 0, axis)};
+  return LAC_OK;
+}
+
+/* ---- All arrays ---- */
+
+static int64_t count_in(const laci_sample_array *array, const laci_sample_layout *layout) {
+  if (layout->kind == LACI_LAYOUT_SAME) return 1;
+  return array->type->shape.dims[layout->kind == LACI_LAYOUT_STACK ? 0 : layout->axis];
+}
+
+/* Is the array as the network declares its input, so that it may be one sample as well as several?
+ */
+static bool is_whole_input(const laci_sample_input *input, const laci_sample_array *array) {
+  const laci_shape *shape = &input->type.shape;
+  return shape->rank == array->type->shape.rank && laci_shape_is_known(shape) &&
+         axis_that_differs(input, array, 0, -1) < 0;
+}
+
+/* Makes the array the same input for all samples. */
+static void use_for_all(const laci_sample_input *input, const laci_sample_array *array,
+                        laci_sample_layout *layout) {
+  const laci_shape *declared = &input->type.shape, *found = &array->type->shape;
+  const int axis = layout->batch_axis;
+  const bool stacked = layout->kind == LACI_LAYOUT_STACK;
+  const bool joins = !stacked && axis >= 0 && found->dims[axis] == 1 &&
+                     (declared->rank < 0 || declared->dims[axis] < 0);
+  *layout = (laci_sample_layout){LACI_LAYOUT_SAME, -1, joins ? axis : -1,
+                                 shape_of_one(found, stacked ? 1 : 0, -1)};
+}
+
+/* Returns the number of samples: the largest of arrays that must have samples, or, where there are
+ * none, of all. */
+static int64_t count_samples(const laci_sample_input *inputs, const laci_sample_array *arrays,
+                             int n, const laci_sample_layout *layouts) {
+  int64_t sure = -1, any = -1;
+  for (int k = 0; k < n; k++) {
+    if (layouts[k].kind == LACI_LAYOUT_NONE || layouts[k].kind == LACI_LAYOUT_SAME) continue;
+    const int64_t count = count_in(&arrays[k], &layouts[k]);
+    if (any < 0) any = count;
+    if (!is_whole_input(&inputs[k], &arrays[k]) && count > sure) sure = count;
+  }
+  return sure >= 0 ? sure : any >= 0 ? any : 1;
+}
+
+lac_status laci_sample_layouts_find(const laci_sample_input *inputs,
+                                    const laci_sample_array *arrays, int n,
+                                    laci_sample_layout *layouts, int64_t *n_samples,
+                                    lac_error *err) {
+  for (int k = 0; k < n; k++) {
+    layouts[k] = (laci_sample_layout){.kind = LACI_LAYOUT_NONE};
+    if (!arrays[k].type) continue;
+    lac_status st = find_layout(inputs, &arrays[k], n, k, &layouts[k], err);
+    if (st) return st;
+  }
+  *n_samples = count_samples(inputs, arrays, n, layouts);
+  for (int k = 0; k < n; k++) {
+    if (layouts[k].kind == LACI_LAYOUT_NONE) continue;
+    const int64_t count = count_in(&arrays[k], &layouts[k]);
+    if (count == *n_samples) continue;
+    if (count != 1 && !is_whole_input(&inputs[k], &arrays[k])) {
+      return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld samples, but another input has %lld",
+                       arrays[k].name, (long long)count, (long long)*n_samples);
+    }
+    use_for_all(&inputs[k], &arrays[k], &layouts[k]);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_sample_layout_of_one(const laci_sample_input *inputs, int n, int at,
+                                     const laci_sample_array *array, laci_sample_layout *layout,
+                                     lac_error *err) {
+  const laci_sample_input *input = &inputs[at];
+  const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
+  const int axis = laci_sample_batch_axis(inputs, n, at);
+  lac_status st = check_kind(input, array, err);
+  if (st) return st;
+  laci_type type = *array->type;
+  if (wanted->rank > 0 && found->rank == wanted->rank - 1) {
+    for (int k = found->rank; k > axis; k--) type.shape.dims[k] = type.shape.dims[k - 1];
+    type.shape.dims[axis] = 1;
+    type.shape.rank++;
+  }
+  if (wanted->rank >= 0 && type.shape.rank != wanted->rank) return fail_rank(input, array, err);
+  const laci_sample_array whole = {array->name, &type};
+  const int differs = axis_that_differs(input, &whole, 0, -1);
+  if (differs >= 0) return fail_axis(input, &whole, 0, differs, err);
+  const bool joins = axis >= 0 && type.shape.dims[axis] == 1;
+  *layout = (laci_sample_layout){LACI_LAYOUT_STACK, 0, joins ? axis : -1, type.shape};
+  return LAC_OK;
+}
+
+void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, int64_t at,
+                              int64_t n, const void *sample, void *batch) {
+  const laci_shape *one = &layout->one;
+  const int axis = layout->batch_axis < 0 ? 0 : layout->batch_axis;
+  const size_t outer = (size_t)laci_shape_count_range(one, 0, axis);
+  const size_t inner = (size_t)laci_shape_count_range(one, axis, one->rank) * element;
+  if (layout->batch_axis < 0) at = 0, n = 1; /* the same for any number of samples */
+  for (size_t k = 0; k < outer; k++)
+    memcpy((char *)batch + (k * (size_t)n + (size_t)at) * inner, (const char *)sample + k * inner,
+           inner);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the samples are in arrays for a network's inputs: along which axis of an array, and along
+ * which axis of the input samples make a batch. */
+#ifndef LACI_DATA_SAMPLE_LAYOUT_H
+#define LACI_DATA_SAMPLE_LAYOUT_H
+
+#include "tensor/shape.h"
+
+typedef struct laci_sample_input laci_sample_input;
+
+typedef enum laci_layout_kind {
+  LACI_LAYOUT_NONE,  /* the input has no array */
+  LACI_LAYOUT_ROWS,  /* the array has the input's axes; one of them counts samples */
+  LACI_LAYOUT_STACK, /* one more axis, the first one, counts samples: each is the whole input */
+  LACI_LAYOUT_SAME,  /* no axis counts samples: the array is the input of every sample */
+} laci_layout_kind;
+
+typedef struct laci_sample_layout {
+  laci_layout_kind kind;
+  int axis;       /* ROWS: the axis of the array that counts samples */
+  int batch_axis; /* the axis of the input along which samples make a batch; -1: none */
+  laci_shape one; /* of one sample, as the input of a batch of one */
+} laci_sample_layout;
+
+/** An array of samples for an input. */
+typedef struct laci_sample_array {
+  const char *name;      /* for messages */
+  const laci_type *type; /* NULL: the input has no array */
+} laci_sample_array;
+
+/** Returns the axis of input `at` along which its samples make a batch: the one whose size has the
+ * name of the first input's first open axis 0, else axis 0 if it is open, else its only open axis,
+ * else 0. -1: the input is a single number. */
+int laci_sample_batch_axis(const laci_sample_input *inputs, int n, int at);
+
+/** Finds the layouts of n inputs and the number of samples, the largest that an array has; arrays
+ * with one sample where others have more are the same for all. Fails LAC_BAD_SHAPE for an array
+ * that does not fit its input, and for different numbers of samples. */
+LAC_MUST_CHECK lac_status laci_sample_layouts_find(const laci_sample_input *inputs,
+                                                   const laci_sample_array *arrays, int n,
+                                                   laci_sample_layout *layouts, int64_t *n_samples,
+                                                   lac_error *err);
+/** Finds the layout of an array that has one sample: it has the input's axes, or all but the batch
+ * axis. Fails LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_sample_layout_of_one(const laci_sample_input *inputs, int n, int at,
+                                                    const laci_sample_array *array,
+                                                    laci_sample_layout *layout, lac_error *err);
+
+/** Copies sample `at` of a batch of n into place. one: its shape; element: bytes of an element. */
+void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, int64_t at,
+                              int64_t n, const void *sample, void *batch);
+
+#endif
