@@ -18,6 +18,7 @@
 
 struct laci_coupling;
 struct laci_gradient_builder;
+struct laci_quantized_form;
 
 /** Role in plots and reports. */
 typedef enum laci_role {
@@ -125,6 +126,10 @@ typedef struct laci_op {
   /* Fills in the inputs that could be weights, with their axes, and returns how many there are.
    * NULL: the operator has no weights. */
   int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
+
+  /* for an operator on quantized operands: the operator on floats that it stands for (quantized.h);
+   * NULL: it is none */
+  const struct laci_quantized_form *quantized;
 
   /* ---- What shape inference may do with the operator ---- */
   /* pure and cheap on small tensors: inference may call eval to learn the contents of tensors */

@@ -345,7 +345,7 @@ def zeros_of(model):
     """Weight -> (integers less their zero points, scales), both as large as the weight, and its axis of input channels."""
     stored, found = stored_of(model), {}
     ports = {"DequantizeLinear": (0, 1, 2), "QLinearConv": (3, 4, 5), "QLinearMatMul": (3, 4, 5), "ConvInteger": (1, None, 3),
-             "MatMulInteger": (1, None, 3)}
+             "MatMulInteger": (1, None, 3), "QGemm": (3, 4, 5)}
     for node in model.graph.node:
         if node.op_type not in ports or len(node.input) <= ports[node.op_type][2]:
             continue
@@ -353,7 +353,8 @@ def zeros_of(model):
         if name not in stored or stored[name].ndim < 2:
             continue
         q = stored[name].astype(int)
-        matrix = "MatMul" in node.op_type or (node.op_type == "DequantizeLinear" and q.ndim == 2 and name[0] == "m")
+        matrix = "MatMul" in node.op_type or (node.op_type == "QGemm" and not any(a.name == "transB" and a.i for a in node.attribute)) or \
+            (node.op_type == "DequantizeLinear" and q.ndim == 2 and name[0] == "m")
         axis = q.ndim - 1 if matrix else 0
         wide = [-1 if a == axis else 1 for a in range(q.ndim)]
         point = stored[zero].astype(int)

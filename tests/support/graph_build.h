@@ -36,7 +36,7 @@
 #include "tensor/buf.h"
 
 enum {
-  NET_MAX_PORTS = 16,
+  NET_MAX_PORTS = 20,
   NET_MAX_ATTRS = 12,
   NET_MAX_INTS = 64,
   NET_MAX_TEXTS = 8,

@@ -12,6 +12,7 @@
 #include "support/random_graph.h"
 #include "support/random_layers.h"
 #include "support/random_microsoft.h"
+#include "support/random_quantized.h"
 
 typedef bool template_fn(builder *m, const char *op);
 

@@ -465,10 +465,17 @@ static bool is_along_space(const complete *k, const laci_node *node, int32_t com
   return true;
 }
 
-/* Of two axes that are merged while both could move, one is followed. */
+/* Of two axes that are merged while both could move, one is followed. A Concat of what was merged
+ * is no run of either. */
 static bool merges_two_axes(const complete *k, const laci_node *node) {
   bool reshape = strcmp(node->type, "Reshape") == 0 || strcmp(node->type, "Flatten") == 0;
-  return reshape && k->a->tracks->layouts[node->inputs[0]].n_axis_sets > 1;
+  if (reshape) return k->a->tracks->layouts[node->inputs[0]].n_axis_sets > 1;
+  for (int i = 0; strcmp(node->type, "Concat") == 0 && i < node->n_inputs; i++) {
+    int producer = k->graph->values[node->inputs[i]].producer;
+    const laci_node *from = producer < 0 ? NULL : &k->graph->nodes[producer];
+    if (from && strcmp(from->type, "Concat") != 0 && merges_two_axes(k, from)) return true;
+  }
+  return false;
 }
 
 /* Does anything of it reach an output? What ends nowhere freezes all the same. */

@@ -11,7 +11,7 @@
 #include "graph/op.h"
 #include "support/random_net.h"
 
-enum { MOST_NETS = 400, MOST_ATTRIBUTES = 24 }; /* of an operator, before something is missing */
+enum { MOST_NETS = 800, MOST_ATTRIBUTES = 24 }; /* of an operator, before something is missing */
 
 /** What stays as it is in every random node, and why. */
 static const struct {

@@ -520,6 +520,7 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
       "y = LoopBegin(x) domain=\"lacuna\"",
       "y, m = ScanBegin(s, x) num_scan_inputs=1 scan_input_axes=7, domain=\"lacuna\"",
       "y = ScanBegin(x) num_scan_inputs=-1 domain=\"lacuna\"",
+      "y, z = DynamicSteps(s, x) domain=\"lacuna\"",
       "y = Loop(x)",
       "y, m = Scan(x, s, x)",
       "y = If(x, s)",

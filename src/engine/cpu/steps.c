@@ -8,6 +8,7 @@
 
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/net_in.h"
+#include "graph/float_form.h"
 #include "engine/row.h"
 #include "engine/cpu/onednn/onednn.h"
 
@@ -122,23 +123,26 @@ size_t laci_net_output_step(const laci_net *net, int port) {
 static void note_sparse_nodes(const laci_net *net, const laci_graph *graph,
                               laci_engine_node *nodes) {
   const laci_graph *own = net->plan.graph;
-  int at = 0;
+  int at = 0, from = 0;
   for (int n = laci_native_next_sparse(net, &at); n >= 0; n = laci_native_next_sparse(net, &at)) {
-    const int to = laci_engine_find_node(graph, &own->nodes[n]);
+    const int to = laci_float_form_find_origin(graph, &own->nodes[n], &from);
     if (to >= 0) nodes[to].sparse_possible = true;
   }
   for (size_t s = 0; s < net->n_steps; s++) {
     const laci_node *node = net->steps[s].sparse ? net->steps[s].node : NULL;
-    const int to = node ? laci_engine_find_node(graph, node) : -1;
+    const int to = node ? laci_float_form_find_origin(graph, node, &from) : -1;
     if (to >= 0) nodes[to].sparse = nodes[to].sparse_possible = true;
   }
 }
 
+/* Several nodes of the plan may belong to one of the graph: the slowest of them counts. */
 void laci_net_list_nodes(const laci_net *net, const laci_graph *graph, laci_engine_node *nodes) {
+  int from = 0;
   for (int n = 0; n < net->plan.graph->n_nodes; n++) {
-    const int to = laci_engine_find_node(graph, &net->plan.graph->nodes[n]);
-    if (to >= 0 && net->plan.computed[n])
-      nodes[to] = net->nodes[laci_plan_find_computing_node(&net->plan, n)];
+    if (!net->plan.computed[n]) continue;
+    const int to = laci_float_form_find_origin(graph, &net->plan.graph->nodes[n], &from);
+    const laci_engine_node *how = &net->nodes[laci_plan_find_computing_node(&net->plan, n)];
+    if (to >= 0 && how->runner >= nodes[to].runner) nodes[to] = *how;
   }
   note_sparse_nodes(net, graph, nodes);
 }

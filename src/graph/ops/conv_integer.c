@@ -3,31 +3,13 @@
  * may have one zero point for each output channel. */
 #include "graph/ops/shared/integer_in.h"
 
-static const laci_integer_ports ports = {.a = 0,
-                                         .b = 1,
-                                         .a_zero = 2,
-                                         .b_zero = 3,
-                                         .y_axis = 1,
-                                         .bias = -1,
-                                         .a_scale = -1,
-                                         .b_scale = -1,
-                                         .y_scale = -1,
-                                         .y_zero = -1};
-
-static lac_status infer(laci_infer *infer) {
-  return laci_integer_infer(infer, &laci_op_conv, &ports);
-}
-
-static lac_status eval(laci_eval *eval) { return laci_integer_eval(eval, &laci_op_conv, &ports); }
-
-static lac_status couple_axes(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
-  return laci_integer_couple(graph, node, c, &laci_op_conv, &ports);
-}
+static const laci_quantized_form form = {
+    .like = &laci_op_conv, .n_operands = 2, .operands = {{0, -1, 2, 0}, {1, -1, 3, 0}}};
 
 static int find_weight_axes(const laci_graph *graph, const laci_node *node,
                             laci_weight_axes axes[2]) {
   (void)graph;
-  return laci_integer_weights(node, &ports, 0, axes);
+  return laci_quantized_weights(node, 0, axes);
 }
 
 const laci_op laci_op_conv_integer = {
@@ -38,6 +20,7 @@ const laci_op laci_op_conv_integer = {
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS},
                                   {"group", LACI_ATTR_INT}, {"kernel_shape", LACI_ATTR_INTS},
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
-    .infer = infer,
-    .eval = eval,
-    .couple = couple_axes};
+    .quantized = &form,
+    .infer = laci_integer_infer,
+    .eval = laci_integer_eval,
+    .couple = laci_quantized_couple_product};

@@ -4,10 +4,8 @@
  *   scale = (max(x, 0) - min(x, 0)) / 255
  *   zero  = round(-min / scale)
  *   y     = round(x / scale) + zero */
-#include <math.h>
-
 #include "graph/coupling.h"
-#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/integer_in.h"
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -21,30 +19,19 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/* Clamps to the range of u8; NaN gives 0. */
-static float clamp_to_u8(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
-
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0];
-  laci_buf *y = laci_result(eval, 0), *scale_out = laci_result(eval, 1);
-  laci_buf *zero_out = laci_result(eval, 2);
-  float low = 0, high = 0;
+  laci_buf *y = laci_result(eval, 0), *scale = laci_result(eval, 1);
+  laci_buf *zero = laci_result(eval, 2);
   if (!x->f) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing %s",
                           lac_dtype_name(x->dtype));
   }
-  for (int64_t at = 0; at < x->count; at++) {
-    low = fminf(low, (float)x->f[at]);
-    high = fmaxf(high, (float)x->f[at]);
-  }
-  float scale = (high - low) / UINT8_MAX;
-  float zero = scale > 0 ? rintf(clamp_to_u8(-low / scale)) : 0;
-  for (int64_t at = 0; y && at < x->count; at++) {
-    y->i[at] =
-        scale > 0 ? laci_int_nearest(LAC_DTYPE_U8, rintf((float)x->f[at] / scale) + zero) : 0;
-  }
-  if (scale_out) scale_out->f[0] = scale;
-  if (zero_out) zero_out->i[0] = laci_int_nearest(LAC_DTYPE_U8, zero);
+  const laci_dynamic_range range = laci_dynamic_range_of(x);
+  for (int64_t at = 0; y && at < x->count; at++)
+    y->i[at] = (int64_t)(laci_dynamic_steps(range, x->f[at]) + (double)range.zero);
+  if (scale) scale->f[0] = (double)range.scale;
+  if (zero) zero->i[0] = (int64_t)range.zero;
   return LAC_OK;
 }
 

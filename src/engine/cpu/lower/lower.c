@@ -103,6 +103,7 @@ static const operator_implementations of_operators[] = {
     {&laci_op_less_or_equal, laci_implementations_logic},
     {&laci_op_greater, laci_implementations_logic},
     {&laci_op_greater_or_equal, laci_implementations_logic},
+    {&laci_op_dynamic_steps, laci_implementations_dynamic_steps}, /* graph/float_form.h */
     /* operators of gradients: graph/gradient.h */
     {&laci_op_batch_norm_train, laci_implementations_batch_norm_train},
     {&laci_op_batch_norm_train_grad, laci_implementations_batch_norm_train_grad},

@@ -71,7 +71,8 @@ extern const laci_implementation laci_implementations_cross_entropy[],
 /** The lists for patterns (laci_fused_pattern). */
 extern const laci_implementation laci_implementations_attention[],
     laci_implementations_layer_norm_nodes[], laci_implementations_relu_sum[],
-    laci_implementations_quantize[], laci_implementations_again[];
+    laci_implementations_quantize[], laci_implementations_again[],
+    laci_implementations_dynamic_steps[];
 
 /** Answers what can be fused (laci_plan_ask_fusible). */
 laci_plan_ask_fusible laci_lower_fusible;

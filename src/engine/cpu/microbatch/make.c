@@ -8,6 +8,7 @@
 #include "cpu/pool.h"
 #include "engine/cpu/microbatch/part.h"
 #include "engine/cpu/microbatch/microbatch_in.h"
+#include "graph/float_form.h"
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/tune.h"
 #include "engine/row.h"
@@ -269,8 +270,9 @@ lac_status laci_microbatches_create(const laci_graph *graph, const laci_engine_o
   laci_microbatches *made = laci_alloc(1, sizeof *made);
   *stages = NULL;
   if (!made) return laci_fail_memory(err, "the engine");
-  made->graph = graph;
-  lac_status st = laci_native_read_use_options(options, &m.use, err);
+  lac_status st = laci_graph_make_float_form(&made->memory, graph, &m.graph, err);
+  made->graph = m.graph;
+  if (!st) st = laci_native_read_use_options(options, &m.use, err);
   if (options->tuning == LACI_TUNING_OFF || m.use.which != LACI_NATIVE_USE_FASTER) {
     m.options.timings = NULL;
   } else if (!st && !m.options.timings) {

@@ -1,36 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of integers: MatMulInteger, ConvInteger, QLinearMatMul and QLinearConv.
+ * Operators on quantized operands (graph/quantized.h).
  *
- * Zero points are subtracted from the operands first. The products and sums are computed by MatMul
- * and Conv in doubles, which hold them exactly (a sum of 2^20 products of bytes has 36 bits).
- * QLinear operators quantize the sum again. Channels are coupled as in Conv and MatMul, and scales
- * and zero points of the weight follow its output channels. The code is in mat_mul_integer.c. */
+ * Products of integers (MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv) are exact: zero
+ * points are subtracted from the operands first, and MatMul and Conv compute the sums in doubles,
+ * which hold them (a sum of 2^20 products of bytes has 36 bits). QLinear operators quantize the sum
+ * again. That code is in mat_mul_integer.c.
+ *
+ * Others are computed from operands that were made floats (quantized.c). Channels are coupled as in
+ * the operator on floats, and scales and zero points of a weight follow its output channels. */
 #ifndef LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 #define LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 
 #include "graph/ops/shared/op_in.h"
+#include "graph/quantized.h"
 
-/** The input ports of such an operator's operands; -1: it has no such operand. */
-typedef struct laci_integer_ports {
-  int a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero;
-  /* the axis of a, b or y that a zero point or scale vector belongs to, counted from the first
-   * axis, or (negative) from the last */
-  int a_axis, b_axis, y_axis;
-} laci_integer_ports;
+/** Returns the element of a list along an axis of x (or of a scalar) that applies to element `at`
+ * of x. */
+double laci_quantized_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at);
+/** Does a list have one element, or one for each index along the axis? NULL fits. */
+bool laci_quantized_list_fits(const laci_buf *list, const laci_shape *x, int axis);
 
-/** Infers the shape of output 0 from a, b and bias, as the float operator `like` (MatMul, Conv)
- * does. */
-LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
-                                             const laci_integer_ports *ports);
-/** Computes output 0: the sum of products, quantized again where there is a y_scale. */
-LAC_MUST_CHECK lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
-                                            const laci_integer_ports *ports);
-lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c,
-                               const laci_op *like, const laci_integer_ports *ports);
+/** The scale and zero point that DynamicQuantizeLinear finds for some numbers. */
+typedef struct laci_dynamic_range {
+  float scale, zero;
+} laci_dynamic_range;
+laci_dynamic_range laci_dynamic_range_of(const laci_buf *x);
+/** Returns the integer that stands for x, minus the zero point. */
+double laci_dynamic_steps(laci_dynamic_range range, double x);
+
+/* ---- Exact products: the node's operator has operands a, b and perhaps a bias ---- */
+
+/** Infers the shape of output 0 as the operator on floats does; its type is that of the zero point,
+ * or i32. */
+LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer);
+/** Computes output 0: the sum of products, quantized again where there is a scale for it. */
+LAC_MUST_CHECK lac_status laci_integer_eval(laci_eval *eval);
+
+/* ---- Any operator ---- */
+
+/** Infers the outputs as the operator on floats does. The type of output 0 is that of the zero
+ * point where the result is quantized. */
+LAC_MUST_CHECK lac_status laci_quantized_infer(laci_infer *infer);
+/** Computes the outputs from operands that were made floats. */
+LAC_MUST_CHECK lac_status laci_quantized_eval(laci_eval *eval);
+
+/* ---- Channels ---- */
+
+/** Couples a product whose weight is operand b: scales and zero points of b may be lists along its
+ * output channels. */
+lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_node *node,
+                                         laci_coupling *c);
+/** Couples an operator whose scales and zero points are numbers. */
+lac_status laci_quantized_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 /** Describes operand b as a weight: of a convolution (k_axis 0), which may have groups, or of a
  * matrix product. Returns 1, or 0 if b is no weight. */
-int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,
-                         laci_weight_axes axes[2]);
+int laci_quantized_weights(const laci_node *node, int k_axis, laci_weight_axes axes[2]);
 
 extern const laci_op laci_op_mat_mul, laci_op_conv;
 

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes float forms: float_form.h.
+ *
+ * Every value of integers that a rewritten node computes has a *counterpart*, the floats that it
+ * stands for. A later node reads the counterpart where it names the same scale and zero point, and
+ * dequantizes the integers elsewhere. Operators that move elements (Reshape, MaxPool) are repeated
+ * on the counterpart. The nodes of integers stay; what nobody reads is not computed. */
+#include "graph/float_form.h"
+
+#include <string.h>
+
+#include "base/acquire.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "graph/op.h"
+#include "graph/ops.h"
+#include "graph/quantized.h"
+
+/** The floats that a value of integers stands for. scale -1: the integers minus the zero point. */
+typedef struct counterpart {
+  int value; /* -1: there is none */
+  int scale, zero;
+  bool moved; /* computed by repeating an operator that moves elements */
+} counterpart;
+
+typedef struct builder {
+  laci_arena *arena;
+  const laci_graph *graph;
+  const laci_node *origin; /* the node that is rewritten */
+  laci_node *nodes;
+  laci_value *values;
+  size_t n_nodes, node_capacity, n_values, value_capacity;
+  counterpart *counterparts; /* [n_values of graph] */
+  int *place;                /* [n_nodes of graph] where the last of each node's new nodes is */
+  bool failed;               /* there was no memory */
+} builder;
+
+/* ---- Nodes and values ---- */
+
+static int add_value(builder *b) {
+  void *array = b->values;
+  if (b->failed || !laci_grow(&array, b->n_values, &b->value_capacity, sizeof *b->values)) {
+    b->failed = true;
+    return -1;
+  }
+  b->values = array;
+  b->values[b->n_values] = (laci_value){
+      .name = b->origin->name, .type = {.shape = {.rank = -1}}, .producer = -1, .stored = -1};
+  return (int)b->n_values++;
+}
+
+static const int *copy_list(builder *b, const int *list, int n) {
+  int *copy = laci_arena_alloc(b->arena, (size_t)n, sizeof *copy);
+  if (!copy) b->failed = true;
+  else if (n > 0) memcpy(copy, list, (size_t)n * sizeof *copy);
+  return copy;
+}
+
+static void add_node(builder *b, const laci_node *node) {
+  void *array = b->nodes;
+  if (b->failed || !laci_grow(&array, b->n_nodes, &b->node_capacity, sizeof *b->nodes)) {
+    b->failed = true;
+    return;
+  }
+  b->nodes = array;
+  b->nodes[b->n_nodes++] = *node;
+}
+
+/** Adds a node of ai.onnx with one output, which it returns; attr NULL: no attribute. */
+static int add_operator(builder *b, const laci_op *op, int n, const int *inputs,
+                        const laci_attr *attr, int output) {
+  enum { OPSET = 21 };
+  if (output < 0) output = add_value(b);
+  laci_attr *attrs = laci_arena_alloc(b->arena, 1, sizeof *attrs);
+  if (!attrs) b->failed = true;
+  if (attrs && attr) *attrs = *attr;
+  laci_node made = {.name = b->origin->name,
+                    .type = op->name,
+                    .domain = op->domain ? op->domain : "",
+                    .version = OPSET,
+                    .op = op,
+                    .n_inputs = n,
+                    .inputs = copy_list(b, inputs, n),
+                    .n_outputs = 1,
+                    .outputs = copy_list(b, &output, 1),
+                    .n_attrs = attr ? 1 : 0,
+                    .attrs = attrs,
+                    .body = b->origin->body};
+  add_node(b, &made);
+  return output;
+}
+
+static int add_binary(builder *b, const laci_op *op, int left, int right, int output) {
+  return add_operator(b, op, 2, (int[]){left, right}, NULL, output);
+}
+
+/** Adds a DequantizeLinear or QuantizeLinear of one scale, or of a list along an axis. */
+static int add_linear(builder *b, const laci_op *op, int x, laci_quantized_operand ports,
+                      int output) {
+  const laci_attr axis = laci_attr_int("axis", ports.axis);
+  const int inputs[] = {x, ports.scale, ports.zero};
+  return add_operator(b, op, ports.zero < 0 ? 2 : 3, inputs, &axis, output);
+}
+
+static int add_float_cast(builder *b, int x) {
+  const laci_attr to = laci_attr_int("to", LAC_DTYPE_F32);
+  return add_operator(b, &laci_op_cast, 1, &x, &to, -1);
+}
+
+/* ---- Scales and zero points ---- */
+
+/** Is it a scale or zero point of DynamicQuantizeLinear, whose types are known before any shape? */
+static bool is_dynamic_number(const builder *b, int value) {
+  const int producer = b->graph->values[value].producer;
+  const laci_node *node = producer < 0 ? NULL : &b->graph->nodes[producer];
+  return node && node->op == &laci_op_dynamic_quantize_linear && node->outputs[0] != value;
+}
+
+static int rank_of(const builder *b, int value) {
+  return is_dynamic_number(b, value) ? 0 : b->graph->values[value].type.shape.rank;
+}
+
+/** Are both values the same numbers, as far as stored tensors tell? -1 is equal to itself. */
+static bool are_same(const builder *b, int one, int other) {
+  enum { MOST_BYTES = 16 };
+  if (one == other) return true;
+  if (one < 0 || other < 0) return false;
+  const laci_graph *graph = b->graph;
+  const int at = graph->values[one].stored, to = graph->values[other].stored;
+  if (at < 0 || to < 0) return false;
+  const laci_stored *x = &graph->stored[at], *y = &graph->stored[to];
+  if (x->overridable || y->overridable || x->dtype != y->dtype || x->size_bytes != y->size_bytes ||
+      x->size_bytes > MOST_BYTES)
+    return false;
+  laci_acquired_bytes held[2] = {0};
+  bool same = !laci_stored_acquire(graph, x, &held[0], NULL) &&
+              !laci_stored_acquire(graph, y, &held[1], NULL) &&
+              memcmp(held[0].bytes, held[1].bytes, x->size_bytes) == 0;
+  laci_bytes_release(&held[0]);
+  laci_bytes_release(&held[1]);
+  return same;
+}
+
+/** Returns the operand with values in place of ports. */
+static laci_quantized_operand values_of(const laci_node *node, laci_quantized_operand operand) {
+  if (operand.data >= 0) operand.data = node->inputs[operand.data];
+  if (operand.scale >= 0) operand.scale = node->inputs[operand.scale];
+  if (operand.zero >= 0) operand.zero = node->inputs[operand.zero];
+  return operand;
+}
+
+/* ---- Which nodes are rewritten ---- */
+
+/** Does DequantizeLinear take the operand: one f32 scale, or a list along one axis? */
+static bool is_plain_operand(const builder *b, laci_quantized_operand o) {
+  if (o.scale >= 0) {
+    const lac_dtype dtype = b->graph->values[o.scale].type.dtype;
+    if (dtype != LAC_DTYPE_F32 && !is_dynamic_number(b, o.scale)) return false;
+    if (rank_of(b, o.scale) < 0 || rank_of(b, o.scale) > 1) return false;
+  }
+  return o.zero < 0 || (rank_of(b, o.zero) >= 0 && rank_of(b, o.zero) <= 1);
+}
+
+/** Returns the Cast to f32 that alone reads the integers of a product; NULL: there is none. */
+static const laci_node *only_cast(const builder *b, const laci_node *node) {
+  const laci_value *y = &b->graph->values[node->outputs[0]];
+  if (y->is_output || y->n_readers != 1) return NULL;
+  const laci_node *cast = &b->graph->nodes[y->readers[0]];
+  const bool is = cast->op == &laci_op_cast && cast->body == node->body &&
+                  laci_node_int(cast, "to", 0) == LAC_DTYPE_F32;
+  return is ? cast : NULL;
+}
+
+/** A product of integers: its zero points are numbers, or a list along a matrix's columns. */
+static bool can_be_product(const builder *b, const laci_node *node) {
+  const laci_quantized_form *form = node->op->quantized;
+  const int a_zero = values_of(node, laci_quantized_ports(form, node, 0)).zero;
+  const int b_zero = values_of(node, laci_quantized_ports(form, node, 1)).zero;
+  if (!only_cast(b, node) || (a_zero >= 0 && rank_of(b, a_zero) != 0)) return false;
+  if (b_zero < 0 || rank_of(b, b_zero) == 0) return true;
+  return form->like == &laci_op_mat_mul && rank_of(b, b_zero) == 1;
+}
+
+static bool has_scales(const laci_quantized_form *form, const laci_node *node) {
+  for (int k = 0; k < laci_quantized_count(form, node); k++) {
+    if (laci_quantized_ports(form, node, k).scale >= 0) return true;
+  }
+  return form->dynamic;
+}
+
+static bool can_rewrite(const builder *b, const laci_node *node) {
+  const laci_quantized_form *form = node->op ? node->op->quantized : NULL;
+  if (!form || node->n_outputs < 1 || node->outputs[0] < 0) return false;
+  if (laci_node_int(node, "channels_last", 0) != 0) return false; /* it is refused */
+  const int n = laci_quantized_count(form, node);
+  for (int k = 0; k < n; k++) {
+    if (!is_plain_operand(b, values_of(node, laci_quantized_ports(form, node, k)))) return false;
+  }
+  if (!has_scales(form, node)) return can_be_product(b, node);
+  if (laci_quantized_has_scale(form, node)) {
+    const laci_quantized_operand y = {
+        .scale = node->inputs[form->y_scale],
+        .zero = form->y_zero < node->n_inputs ? node->inputs[form->y_zero] : -1};
+    if (!is_plain_operand(b, y)) return false;
+  }
+  return !form->bias || laci_node_float(node, "alpha", 1) == 1;
+}
+
+/* ---- Rewriting ---- */
+
+/** Adds the integers minus the zero point, as floats. */
+static int add_steps(builder *b, laci_quantized_operand o) {
+  const int x = add_float_cast(b, o.data);
+  return o.zero < 0 ? x : add_binary(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
+}
+
+/** Returns the floats that an operand stands for. *steps: they are still to be multiplied by its
+ * scale, which comes from DynamicQuantizeLinear. */
+static int lift_operand(builder *b, laci_quantized_operand o, bool *steps) {
+  const counterpart *t = o.data < b->graph->n_values ? &b->counterparts[o.data] : NULL;
+  *steps = false;
+  if (t && t->value >= 0 && are_same(b, t->zero, o.zero)) {
+    *steps = t->scale < 0 && o.scale >= 0;
+    if (*steps || are_same(b, t->scale, o.scale)) return t->value;
+    *steps = false;
+  }
+  if (o.scale >= 0) return add_linear(b, &laci_op_dequantize_linear, o.data, o, -1);
+  const int steps_of_one = add_steps(b, o);
+  if (t && t->value < 0) b->counterparts[o.data] = (counterpart){steps_of_one, -1, o.zero, false};
+  return steps_of_one;
+}
+
+/** Returns the bias as floats: it is in units of both operands' scales. */
+static int lift_bias(builder *b, const laci_node *node, int bias) {
+  const laci_quantized_form *form = node->op->quantized;
+  const laci_quantized_operand x = values_of(node, laci_quantized_ports(form, node, 0));
+  const laci_quantized_operand w = values_of(node, laci_quantized_ports(form, node, 1));
+  const int scale = add_binary(b, &laci_op_mul, x.scale, w.scale, -1);
+  return add_binary(b, &laci_op_mul, add_float_cast(b, bias), scale, -1);
+}
+
+/** What is read of the operands. */
+typedef struct lifted {
+  int inputs[LACI_QUANTIZED_OPERANDS];
+  int *many;      /* where there are more operands */
+  int multiplier; /* a scale by which the result is multiplied; -1: none */
+} lifted;
+
+static int lift_dynamic(builder *b, int x, int *multiplier) {
+  const int steps = add_value(b);
+  *multiplier = add_value(b);
+  if (b->failed) return -1;
+  (void)add_operator(b, &laci_op_dynamic_steps, 1, &x, NULL, steps);
+  if (b->failed) return -1;
+  laci_node *made = &b->nodes[b->n_nodes - 1];
+  made->outputs = copy_list(b, (int[]){steps, *multiplier}, 2);
+  made->n_outputs = 2;
+  return steps;
+}
+
+static int *lift_all(builder *b, const laci_node *node, lifted *to) {
+  const laci_quantized_form *form = node->op->quantized;
+  const int n = laci_quantized_count(form, node);
+  to->multiplier = -1;
+  int *inputs = n <= LACI_QUANTIZED_OPERANDS
+                    ? to->inputs
+                    : laci_arena_alloc(b->arena, (size_t)n, sizeof *inputs);
+  if (!inputs) b->failed = true;
+  for (int k = 0; k < n && !b->failed; k++) {
+    const laci_quantized_operand o = values_of(node, laci_quantized_ports(form, node, k));
+    bool steps = false;
+    if (o.data < 0) inputs[k] = -1;
+    else if (form->dynamic && k == 0) inputs[k] = lift_dynamic(b, o.data, &to->multiplier);
+    else if (form->bias && k == form->bias) inputs[k] = lift_bias(b, node, o.data);
+    else if (o.scale < 0 && o.zero < 0 && has_scales(form, node)) inputs[k] = o.data;
+    else inputs[k] = lift_operand(b, o, &steps);
+    if (steps && k == 0 && form->like == &laci_op_mat_mul && !form->quantizes)
+      to->multiplier = o.scale;
+    else if (steps) inputs[k] = add_linear(b, &laci_op_dequantize_linear, o.data, o, -1);
+  }
+  return inputs;
+}
+
+/** Adds the operator on floats; output 0 goes to a new value, which it returns, if `apart`. */
+static int add_float_node(builder *b, const laci_node *node, const int *inputs, bool apart) {
+  const laci_quantized_form *form = node->op->quantized;
+  laci_node made = laci_quantized_float_node(form, node);
+  const int n = laci_quantized_count(form, node);
+  made.n_inputs = 0;
+  for (int k = 0; k < n; k++) {
+    if (inputs[k] >= 0) made.n_inputs = k + 1;
+  }
+  made.inputs = copy_list(b, inputs, made.n_inputs);
+  const int y = apart ? add_value(b) : node->outputs[0];
+  int *outputs = laci_arena_alloc(b->arena, (size_t)node->n_outputs, sizeof *outputs);
+  if (!outputs || b->failed) {
+    b->failed = true;
+    return -1;
+  }
+  memcpy(outputs, node->outputs, (size_t)node->n_outputs * sizeof *outputs);
+  outputs[0] = y;
+  made.outputs = outputs;
+  add_node(b, &made);
+  return y;
+}
+
+static void rewrite(builder *b, const laci_node *node) {
+  const laci_quantized_form *form = node->op->quantized;
+  const int y = node->outputs[0];
+  lifted operands;
+  const int *inputs = lift_all(b, node, &operands);
+  if (b->failed) return;
+  const bool quantizes = laci_quantized_has_scale(form, node);
+  const bool adds = form->sum && form->sum < node->n_inputs && node->inputs[form->sum] >= 0;
+  int result = add_float_node(b, node, inputs, quantizes || adds || operands.multiplier >= 0);
+  if (operands.multiplier >= 0)
+    result = add_binary(b, &laci_op_mul, result, operands.multiplier, adds ? -1 : y);
+  if (adds) (void)add_binary(b, &laci_op_add, result, node->inputs[form->sum], y);
+  if (!quantizes) return;
+  const laci_quantized_operand ports = {
+      .scale = node->inputs[form->y_scale],
+      .zero = form->y_zero < node->n_inputs ? node->inputs[form->y_zero] : -1};
+  (void)add_linear(b, &laci_op_quantize_linear, result, ports, y);
+  b->counterparts[y] =
+      (counterpart){.value = add_linear(b, &laci_op_dequantize_linear, y, ports, -1),
+                    .scale = ports.scale,
+                    .zero = ports.zero};
+}
+
+/** DynamicQuantizeLinear, and what products of integers read of it: they need no bytes. */
+static void rewrite_dynamic(builder *b, const laci_node *node) {
+  int outputs[3] = {-1, -1, -1}, scale = -1;
+  memcpy(outputs, node->outputs, (size_t)node->n_outputs * sizeof *outputs);
+  const int steps = lift_dynamic(b, node->inputs[0], &scale);
+  if (b->failed) return;
+  /* the scale is that of the steps, so that the bytes are not computed for it */
+  laci_node *made = &b->nodes[b->n_nodes - 1];
+  if (outputs[1] >= 0) {
+    made->outputs = copy_list(b, (int[]){steps, outputs[1]}, 2);
+    outputs[1] = scale;
+  }
+  laci_node bytes = *node;
+  bytes.outputs = copy_list(b, outputs, node->n_outputs);
+  add_node(b, &bytes);
+  const bool has_zero = node->n_outputs > 2 && node->outputs[2] >= 0;
+  if (node->outputs[0] >= 0 && has_zero)
+    b->counterparts[node->outputs[0]] =
+        (counterpart){.value = steps, .scale = -1, .zero = node->outputs[2]};
+}
+
+/* ---- Operators that move elements ---- */
+
+static bool is_mover(const laci_node *node) {
+  static const laci_op *const movers[] = {
+      &laci_op_max_pool,  &laci_op_reshape,        &laci_op_transpose,     &laci_op_squeeze,
+      &laci_op_unsqueeze, &laci_op_flatten,        &laci_op_identity,      &laci_op_slice,
+      &laci_op_split,     &laci_op_depth_to_space, &laci_op_space_to_depth};
+  for (size_t at = 0; at < sizeof movers / sizeof *movers; at++) {
+    if (node->op == movers[at]) return true;
+  }
+  return false;
+}
+
+/** Repeats an operator on the counterpart of what it moves, if there is one. */
+static void move_counterpart(builder *b, const laci_node *node) {
+  const counterpart t = b->counterparts[node->inputs[0]];
+  if (t.value < 0 || t.scale < 0) return;
+  if (node->op == &laci_op_max_pool && node->n_outputs > 1 && node->outputs[1] >= 0) return;
+  laci_node made = *node;
+  int *inputs = laci_arena_alloc(b->arena, (size_t)node->n_inputs, sizeof *inputs);
+  int *outputs = laci_arena_alloc(b->arena, (size_t)node->n_outputs, sizeof *outputs);
+  if (!inputs || !outputs) {
+    b->failed = true;
+    return;
+  }
+  memcpy(inputs, node->inputs, (size_t)node->n_inputs * sizeof *inputs);
+  inputs[0] = t.value;
+  for (int at = 0; at < node->n_outputs; at++) {
+    outputs[at] = node->outputs[at] < 0 ? -1 : add_value(b);
+    if (node->outputs[at] >= 0)
+      b->counterparts[node->outputs[at]] = (counterpart){outputs[at], t.scale, t.zero, true};
+  }
+  made.inputs = inputs;
+  made.outputs = outputs;
+  add_node(b, &made);
+}
+
+/* ---- DequantizeLinear by itself ---- */
+
+/** Is the value stored, or computed from stored values alone, as far as a short look tells? */
+static bool is_constant(const builder *b, int value, int depth) {
+  enum { MOST_DEPTH = 8 };
+  const laci_value *v = &b->graph->values[value];
+  if (v->stored >= 0) return true;
+  if (v->producer < 0 || depth == MOST_DEPTH) return false;
+  const laci_node *node = &b->graph->nodes[v->producer];
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (node->inputs[at] >= 0 && !is_constant(b, node->inputs[at], depth + 1)) return false;
+  }
+  return true;
+}
+
+/** Is it a DequantizeLinear of one scale whose integers are computed, but not by the QuantizeLinear
+ * that it is fused with? */
+static bool dequantizes_alone(const builder *b, const laci_node *node) {
+  if (node->op != &laci_op_dequantize_linear || node->n_inputs < 2 || node->inputs[0] < 0)
+    return false;
+  const laci_quantized_operand o = {node->inputs[0], node->inputs[1],
+                                    node->n_inputs > 2 ? node->inputs[2] : -1, 0};
+  const lac_dtype dtype = b->graph->values[o.data].type.dtype;
+  if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
+  if (laci_node_int(node, "output_dtype", 0) != 0 || laci_node_int(node, "block_size", 0) != 0)
+    return false;
+  if (!is_plain_operand(b, o) || rank_of(b, o.scale) != 0 || is_constant(b, o.data, 0))
+    return false;
+  const int producer = b->graph->values[o.data].producer;
+  const laci_node *from = producer < 0 ? NULL : &b->graph->nodes[producer];
+  return !from || (from->op != &laci_op_quantize_linear && !can_rewrite(b, from));
+}
+
+/** Adds the floats, from the counterpart or the integers: (x - zero) * scale. */
+static void dequantize(builder *b, const laci_node *node) {
+  const int data = node->inputs[0], scale = node->inputs[1];
+  const int zero = node->n_inputs > 2 ? node->inputs[2] : -1;
+  const counterpart *t = &b->counterparts[data];
+  if (t->value >= 0 && are_same(b, t->zero, zero) && t->moved && are_same(b, t->scale, scale)) {
+    (void)add_operator(b, &laci_op_identity, 1, &t->value, NULL, node->outputs[0]);
+    return;
+  }
+  const bool has_steps = t->value >= 0 && t->scale < 0 && are_same(b, t->zero, zero);
+  const int steps =
+      has_steps ? t->value : add_steps(b, (laci_quantized_operand){data, scale, zero, 0});
+  if (!has_steps && t->value < 0) b->counterparts[data] = (counterpart){steps, -1, zero, false};
+  (void)add_binary(b, &laci_op_mul, steps, scale, node->outputs[0]);
+}
+
+/** Is it the Cast of a product of integers that is floats in the form? */
+static bool is_cast_of_floats(const builder *b, const laci_node *node) {
+  if (node->op != &laci_op_cast || node->n_inputs != 1 || node->inputs[0] < 0) return false;
+  const int producer = b->graph->values[node->inputs[0]].producer;
+  const laci_node *product = producer < 0 ? NULL : &b->graph->nodes[producer];
+  return product && can_rewrite(b, product) && !has_scales(product->op->quantized, product);
+}
+
+static bool is_dynamic(const builder *b, const laci_node *node) {
+  if (node->op != &laci_op_dynamic_quantize_linear || node->n_inputs != 1 || node->inputs[0] < 0)
+    return false;
+  const lac_dtype dtype = b->graph->values[node->inputs[0]].type.dtype;
+  return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_NONE;
+}
+
+static void add_rewritten(builder *b, const laci_node *node) {
+  b->origin = node;
+  const int first = node->n_inputs > 0 ? node->inputs[0] : -1;
+  if (is_dynamic(b, node)) {
+    rewrite_dynamic(b, node);
+  } else if (can_rewrite(b, node)) {
+    rewrite(b, node);
+  } else if (is_cast_of_floats(b, node)) {
+    (void)add_operator(b, &laci_op_identity, 1, &first, NULL, node->outputs[0]);
+  } else if (dequantizes_alone(b, node)) {
+    dequantize(b, node);
+  } else {
+    add_node(b, node);
+    if (first >= 0 && is_mover(node)) move_counterpart(b, node);
+  }
+}
+
+/* ---- The graph ---- */
+
+/** Calls visit for each value that a node reads, once for each node, in the order of nodes. */
+static void visit_reads(const builder *b, int *last,
+                        void (*visit)(void *context, int value, int node), void *context) {
+  for (size_t v = 0; v < b->n_values; v++) last[v] = -1;
+  for (int n = 0; n < (int)b->n_nodes; n++) {
+    const laci_node *node = &b->nodes[n];
+    for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
+      const int v = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
+      if (v < 0 || last[v] == n) continue;
+      last[v] = n;
+      visit(context, v, n);
+    }
+  }
+}
+
+/** Lists of readers, one after the other. */
+typedef struct reader_lists {
+  laci_value *values;
+  size_t *ends; /* [n_values] where each value's list ends, so far */
+  int *all;
+} reader_lists;
+
+static void count_reader(void *context, int value, int node) {
+  (void)node;
+  ((reader_lists *)context)->values[value].n_readers++;
+}
+
+static void list_reader(void *context, int value, int node) {
+  reader_lists *lists = context;
+  lists->all[lists->ends[value]++] = node;
+}
+
+/** Fills producers and readers. */
+static void link_values(builder *b) {
+  reader_lists lists = {.values = b->values, .ends = laci_alloc(b->n_values, sizeof *lists.ends)};
+  int *last = laci_alloc(b->n_values, sizeof *last);
+  size_t total = 0;
+  for (int n = 0; n < (int)b->n_nodes; n++) {
+    const laci_node *node = &b->nodes[n];
+    for (int at = 0; at < node->n_outputs; at++) {
+      if (node->outputs[at] >= 0) b->values[node->outputs[at]].producer = n;
+    }
+  }
+  for (size_t v = 0; v < b->n_values; v++) b->values[v].n_readers = 0;
+  if (last) visit_reads(b, last, count_reader, &lists);
+  for (size_t v = 0; v < b->n_values; v++) {
+    if (lists.ends) lists.ends[v] = total;
+    total += (size_t)b->values[v].n_readers;
+  }
+  lists.all = laci_arena_alloc(b->arena, total, sizeof *lists.all);
+  if (last && lists.ends && lists.all) {
+    visit_reads(b, last, list_reader, &lists);
+    for (size_t v = 0; v < b->n_values; v++)
+      b->values[v].readers = lists.all + lists.ends[v] - b->values[v].n_readers;
+  } else b->failed = true;
+  laci_free(lists.ends);
+  laci_free(last);
+}
+
+static const laci_graph *make_graph(builder *b) {
+  const laci_graph *graph = b->graph;
+  laci_graph *made = laci_arena_alloc(b->arena, 1, sizeof *made);
+  laci_node *nodes = laci_arena_alloc(b->arena, b->n_nodes, sizeof *nodes);
+  laci_value *values = laci_arena_alloc(b->arena, b->n_values, sizeof *values);
+  laci_body *bodies = laci_arena_alloc(b->arena, (size_t)graph->n_bodies, sizeof *bodies);
+  if (!made || !nodes || !values || !bodies) return NULL;
+  *made = *graph;
+  made->nodes = memcpy(nodes, b->nodes, b->n_nodes * sizeof *nodes);
+  made->values = memcpy(values, b->values, b->n_values * sizeof *values);
+  made->n_nodes = (int)b->n_nodes;
+  made->n_values = (int)b->n_values;
+  made->bodies = bodies;
+  for (int at = 0; at < graph->n_bodies; at++) {
+    bodies[at] = graph->bodies[at];
+    if (bodies[at].begin >= 0) bodies[at].begin = b->place[bodies[at].begin];
+    bodies[at].end = b->place[bodies[at].end];
+  }
+  return made;
+}
+
+static bool begin(builder *b) {
+  const size_t n = (size_t)b->graph->n_values;
+  b->counterparts = laci_alloc(n, sizeof *b->counterparts);
+  b->place = laci_alloc((size_t)b->graph->n_nodes, sizeof *b->place);
+  b->values = laci_alloc(n, sizeof *b->values);
+  if (!b->counterparts || !b->place || !b->values) return false;
+  b->n_values = b->value_capacity = n;
+  if (n > 0) memcpy(b->values, b->graph->values, n * sizeof *b->values);
+  for (size_t v = 0; v < n; v++) b->counterparts[v].value = -1;
+  return true;
+}
+
+lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph,
+                                      const laci_graph **form, lac_error *err) {
+  builder b = {.arena = arena, .graph = graph};
+  bool any = false;
+  *form = graph;
+  for (int n = 0; n < graph->n_nodes && !any; n++) {
+    const laci_node *node = &graph->nodes[n];
+    any = is_dynamic(&b, node) || can_rewrite(&b, node) || dequantizes_alone(&b, node);
+  }
+  if (!any) return LAC_OK;
+  b.failed = !begin(&b);
+  for (int n = 0; n < graph->n_nodes && !b.failed; n++) {
+    add_rewritten(&b, &graph->nodes[n]);
+    b.place[n] = (int)b.n_nodes - 1;
+  }
+  if (!b.failed) link_values(&b);
+  const laci_graph *made = b.failed ? NULL : make_graph(&b);
+  laci_free(b.counterparts);
+  laci_free(b.place);
+  laci_free(b.nodes);
+  laci_free(b.values);
+  if (!made) return laci_fail_memory(err, "the float form of a quantized network");
+  *form = made;
+  return LAC_OK;
+}
+
+/* All nodes that were made of one share its name, the same string. */
+int laci_float_form_find_origin(const laci_graph *graph, const laci_node *node, int *from) {
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const int at = (*from + n) % graph->n_nodes;
+    if (graph->nodes[at].name == node->name) return *from = at;
+  }
+  return -1;
+}

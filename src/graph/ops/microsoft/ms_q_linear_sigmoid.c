@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.QLinearSigmoid: the sigmoid of quantized numbers, quantized again
+ * (shared/integer_in.h). */
+#include "graph/ops.h"
+#include "graph/ops/shared/integer_in.h"
+#include "graph/ops/shared/microsoft_in.h"
+
+static const laci_quantized_form form = {.like = &laci_op_sigmoid,
+                                         .n_operands = 1,
+                                         .operands = {{0, 1, 2, 0}},
+                                         .quantizes = true,
+                                         .y_scale = 3,
+                                         .y_zero = 4};
+
+const laci_op laci_op_ms_q_linear_sigmoid = {.name = "QLinearSigmoid",
+                                             .domain = LACI_MICROSOFT,
+                                             .role = LACI_ROLE_CLEAR,
+                                             .quantized = &form,
+                                             .infer = laci_quantized_infer,
+                                             .eval = laci_quantized_eval,
+                                             .couple = laci_quantized_couple};
