@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/prepare.h"

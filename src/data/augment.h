@@ -32,6 +32,13 @@ typedef struct laci_augment_draw {
 laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
                                            uint64_t sample);
 
+/** A sample of training: which image it is, and how it is changed before it is prepared. */
+typedef struct laci_sample_change {
+  int64_t image;
+  laci_augment augment;
+  uint64_t seed, sample; /* random seed, and number of the sample in the training */
+} laci_sample_change;
+
 /** Changes the image in place. `spare` is scratch that grows to the image's size. Fails
  * LAC_NO_MEMORY; `name` is put in the text. */
 LAC_MUST_CHECK lac_status laci_augment_apply(const laci_augment *augment,

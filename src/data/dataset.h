@@ -9,11 +9,16 @@
 #ifndef LACI_DATA_DATASET_H
 #define LACI_DATA_DATASET_H
 
-#include "data/augment.h"
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "lacuna/status.h"
+
+typedef struct laci_augment laci_augment;
 typedef struct laci_image laci_image;
 typedef struct laci_preparer laci_preparer;
 typedef struct laci_preprocessing laci_preprocessing;
+typedef struct laci_sample_change laci_sample_change;
 
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_rows_memory laci_rows_memory;
@@ -133,12 +138,6 @@ LAC_MUST_CHECK lac_status laci_dataset_read_sample(const laci_dataset *set, int6
                                                    laci_preparer *preparer, laci_image *image,
                                                    float *out, lac_error *err);
 
-/** A sample of training: an image changed at random before it is prepared. */
-typedef struct laci_sample_change {
-  int64_t image;
-  laci_augment augment;
-  uint64_t seed, sample; /* random seed and number of the sample in the training: augment.h */
-} laci_sample_change;
 /** Reads and prepares an image like laci_dataset_read_sample, but changes it at random before the
  * preparation. scratch: two images. */
 LAC_MUST_CHECK lac_status laci_dataset_read_changed_sample(const laci_dataset *set,

@@ -5,6 +5,7 @@
 #define LACI_DATA_DATASET_IN_H
 
 #include "base/memory.h"
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "data/prepare.h"
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/pool.h"
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/parts.h"

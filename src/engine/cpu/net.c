@@ -188,11 +188,11 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
   if (!st) st = laci_plan_merge_pads(&net->plan, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_schedule(&net->plan, options->recompute, err);
-  if (!st && options->finite == LACI_FINITE_SURE && net->native_use != LACI_NATIVE_USE_LISTED) {
+  if (!st && options->finite == LACI_FINITE_SURE && net->use->which != LACI_NATIVE_USE_LISTED) {
     laci_plan_find_values_to_check(&net->plan);
     st = net->plan.status;
   }
-  if (!st && net->native_use == LACI_NATIVE_USE_LISTED) {
+  if (!st && net->use->which == LACI_NATIVE_USE_LISTED) {
     laci_native_choose(net);
     st = net->plan.status;
   } else if (!st) {
@@ -244,14 +244,14 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   }
   made->early_outputs = options->early_outputs;
   made->outline = options->extent != LACI_EXTENT_WHOLE;
-  made->native_use = use.which;
-  made->algorithm = use.algorithm;
+  made->use = &use;
   made->timings = options->timings;
   made->weights = options->weights;
   made->n_weights = options->n_weights;
   lac_status st = make_plan(made, options, made->plan.err);
   made->plan.err = NULL;
   made->plan.budget = NULL;
+  made->use = NULL;
   made->timings = NULL;
   made->weights = NULL;
   made->n_weights = 0;

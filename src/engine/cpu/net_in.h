@@ -9,13 +9,13 @@
 #define LACI_ENGINE_CPU_NET_IN_H
 
 #include "engine/cpu/lower/lower.h"
-#include "engine/cpu/net.h"
 #include "engine/cpu/plan/plan.h"
 
 typedef struct laci_costs laci_costs;
 typedef struct laci_onednn laci_onednn;
 typedef struct laci_pool laci_pool;
 typedef struct laci_native_net laci_native_net;
+typedef struct laci_native_use laci_native_use;
 
 /** A value that the observer sees. */
 typedef struct laci_net_observed {
@@ -31,8 +31,7 @@ struct laci_net {
   bool reads_blocks, writes_blocks; /* laci_net_place */
   int n_threads;
   bool early_outputs;
-  laci_native_which native_use;
-  int algorithm;                     /* laci_native_use */
+  const laci_native_use *use;        /* while planning: which layers are native */
   const laci_costs *costs;           /* estimates for layers that were not timed:
                                         native/costs/costs.h */
   const laci_timings *timings;       /* while planning; NULL: none */

@@ -89,8 +89,8 @@ size_t laci_native_max_code_bytes(const laci_net *net) {
 }
 
 bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal *refusal) {
-  const laci_algorithm *wanted = algorithms[net->algorithm];
-  const bool named = net->native && net->algorithm != LACI_ALGORITHM_dense;
+  const laci_algorithm *wanted = algorithms[net->use->algorithm];
+  const bool named = net->native && net->use->algorithm != LACI_ALGORITHM_dense;
   for (int n = named ? net->native->n_layers : 0; *at < n;) {
     const laci_native_layer *layer = &net->native->layers[(*at)++];
     if (wanted->can(net, layer, &refusal->why)) continue;

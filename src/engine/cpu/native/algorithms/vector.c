@@ -20,7 +20,7 @@
 /** Do the options and the number of kept weights allow this kernel? */
 static bool is_vector_kernel_allowed(const laci_net *net, const laci_right_operand *r, int matrix) {
   const int64_t n = r->depth * r->columns;
-  switch (net->native_use) {
+  switch (net->use->which) {
     case LACI_NATIVE_USE_ALL: return true;
     case LACI_NATIVE_USE_FASTER:
       if (laci_cpu_level_in_force() == LACI_CPU_ANY || !laci_vector_kernel_may_be_faster(net, n))

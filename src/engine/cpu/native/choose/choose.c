@@ -145,8 +145,8 @@ static void choose_best_layers(choice *c) {
 
 static bool may_be_sparse(const laci_net *net) {
   if (net->plan.status) return false;
-  if (net->native_use == LACI_NATIVE_USE_FASTER) return laci_cpu_level_in_force() != LACI_CPU_ANY;
-  return net->native_use != LACI_NATIVE_USE_NONE || net->timings;
+  if (net->use->which == LACI_NATIVE_USE_FASTER) return laci_cpu_level_in_force() != LACI_CPU_ANY;
+  return net->use->which != LACI_NATIVE_USE_NONE || net->timings;
 }
 
 /** Finds the sizes of values, and which are results of normalizations. */
@@ -195,9 +195,9 @@ static void choose_faster_layers(laci_net *net) {
  * kernels. */
 static void choose_possible_layers(laci_net *net) {
   laci_native_net *native = net->native;
-  const laci_algorithm_id wanted = net->algorithm;
+  const laci_algorithm_id wanted = net->use->algorithm;
   const bool alone =
-      net->native_use == LACI_NATIVE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
+      net->use->which == LACI_NATIVE_USE_ZEROS && laci_algorithm_of(wanted)->transforms;
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     layer->algorithm = laci_algorithm_or_fallback(net, layer, wanted);
@@ -220,13 +220,13 @@ void laci_native_choose(laci_net *net) {
   if (!may_be_sparse(net)) return;
   laci_native_find_layers(net);
   laci_native_net *native = net->native;
-  if (!native || net->native_use == LACI_NATIVE_USE_NONE) return;
-  if (net->native_use == LACI_NATIVE_USE_LISTED) return;
+  if (!native || net->use->which == LACI_NATIVE_USE_NONE) return;
+  if (net->use->which == LACI_NATIVE_USE_LISTED) return;
   native->places =
       laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *native->places);
   if (!native->places) return;
   if (native->trained) laci_native_choose_trained_layers(net);
-  else if (net->native_use == LACI_NATIVE_USE_FASTER) choose_faster_layers(net);
+  else if (net->use->which == LACI_NATIVE_USE_FASTER) choose_faster_layers(net);
   else choose_possible_layers(net);
   laci_native_assign_layouts(net);
   native->code_limit = laci_native_max_code_bytes(net);

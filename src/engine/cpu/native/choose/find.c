@@ -3,6 +3,7 @@
  * enough of them are zeros, and native kernels support all that is fused with them. */
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/lower/product.h"
+#include "engine/cpu/net.h"
 #include "graph/ops.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -62,7 +63,7 @@ static const laci_cost_figures *float_figures(const laci_net *net) {
 
 /** Are layers found even if native kernels gain nothing? */
 static bool finds_slower_layers_too(const laci_net *net) {
-  return net->native_use == LACI_NATIVE_USE_ALL;
+  return net->use->which == LACI_NATIVE_USE_ALL;
 }
 
 /** Are there groups of few channels? For these, dense kernels use only a part of each vector, or

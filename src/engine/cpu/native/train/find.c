@@ -5,6 +5,7 @@
  * native/algorithms/kernel.c, and norm.c for what is between such layers. */
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "engine/cpu/net.h"
 #include "engine/cpu/onednn/convolution.h"
 #include "graph/ops.h"
 #include "engine/cpu/native/layer.h"
@@ -155,7 +156,7 @@ static double dense_products(const laci_native_layer *layer) {
 void laci_native_choose_trained_layers(laci_net *net) {
   enum { LEAST_SHARE = 5 }; /* least percent of all products that must gain */
   laci_native_net *native = net->native;
-  const bool any = net->native_use != LACI_NATIVE_USE_FASTER;
+  const bool any = net->use->which != LACI_NATIVE_USE_FASTER;
   double all = 0, chosen = 0;
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
