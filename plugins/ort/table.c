@@ -38,10 +38,14 @@ static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, 
 lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
   memset(ort, 0, sizeof *ort);
   const ort_slot *table = base && base->get_api ? base->get_api(LAC_ORT_API) : NULL;
-  if (!table)
+  if (!table) {
+    /* Its first version is enough to say so. */
+    const ort_slot *first = base && base->get_api ? base->get_api(1) : NULL;
+    if (first) memcpy(&ort->create_status, &first[0], sizeof first[0]);
     return laci_ort_fail(err, LAC_UNSUPPORTED,
                          "this ONNX Runtime has no API of version %d, which came with 1.%d",
                          LAC_ORT_API, LAC_ORT_API);
+  }
   for (size_t k = 0; k < sizeof places / sizeof places[0]; k++) {
     lac_status st = fill(ort, table, &places[k], err);
     if (st) return st;

@@ -10,6 +10,9 @@
  * protobuf-c, not those of oneDNN, OpenMP, graphviz and the C++ run time, which end the process
  * when memory or threads do (see SECURITY.md); calls of a kind are counted in all threads together.
  *
+ * LAC_FAULT_LIBRARIES=1 leaves the program itself out: Python, which has a library loaded early. It
+ * may call faults_begin("KIND:N") at any time, which begins to count anew.
+ *
  *     LAC_CUT=N:SHARE:FILE
  *
  * Just before the N-th call that reads (open, read, mmap together) FILE is cut to this share of its
@@ -73,7 +76,7 @@ static struct {
 } fault = {.kind = KIND_COUNT};
 
 static int add_object(struct dl_phdr_info *info, size_t size, void *context) {
-  bool *first = context, counts = *first;
+  bool *first = context, counts = *first && !getenv("LAC_FAULT_LIBRARIES");
   (void)size;
   *first = false;
   for (size_t k = 0; k < sizeof callers / sizeof callers[0]; k++)
@@ -133,15 +136,11 @@ static void cut_after(int fd) {
   errno = cause;
 }
 
-/* Runs before main; until then nothing fails. */
-__attribute__((constructor)) static void read_fault(void) {
-  const char *text = getenv("LAC_FAULT");
-  bool first = true;
-  read_cut();
-  fault.count_file = getenv("LAC_FAULT_COUNT");
-  const char *colon = text ? strchr(text, ':') : NULL;
+static void read_kind(const char *text) {
+  const char *colon = strchr(text, ':');
+  fault.kind = KIND_COUNT;
   if (!colon) return;
-  (void)dl_iterate_phdr(add_object, &first);
+  atomic_store(&fault.n, 0);
   char *end;
   fault.at = strtol(colon + 1, &end, 10);
   fault.goes_on = *end == '+';
@@ -151,6 +150,25 @@ __attribute__((constructor)) static void read_fault(void) {
     size_t n = strlen(kind_names[k]);
     if (n == (size_t)(colon - text) && strncmp(text, kind_names[k], n) == 0) fault.kind = (kind)k;
   }
+}
+
+/** Returns how many calls there were since the last time. */
+long faults_begin(const char *text);
+long faults_begin(const char *text) {
+  long n = atomic_load(&fault.n);
+  read_kind(text);
+  return n;
+}
+
+/* Runs before main; until then nothing fails. */
+__attribute__((constructor)) static void read_fault(void) {
+  const char *text = getenv("LAC_FAULT");
+  bool first = true;
+  read_cut();
+  fault.count_file = getenv("LAC_FAULT_COUNT");
+  if (!text || !strchr(text, ':')) return;
+  (void)dl_iterate_phdr(add_object, &first);
+  read_kind(text);
 }
 
 __attribute__((destructor)) static void write_count(void) {

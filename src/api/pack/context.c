@@ -2,8 +2,10 @@
  * lac_pack_save_context: a pack inside an ONNX model of one node. It is packed to a temporary
  * folder, read from there, and becomes an attribute. Next: pack.c, onnx/context.c. */
 #include "api/model/model_in.h"
+#include "api/model/structs.h"
 #include "api/pack/pack_in.h"
 #include "api/pack/scratch.h"
+#include "api/prune/options_in.h"
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/reader.h"
@@ -37,21 +39,25 @@ lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_o
   laci_scratch scratch = {.folder = ""};
   lac_pack_report *report = NULL;
   laci_file_set set;
+  laci_own_options own;
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
+  if (!st) st = laci_own_options_take(options, &own, err);
   if (st) return st;
   if (lac_model_reads(model, path)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
                      path);
   }
+  lac_context *before = laci_call_begin(own.options.context);
   st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.pack", pack, err);
   laci_file_set_begin_separate(&set); /* the pack is read before the set is placed */
-  if (!st) st = lac_pack_save(model, pack, options, false, &report, err);
+  if (!st) st = lac_pack_save(model, pack, &own.options, false, &report, err);
   st = laci_file_set_end(&set, st, err);
   if (!st) st = wrap(pack, path, force, &report->packed_bytes, err);
   if (st) laci_scratch_report(&scratch, err);
   laci_scratch_remove(&scratch);
+  laci_call_end(before);
   if (!st && out) *out = report;
   else lac_pack_report_destroy(report);
   return st;
