@@ -8,6 +8,19 @@ add_custom_command(OUTPUT ${stage}/lacuna/_abi.py DEPENDS ${package_sources} ${P
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/generate.py --to ${stage} --cc ${CMAKE_C_COMPILER})
 add_custom_target(python DEPENDS ${stage}/lacuna/_abi.py)
 install(DIRECTORY ${stage}/lacuna DESTINATION . COMPONENT python PATTERN "__pycache__" EXCLUDE)
-install(FILES $<TARGET_FILE:lacuna_shared> DESTINATION lacuna/lib RENAME liblacuna.so COMPONENT python)
+install(FILES $<TARGET_FILE:lacuna_shared> DESTINATION lacuna/lib COMPONENT python
+  RENAME liblacuna.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# The provider for ONNX Runtime, over the same library: a copy of it inside would make the wheel too large.
+if(LAC_HAS_ORT)
+  add_library(lacuna_ort_python MODULE ${ORT_SOURCES})
+  set_target_properties(lacuna_ort_python PROPERTIES OUTPUT_NAME lacuna_ort LIBRARY_OUTPUT_DIRECTORY ${stage}-ort
+    INSTALL_RPATH "$ORIGIN" LINK_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/ort/ort.map)
+  target_include_directories(lacuna_ort_python PRIVATE include)
+  target_link_libraries(lacuna_ort_python PRIVATE lacuna_warnings lacuna_shared Threads::Threads)
+  target_link_options(lacuna_ort_python PRIVATE LINKER:-z,nodelete
+    LINKER:--version-script=${PROJECT_SOURCE_DIR}/plugins/ort/ort.map)
+  add_dependencies(python lacuna_ort_python)
+  install(TARGETS lacuna_ort_python LIBRARY DESTINATION lacuna/lib COMPONENT python)
+endif()
 install(PROGRAMS $<TARGET_FILE:lacuna> DESTINATION lacuna/bin COMPONENT python)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION lacuna COMPONENT python)

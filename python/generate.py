@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     from .types import Data, Progress, Source
 '''
 TABLE = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
-"""What helps after a failure, by lac_hint, and the options of each verb."""
+"""What helps after a failure, by lac_hint, the options of each verb, and the library's name."""
 HINTS = {hints}
 OPTIONS = {options}
+LIBRARY = {library!r}
 '''
 
 
@@ -151,9 +152,17 @@ def write_verbs(folder):
     hints = {name: in_python(text, ids) for name, text in command_table.words_of_hints().items()}
     options = {verb: sorted(option["id"] for _, option in table if option["verbs"] & 1 << at and option["help"])
                for at, verb in enumerate(verbs)}
-    (folder / "_table.py").write_text(TABLE.format(hints=dictionary(hints), options=dictionary(options)))
+    filled = TABLE.format(hints=dictionary(hints), options=dictionary(options), library=library_name())
+    (folder / "_table.py").write_text(filled)
     functions = [function_text(name, spec, verbs.index(spec[0]), table, keywords) for name, spec in keywords.FUNCTIONS.items()]
     (folder / "_verbs.py").write_text(HEAD + "".join(functions))
+
+
+def library_name():
+    """The shared library's soname, under which the package and the provider for ONNX Runtime find it."""
+    version = (HERE.parent / "include/lacuna/version.h").read_text()
+    major, minor = (re.search(rf"define LAC_VERSION_{part} (\d+)", version)[1] for part in ("MAJOR", "MINOR"))
+    return f"liblacuna.so.{major}.{minor}"
 
 
 def dictionary(rows):
@@ -171,7 +180,7 @@ def main():
     shutil.copytree(HERE / "lacuna", to, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "_abi.py", "_table.py", "_verbs.py"))
     write_abi(to / "_abi.py", args.cc)
     write_verbs(to)
-    for source, folder, name in ((args.library, "lib", "liblacuna.so"), (args.command, "bin", "lacuna")):
+    for source, folder, name in ((args.library, "lib", library_name()), (args.command, "bin", "lacuna")):
         if source:
             (to / folder).mkdir(exist_ok=True)
             link = to / folder / name

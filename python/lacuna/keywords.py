@@ -31,6 +31,7 @@ HANDLED = {
     "permute": {"apply", "invert"},
     "check": {"against"},
     "inspect": {"plan", "why"},
+    "pack": {"ort"},
     "eval": {"data"},
     "bench": {"plot", "roofline", "measure_costs", "input_shape", "pattern"},
 }

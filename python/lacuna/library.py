@@ -8,12 +8,12 @@ import os
 import threading
 
 from ._abi import ffi
-from ._table import HINTS
+from ._table import HINTS, LIBRARY
 from .errors import failure
 
 NULL = ffi.NULL
 _job = threading.local()
-PATH = os.path.join(os.path.dirname(__file__), "lib", "liblacuna.so")
+PATH = os.path.join(os.path.dirname(__file__), "lib", LIBRARY)
 
 
 def _load():

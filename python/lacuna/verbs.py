@@ -237,7 +237,7 @@ def pack(model, *, progress=None, **given):
     def work():
         kept, made = [], ffi.new("lac_pack_report **")
         network = _open(model, given, fold=False)
-        call("lac_pack_save", network.pointer, path_bytes(given["output"]), _options(given, kept), bool(given.get("force")), made)
+        call("lac_pack_save_context" if given.get("ort") else "lac_pack_save", network.pointer, path_bytes(given["output"]), _options(given, kept), bool(given.get("force")), made)
         report = ffi.gc(made[0], lib.lac_pack_report_destroy)
         if given.get("json") is not None:
             _write_text(given["json"], _json_text("lac_pack_report_json", report), bool(given.get("force")))

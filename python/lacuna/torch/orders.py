@@ -15,7 +15,7 @@ from . import masks
 from .export import Exported, as_arguments, tensors_of, unwrapped
 
 CLOSE = 1e-4  # of the outputs' scale, in float32; a network in double is compared far below
-SEARCHED = ("permute", "apply", "invert", "output", "plot", "save_permutation", "curve", "json", "force", "quantize",
+SEARCHED = ("permute", "no_calibration", "apply", "invert", "output", "plot", "save_permutation", "curve", "json", "force", "quantize",
             "quantize_range", "quantize_activations", "fold", "lenient")
 
 
@@ -138,7 +138,8 @@ def prune(module, example_inputs, *, optimizer=None, ema=(), calibration=None, p
     example_inputs: what its forward pass takes: a tensor, a tuple or a dict
     optimizer: one whose state moves along; with `hold` the zeros then stay while it steps
     ema: modules of the same structure that move along, such as a moving average; they are not masked
-    calibration: data as lacuna.prune takes them, such as a DataLoader; masks and weights are then fitted
+    calibration: data as lacuna.prune takes them, such as a list of batches, or "synthetic"; masks and weights are then fitted.
+        None: masks by magnitude
     permute: False: masks only
     hold: False: nothing is done at the optimizer's steps
     allow_unused: leave tensors alone that the forward pass does not read, in the place of refusing the module
@@ -152,7 +153,8 @@ def prune(module, example_inputs, *, optimizer=None, ema=(), calibration=None, p
     module = unwrapped(module)
     exported = Exported(module, example_inputs, allow_unused)
     held = tensors_of(module)
-    report = _verbs.prune(exported.model(held), calibration=calibration, permute=permute, fold=False, progress=progress, **keywords)
+    report = _verbs.prune(exported.model(held), calibration=calibration, no_calibration=calibration is None, permute=permute,
+                          fold=False, progress=progress, **keywords)
     report.difference = 0.0
     if permute:
         order = Order(exported, shared(order_of(report, exported).text))

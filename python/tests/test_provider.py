@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The provider of the wheel inside ONNX Runtime, in a process of its own."""
+import subprocess
+import sys
+
+import pytest
+
+import lacuna
+from lacuna import provider
+
+PROGRAM = """
+import sys, numpy, onnxruntime
+import lacuna
+from lacuna import provider
+onnxruntime.register_execution_provider_library(provider.get_ep_name(), provider.get_library_path())
+devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name in provider.get_ep_names()]
+options = onnxruntime.SessionOptions()
+options.add_provider_for_devices(devices, {})
+images = numpy.random.default_rng(0).random((4, 1, 8, 8), dtype=numpy.float32)
+scores, = onnxruntime.InferenceSession(sys.argv[1], options).run(None, {"image": images})
+assert abs(scores - lacuna.Session(sys.argv[1]).run(None, {"image": images})[0]).max() < 1e-5
+"""
+
+
+def test_it_runs_in_onnx_runtime(digits):
+    pytest.importorskip("onnxruntime")
+    try:
+        provider.get_library_path()
+    except lacuna.Error:
+        pytest.skip("the package was built without the provider")
+    subprocess.run([sys.executable, "-c", PROGRAM, digits], check=True)
