@@ -115,6 +115,14 @@ static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *er
   return LAC_OK;
 }
 
+static lac_status prune_by_magnitude(laci_walk_state *w, int layer, const char *reason,
+                                     lac_error *err) {
+  w->out->layers[layer].pruned = true;
+  w->out->layers[layer].reason = laci_arena_text(&w->out->arena, reason);
+  if (!w->out->layers[layer].reason) return laci_fail_memory(err, "the layers");
+  return mask_by_magnitude(w, layer, err);
+}
+
 /* Sorts out the layers that cannot be calibrated. They are pruned before the walk begins, so that
  * the fits of later layers compensate for them, too. */
 static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
@@ -129,12 +137,36 @@ static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_prune
     const char *reason = laci_matrix_layer_init(w->analysis, l, w->network, layer);
     w->plan.n_layers += !reason;
     if (!reason) continue;
-    w->out->layers[l].pruned = true;
-    w->out->layers[l].reason = laci_arena_text(&w->out->arena, reason);
-    st = w->out->layers[l].reason ? mask_by_magnitude(w, l, err)
-                                  : laci_fail_memory(err, "the layers");
+    st = prune_by_magnitude(w, l, reason, err);
   }
   return st;
+}
+
+/* Sorts out the layers whose fits do not fit into memory, unless none would be left: then the
+ * limit is too low for a calibration, and the plan of the memory says so. */
+static lac_status prune_too_large_layers(laci_walk_state *w, const bool *is_pruned,
+                                         lac_error *err) {
+  int n = 0;
+  lac_status st = LAC_OK;
+  for (int l = 0; l < w->plan.n_layers; l++)
+    n += laci_walk_why_too_large(w, &w->plan.layers[l]) == NULL;
+  if (n == 0 || n == w->plan.n_layers) return LAC_OK;
+  n = 0;
+  for (int l = 0; l < w->plan.n_layers && !st; l++) {
+    const laci_matrix_layer layer = w->plan.layers[l];
+    const char *reason = laci_walk_why_too_large(w, &layer);
+    if (!reason) {
+      w->plan.layers[n++] = layer;
+      continue;
+    }
+    const laci_graph *graph = &w->network->graph;
+    laci_log(LAC_LOG_WARNING, "%s is not calibrated: %s", graph->nodes[layer.node].name, reason);
+    st = prune_by_magnitude(w, layer.layer, reason, err);
+  }
+  if (st) return st;
+  w->plan.n_layers = n;
+  w->plan.n_stops = 0;
+  return laci_walk_plan_make(w->network, is_pruned, &w->plan, err);
 }
 
 static lac_status open_walk(laci_walk_state *w, lac_error *err) {
@@ -154,6 +186,7 @@ static lac_status open_walk(laci_walk_state *w, lac_error *err) {
     st = prune_uncalibratable_layers(w, is_pruned, err);
   }
   if (!st) st = laci_walk_plan_make(w->network, is_pruned, &w->plan, err);
+  if (!st) st = prune_too_large_layers(w, is_pruned, err);
   if (!st) st = laci_walk_plan_memory(w, err);
   laci_free(is_pruned);
   w->total = w->cut.n_batches * (w->plan.n_stops + 1);

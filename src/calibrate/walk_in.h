@@ -73,6 +73,10 @@ LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t 
  * LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
+/** Returns why the memory limit does not allow the layer's fit, even alone: a text in the result's
+ * arena, or a static one; NULL: it does (walk_memory.c). */
+const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer);
+
 /** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
  * values (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes, before a walk begins, the most bytes that it will hold: a stop's engines and buffers,
  * its sums, its fits, and the values of the frontier, which go to files when memory is short. */
+#include <stdio.h>
+
 #include "base/budget.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
@@ -90,13 +92,34 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }
 
-static laci_budget peak_budget(const laci_walk_state *w) {
+/* Returns what is in use before the first stop: masks and new weights of all layers included. */
+static laci_budget start_budget(const laci_walk_state *w) {
   laci_budget start = w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {
     const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
     laci_budget_add(&start, stored->size_bytes + laci_bytes_of(laci_shape_count(&stored->shape), 1),
                     "mask and weights of %s", stored->name);
   }
+  return start;
+}
+
+const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer) {
+  const laci_budget start = start_budget(w);
+  const bool asymmetric = !w->options->symmetric && w->plan.differs[layer->value];
+  char needs[32], left[32], text[128];
+  w->n_lanes = 1;
+  const uint64_t bytes = laci_grams_memory(&layer->unfold, asymmetric) + layer_bytes(w, layer);
+  if (laci_budget_allows(&start, bytes)) return NULL;
+  const uint64_t free_bytes = start.limit > start.needed ? start.limit - start.needed : 0;
+  (void)snprintf(text, sizeof text, "its fit takes %s of memory, and %s are left",
+                 laci_size_text(bytes, needs, sizeof needs),
+                 laci_size_text(free_bytes, left, sizeof left));
+  const char *reason = laci_arena_text(&w->out->arena, text);
+  return reason ? reason : "its fit takes more memory than is left";
+}
+
+static laci_budget peak_budget(const laci_walk_state *w) {
+  const laci_budget start = start_budget(w);
   laci_budget most = start;
   for (int s = 0; s < w->plan.n_stops; s++) {
     laci_budget phase = start;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "analyze/analyze.h"
+#include "base/budget.h"
 #include "calibrate/fit.h"
 #include "calibrate/network_in.h"
 #include "calibrate/ranges.h"
@@ -315,6 +316,40 @@ static void ranges_are_those_of_all_sizes(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* ---- Memory ---- */
+
+static void a_layer_too_large_for_memory_is_left_to_magnitude(void **state) {
+  (void)state;
+  laci_graph *graph = read_network(
+      "input x 1x8\nstored a 8x640\nstored b 640x8\nstored c 8x4\n"
+      "u = MatMul(x, a)\nv = Relu(u)\nw = MatMul(v, b) name=\"wide\"\nr = Relu(w)\n"
+      "y = MatMul(r, c)\noutput y\n");
+  set_open(graph, 0, 0, laci_graph_new_symbol(graph));
+  assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
+  laci_analysis *analysis = analyze(graph);
+  source s;
+  source_init(&s, graph);
+  s.shapes[0].dims[0] = 1;
+  laci_budget budget = {.limit = (uint64_t)3 << 20};
+  const laci_calibrate_options options = {
+      .pattern = {2, 4}, .score = laci_score_find("alps"), .solve = true, .budget = &budget};
+  laci_calibrated *c;
+  lac_error err = {0};
+  if (laci_calibrate(analysis, &s.samples, &options, &c, &err)) fail_msg("%s", err.text);
+  for (int l = 0; l < c->n_layers; l++) {
+    const bool wide = strcmp(graph->nodes[analysis->layers[l].node].name, "wide") == 0;
+    assert_true(c->layers[l].pruned);
+    assert_int_equal(c->layers[l].calibrated, !wide);
+    if (wide) assert_non_null(strstr(c->layers[l].reason, "its fit takes "));
+  }
+  assert_null(c->outputs_reason);
+  laci_calibrated_destroy(c);
+  budget = (laci_budget){.limit = 1000};
+  assert_int_equal(laci_calibrate(analysis, &s.samples, &options, &c, &err), LAC_MEMORY_LIMIT);
+  laci_analysis_destroy(analysis);
+  laci_graph_destroy(graph);
+}
+
 static void running_out_of_memory_is_a_failure_at_every_allocation(void **state) {
   (void)state;
   static const int64_t rate = 8000;
@@ -350,6 +385,7 @@ int main(void) {
       cmocka_unit_test(samples_of_two_lengths_are_fitted_together),
       cmocka_unit_test(forms_change_nothing_but_sizes),
       cmocka_unit_test(ranges_are_those_of_all_sizes),
+      cmocka_unit_test(a_layer_too_large_for_memory_is_left_to_magnitude),
       cmocka_unit_test(running_out_of_memory_is_a_failure_at_every_allocation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
