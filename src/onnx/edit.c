@@ -172,6 +172,19 @@ lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *output, int por
   return add_change(edit, &(laci_edit_change){.node = output, .port = port, .to = input}, err);
 }
 
+lac_status laci_edit_drop_attribute(laci_onnx_edit *edit, const char *output, const char *name,
+                                    lac_error *err) {
+  void *array = edit->attributes;
+  laci_edit_attribute *to =
+      append_item(&array, &edit->n_attributes, &edit->attribute_capacity, sizeof *to);
+  edit->attributes = array;
+  if (!to) return laci_fail_memory(err, "a change of the file");
+  *to = (laci_edit_attribute){output, name};
+  return LAC_OK;
+}
+
+void laci_edit_set_opset(laci_onnx_edit *edit, int64_t version) { edit->opset = version; }
+
 lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char *output, const char *instead,
                                  lac_error *err) {
   void *array = edit->removals;

@@ -71,6 +71,11 @@ LAC_MUST_CHECK lac_status laci_edit_redirect_value(laci_onnx_edit *edit, const c
  * last. */
 LAC_MUST_CHECK lac_status laci_edit_set_input(laci_onnx_edit *edit, const char *output, int port,
                                               const char *input, lac_error *err);
+/** Removes the attribute `name`, if there is one, of the node that outputs `output`. */
+LAC_MUST_CHECK lac_status laci_edit_drop_attribute(laci_onnx_edit *edit, const char *output,
+                                                   const char *name, lac_error *err);
+/** Makes the file import `version` of ai.onnx. The caller makes the nodes fit it. */
+void laci_edit_set_opset(laci_onnx_edit *edit, int64_t version);
 /** Removes the node that outputs `output`. The node that outputs its operand `instead`, which
  * nothing else may read, outputs `output` then. Other calls of this edit name that remaining node
  * by `output`. */

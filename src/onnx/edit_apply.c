@@ -493,6 +493,7 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   applier a = {.edit = edit, .graph = edit->file->model->graph};
   *graph = NULL;
   lac_status st = prepare_edit(&a, err);
+  if (!st) st = laci_edit_change_opset(&a, err);
   if (!st) st = drop_nodes(&a, err);
   if (!st && edit->n_replaced) st = laci_edit_drop_replaced(&a, err);
   if (!st && edit->n_inner) st = laci_edit_change_functions(&a, err);

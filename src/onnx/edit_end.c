@@ -36,6 +36,7 @@ static void end_edit(laci_onnx_edit *edit, bool keeps) {
   laci_free(edit->nodes);
   laci_free(edit->changes);
   laci_free(edit->removals);
+  laci_free(edit->attributes);
   laci_free(edit->replaced);
   laci_free(edit->inner);
   laci_free(edit->swaps);

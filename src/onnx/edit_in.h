@@ -21,6 +21,11 @@ typedef struct laci_edit_change {
   const char *from, *to;
 } laci_edit_change;
 
+typedef struct laci_edit_attribute {
+  const char *node; /* name of a value that the node outputs */
+  const char *name;
+} laci_edit_attribute;
+
 typedef struct laci_edit_removal {
   const char *output, *instead;
 } laci_edit_removal;
@@ -59,6 +64,9 @@ struct laci_onnx_edit {
   laci_edit_node *nodes;
   laci_edit_change *changes;
   laci_edit_removal *removals;
+  laci_edit_attribute *attributes; /* to be removed */
+  size_t n_attributes, attribute_capacity;
+  int64_t opset; /* of ai.onnx; 0: unchanged */
   laci_edit_call_tensor *inner;
   const char **replaced;           /* values that become stored tensors */
   laci_edit_replaced_array *swaps; /* restored from the last to the first */
@@ -97,6 +105,8 @@ LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *pl
                                                   void *fresh, size_t n, lac_error *err);
 /** Makes all changes that laci_edit_replace_call_value collected (edit_function.c). */
 LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
+/** Removes attributes, and sets the opset (edit_opset.c). */
+LAC_MUST_CHECK lac_status laci_edit_change_opset(laci_edit_applier *a, lac_error *err);
 /** Marks the nodes that are removed with replaced values, and adds the names that they read to
  * dropped_reads (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);

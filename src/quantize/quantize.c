@@ -27,13 +27,8 @@ static lac_status check_graph(const laci_graph *graph, lac_error *err) {
       return laci_fail(err, LAC_UNSUPPORTED,
                        "the network is quantized already (%s '%s'); wanted one of floats",
                        node->type, node->name);
-    if (node->version > 0 && node->version < LACI_QUANTIZE_OPSET && !node->domain[0])
-      return laci_fail(err, LAC_UNSUPPORTED,
-                       "opset %d of ai.onnx has no DequantizeLinear with a scale for each channel; "
-                       "wanted %d or later",
-                       node->version, LACI_QUANTIZE_OPSET);
   }
-  return LAC_OK;
+  return laci_quantize_check_opset(graph, err);
 }
 
 static void close_quantizing(laci_quantizing *q) {
@@ -216,6 +211,7 @@ static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, 
   laci_quantize_exclude_unscaled(q);
   st = report_layers(q, err);
   if (!st) st = laci_quantize_write(q, err);
+  if (!st) st = laci_quantize_raise_opset(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
   return st ? st : compare_outputs(q, from, &cut, err);
 }

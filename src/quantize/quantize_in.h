@@ -76,4 +76,9 @@ void laci_quantized_weight_clear(laci_quantized_weight *weight);
 /** Writes the whole quantization into q->edit. */
 LAC_MUST_CHECK lac_status laci_quantize_write(laci_quantizing *q, lac_error *err);
 
+/** Fails LAC_UNSUPPORTED for a network that cannot be written in LACI_QUANTIZE_OPSET (opset.c). */
+LAC_MUST_CHECK lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err);
+/** Adds to the edit what makes a network of an older opset one of LACI_QUANTIZE_OPSET. */
+LAC_MUST_CHECK lac_status laci_quantize_raise_opset(laci_quantizing *q, lac_error *err);
+
 #endif

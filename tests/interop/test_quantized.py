@@ -243,9 +243,13 @@ def test_data_are_asked_for(tmp_path):
 def change(model, what):
     if what == "opset":
         for node in list(model.graph.node):
-            if node.op_type == "ReduceSum":
+            if node.op_type in ("ReduceSum", "Pad"):
+                for other in model.graph.node:
+                    for at, name in enumerate(other.input):
+                        if name == node.output[0]:
+                            other.input[at] = node.input[0]
                 model.graph.node.remove(node)
-        model.opset_import[0].version = 12
+        model.opset_import[0].version = 10
     elif what == "f16":
         for tensor in model.graph.initializer:
             if tensor.data_type == TensorProto.FLOAT:
@@ -255,7 +259,7 @@ def change(model, what):
     return model
 
 
-@pytest.mark.parametrize("what, text", [("opset", "opset 12"), ("f16", "its weight is not f32"), ("twice", "quantized already")])
+@pytest.mark.parametrize("what, text", [("opset", "opset 10"), ("f16", "its weight is not f32"), ("twice", "quantized already")])
 def test_network_that_cannot_be(tmp_path, data, what, text):
     onnx.save(change(network(norm=False), what), str(tmp_path / "f.onnx"))
     words = [*FLOATS, "--calibration", data, "--quantize", "qdq-int8"]
@@ -265,6 +269,48 @@ def test_network_that_cannot_be(tmp_path, data, what, text):
     said = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *words, code=1)
     assert text in said and said.count("\n") <= 3
     assert not (tmp_path / "q.onnx").exists()
+
+
+def old_network(opset):
+    """Of an opset whose axes and parts are attributes."""
+    rng = np.random.default_rng(1)
+    stored = [numpy_helper.from_array((rng.normal(size=shape) / 3).astype(np.float32), name)
+              for name, shape in (("a", (8, 3, 3, 3)), ("b", (8, 8, 3, 3)), ("c", (4, 5)))]
+    nodes = [helper.make_node("Conv", ["x", "a"], ["u"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["u"], ["v"]),
+             helper.make_node("Conv", ["v", "b"], ["w"], pads=[1, 1, 1, 1]),
+             helper.make_node("ReduceSum", ["w"], ["s"], axes=[3], keepdims=1), helper.make_node("Squeeze", ["s"], ["q"], axes=[3]),
+             helper.make_node("Unsqueeze", ["q"], ["r"], axes=[1]), helper.make_node("Squeeze", ["r"], ["t"], axes=[1]),
+             helper.make_node("Split", ["t"], ["e", "f"], axis=1, split=[4, 4]), helper.make_node("Add", ["e", "f"], ["g"]),
+             helper.make_node("ReduceSum", ["g"], ["h"], axes=[2], keepdims=0), helper.make_node("MatMul", ["h", "c"], ["m"]),
+             helper.make_node("Softmax", ["m"], ["y"], axis=1)]
+    if opset == 11:
+        nodes.insert(-1, helper.make_node("Dropout", ["m"], ["d"], ratio=0.25))
+        nodes[-1].input[0] = "d"
+    graph = helper.make_graph(nodes, "old", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 12, 12])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 5])], stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+
+
+@pytest.mark.parametrize("opset", [11, 12])
+def test_older_opsets_are_converted(tmp_path, data, opset):
+    onnx.save(old_network(opset), str(tmp_path / "f.onnx"))
+    words = ["prune", tmp_path / "f.onnx", *FLOATS, "--calibration", data]
+    lacuna(*words, "-o", tmp_path / "p.onnx")
+    lacuna(*words, "-o", tmp_path / "q.onnx", "--quantize", "qdq-int8")
+    model = onnx.load(str(tmp_path / "q.onnx"))
+    onnx.checker.check_model(model, full_check=True)
+    assert model.opset_import[0].version == 13 and onnx.load(str(tmp_path / "p.onnx")).opset_import[0].version == opset
+    feed = {"x": images(8, seed=3)}
+    floats, integers = (session(tmp_path / f"{name}.onnx").run(None, feed)[0] for name in "pq")
+    assert np.abs(floats - integers).max() < 0.1
+
+
+def test_a_softmax_over_several_axes_is_not_converted(tmp_path, data):
+    model = old_network(12)
+    model.graph.node[-1].attribute[0].i = 0
+    onnx.save(model, str(tmp_path / "f.onnx"))
+    said = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8", code=1)
+    assert "is not over the last axis" in said and not (tmp_path / "q.onnx").exists()
 
 
 def test_values_that_are_zero_stay_floats(tmp_path, data):
