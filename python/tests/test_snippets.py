@@ -12,6 +12,21 @@ PAGES = {"docs/how-to/python.md": 9}
 QUICK = {"effort": "fast", "verify": False}
 
 
+def test_the_start_page_runs(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lacuna-demo").mkdir()
+    for name in ("digits.onnx", "digits.csv.gz"):
+        shutil.copy(root / "examples/digits" / name, "lacuna-demo")
+    original = lacuna.prune
+    faster = {**QUICK, "permute": False, "calibration_samples": 16, "score": "wanda"}
+    monkeypatch.setattr(lacuna, "prune", lambda *given, **keywords: original(*given, **keywords, **faster))
+    found = blocks((root / "docs/start.md").read_text())
+    assert len(found) == 1
+    exec(compile(found[0], "start.md", "exec"), {})  # pylint: disable=exec-used
+    holds, top1 = capsys.readouterr().out.split()
+    assert holds == "True" and float(top1) > 80
+
+
 def blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
 
