@@ -26,8 +26,8 @@ import command_table  # noqa: E402  pylint: disable=wrong-import-position
 
 TYPES = {"SWITCH": "bool", "FLAG": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
          "NUMBER": "int", "PLACES": "int", "SECONDS": "float", "REAL": "float", "SIZE": "int | str"}
-KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]",
-                 "batch": "int", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
+KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]", "calibration_constant": "Mapping | Sequence[str]",
+                 "batch": "int", "boundaries": "Sequence[float] | str", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
 FIRST = {"model": "Source", "path": "str | os.PathLike"}
 HEAD = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
 """The functions of the command's verbs; keywords are its options."""
@@ -115,7 +115,7 @@ def function_text(name, spec, at, table, keywords):
     fixed = fixed[0] if fixed else {}
     taken = [row for row in rows_of(verb, at, table, keywords.WORDS) if row[1]["id"] not in keywords.ELSEWHERE | fixed]
     summary = next(row for row in command_table.verbs() if row["id"] == verb)["summary"]
-    leading = [row for row in taken if row[1]["id"] in ("output", "data")]
+    leading = [row for name in ("data", "output") for row in taken if row[1]["id"] == name]
     others = [row for row in taken if row not in leading]
     parameters = [f"{first}: {FIRST[first]}"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in leading]
     parameters += ["*"] + [f"{row[1]['id']}: {kind_of(row[1])} = None" for row in others]

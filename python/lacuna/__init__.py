@@ -9,7 +9,7 @@
 A network is a path, bytes, an onnx.ModelProto or a lacuna.Model. `help(lacuna.prune)` lists the keywords, which are the options of
 the command `lacuna`. lacuna.torch prunes a torch.nn.Module in place.
 """
-from ._verbs import bench, check, evaluate, inspect, pack, permute, plot, prune, quantize, unpack
+from ._verbs import bench, check, evaluate, finetune, inspect, pack, permute, plot, prune, quantize, unpack
 from .errors import Error
 from .library import version
 from .model import Model
@@ -17,5 +17,5 @@ from .report import Record, Report
 from .session import Session
 
 __version__ = version()
-__all__ = ["Error", "Model", "Record", "Report", "Session", "bench", "check", "evaluate", "inspect", "pack", "permute", "plot",
+__all__ = ["Error", "Model", "Record", "Report", "Session", "bench", "check", "evaluate", "finetune", "inspect", "pack", "permute", "plot",
            "prune", "quantize", "unpack"]

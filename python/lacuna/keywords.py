@@ -14,7 +14,7 @@ FIELDS = {
         "strategy": "strategy", "effort": "effort", "time_limit": "time_limit", "seed": "seed", "threads": "threads",
         "assume": "assume", "target": "targets", "input_shape": "input_shapes", "max_memory": "max_memory"},
     "lac_calibration": {
-        "calibration_samples": "samples", "calibration_copies": "copies", "solve": "solve", "resize": "resize", "crop": "crop",
+        "calibration_samples": "samples", "calibration_copies": "copies", "calibration_constant": "constants", "solve": "solve", "resize": "resize", "crop": "crop",
         "mean": "mean", "std": "std", "keep_dense": "keep_dense", "max_drop": "max_drop", "recalibrate": "recalibrate",
         "refine": "refine", "refine_steps": "refine_steps"},
     "lac_quantization": {"quantize_range": "range"},
@@ -23,6 +23,17 @@ FIELDS = {
     "lac_bench_options": {"batch": "batch", "runs": "runs", "time": "seconds", "seed": "seed"},
     "lac_eval_options": {"batch_size": "batch", "limit": "limit", "resize": "resize", "crop": "crop", "mean": "mean",
                          "std": "std", "classes": "classes", "predictions": "predictions", "force": "force"},
+    "lac_train_options": {
+        "remat": "remat", "seed": "seed", "recipe": "recipe", "batch_size": "batch", "accumulate": "accumulate", "epochs": "epochs",
+        "steps": "steps", "optimizer": "optimizer", "lr": "rate", "momentum": "momentum", "weight_decay": "weight_decay",
+        "nesterov": "nesterov", "decay_all": "decay_all", "schedule": "schedule", "decay": "decay", "warmup_epochs": "warmup_epochs",
+        "label_smoothing": "label_smoothing", "mixup": "mixup", "ema": "ema", "augment": "augment", "shuffle": "shuffle",
+        "eval": "evaluate", "eval_only": "eval_only", "eval_limit": "eval_limit", "eval_steps": "eval_steps",
+        "epochs_between_evals": "epochs_between_evals", "steps_per_loop": "steps_per_loop", "keep_best": "keep_best",
+        "model_dir": "model_dir", "checkpoint_steps": "checkpoint_steps", "keep_checkpoints": "keep_checkpoints",
+        "recover": "recover", "force": "force", "display_steps": "display_steps", "format": "format", "resize": "resize",
+        "crop": "crop", "mean": "mean", "std": "std", "classes": "classes", "wire": "wire", "bucket": "bucket_bytes",
+        "paranoid": "paranoid_steps"},
 }
 
 # Options that a function of verbs.py handles by itself.
@@ -32,6 +43,7 @@ HANDLED = {
     "check": {"against"},
     "inspect": {"plan", "why"},
     "pack": {"ort"},
+    "finetune": {"data", "sparse", "prune_rest", "keep_masks", "boundaries", "stop_threshold", "trace"},
     "eval": {"data"},
     "bench": {"plot", "roofline", "measure_costs", "input_shape", "pattern"},
 }
@@ -44,6 +56,9 @@ ELSEWHERE = {
     "wide": "how the terminal shows rows",
     "help": "help()",
     "show": "report.mask_of()",
+    "like": "the command, which reads other scripts' options",
+    "print": "the command, which shows a recipe's settings",
+    "export_dir": "output",
     "timeout": "several processes run the command, under mpirun",
 }
 
@@ -75,6 +90,9 @@ Model(output) and Session(output) read a pack like any network."""),
     "unpack": ("unpack", "path", "None", ""),
     "evaluate": ("eval", "model", "Record", """
 `data` may also be arrays in memory: {input: images, "labels": classes}."""),
+    "finetune": ("finetune", "model", "Record", """
+`data` may also be arrays in memory: {input: images, "labels": classes}. The result has `training` (steps, top1, loss ...),
+`pruning`, a Report where layers were pruned, and `model`, the network."""),
     "bench": ("bench", "model", "Record", ""),
 }
 
@@ -89,6 +107,7 @@ WORDS = {
                    "{name: array}, an iterable of these, or \"synthetic\"; None: as \"synthetic\" where the network takes "
                    "images",
     "input_shape": "sizes that the file leaves open: {name: (1, 3, 224, 224)}",
+    "calibration_constant": "numbers that every element of an input is, where the data have no array of it: {name: 1}",
     "json": "a file for the report as JSON; `report.json()` is the same as a dict",
     "target": "names of hardware or runtimes, such as \"tensorrt\": only what they take as sparse is pruned",
     "assume": "operators that pass channel orders through, such as [\"MyOp=same\"]",
@@ -97,6 +116,8 @@ WORDS = {
     "plan": "ask which nodes the engine would run fast: `report.plan`, `report.plan_nodes`",
     "max_memory": "how many bytes the work may plan: a number, or a text such as \"16G\"",
     "data": "labelled images: a path, {input: images, \"labels\": classes}, or an iterable of such batches",
+    "trace": "a file: what the last 3 steps did, for chrome://tracing or Perfetto",
+    "boundaries": "epochs at which the rate falls, such as [30, 60, 80]; the schedule is then piecewise",
     "curve": "a .svg file: the loss over the number of layers pruned",
 }
 # Keywords of functions that do long work, and that no option of the command has.

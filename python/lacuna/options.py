@@ -27,12 +27,12 @@ def number_of_bytes(name, value):
 
 
 def _texts(name, value):
-    """A list of texts; sizes of inputs may be {name: (1, 3, 224, 224)}."""
+    """A list of texts, NAME=1x3x224x224 or NAME=1 of a dict."""
     if isinstance(value, str):
         value = [value]
     if hasattr(value, "items"):
-        value = [f"{key}=" + "x".join("?" if size is None or size < 0 else str(size) for size in sizes)
-                 for key, sizes in value.items()]
+        value = [f"{key}=" + ("x".join("?" if size is None or size < 0 else str(size) for size in given)
+                              if isinstance(given, (tuple, list)) else str(given)) for key, given in value.items()]
     if not all(isinstance(word, str) for word in value):
         raise _wrong(name, value, "texts")
     return [ffi.new("char[]", word.encode()) for word in value]

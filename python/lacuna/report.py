@@ -107,9 +107,9 @@ class Report(Record):
     work had them. `model` is the network: after prune the pruned one.
     """
 
-    def __init__(self, pointer, model, saved=None):
+    def __init__(self, pointer, model, owner=None):
         super().__init__(**vars(record(pointer)))
-        self.source, self.model, self._pointer, self._saved = self.model, model, pointer, saved
+        self.source, self.model, self._pointer, self._owner = self.model, model, pointer, owner
 
     def __repr__(self):
         return f"<lacuna.Report of {self.verb}: {self._sentence()}>"
@@ -117,7 +117,7 @@ class Report(Record):
     __str__ = __repr__
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name not in ("model", "_pointer", "_saved")}
+        return {name: value for name, value in vars(self).items() if name not in ("model", "_pointer", "_owner")}
 
     def _sentence(self):
         summary = self.summary

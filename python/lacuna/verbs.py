@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the functions of `_verbs.py` do: keywords to options, one call of the library, outputs. The work is all in the library."""
-import contextlib
 import os
 
-from . import jobs, samples
+from . import jobs, samples, training
 from .errors import failure
-from .library import NULL, call, context, ffi, lib, options, path_bytes, sized, text
+from .files import json_text, write_text
+from .library import NULL, call, context, ffi, lib, options, path_bytes, sized
 from .model import opened
 from .options import fill, number_of_bytes, read_pattern, run_fields
 from .report import Report, record
 
-OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs")
+OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs", "trace")
 
 
 def _check_outputs(given):
@@ -19,31 +19,6 @@ def _check_outputs(given):
         path = given.get(option)
         if path is not None and os.path.lexists(path) and not given.get("force"):
             raise failure(f"{os.fspath(path)}: it exists already", "EXISTS", "FORCE", "force=True replaces it")
-
-
-def _write_text(path, content, force):
-    """Writes a text whole or not at all."""
-    path = os.fspath(path)
-    if os.path.lexists(path) and not force:
-        raise failure(f"{path}: it exists already", "EXISTS", "FORCE", "force=True replaces it")
-    unfinished = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(unfinished, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
-
-
-def _json_text(function, *arguments):
-    """The text of one of the library's JSON functions."""
-    made = ffi.new("char **")
-    call(function, *arguments, made)
-    try:
-        return text(made[0])
-    finally:
-        lib.lac_text_free(made[0])
 
 
 def _max_memory(given):
@@ -72,7 +47,7 @@ def _calibration(given, model, kept):
     """lac_calibration of the keywords. Without `calibration` it is on synthetic images, which is optional where no keyword wants
     them; NULL with no_calibration, and where the score needs none."""
     data, score = given.get("calibration"), given.get("score")
-    wants = [name for name in ("calibration_samples", "calibration_copies", "solve", "keep_dense", "max_drop", "recalibrate",
+    wants = [name for name in ("calibration_samples", "calibration_copies", "calibration_constant", "solve", "keep_dense", "max_drop", "recalibrate",
                                "refine", "refine_steps", "curve", "mean", "std", "resize", "crop", "quantize")
              if given.get(name) is not None and (name, given[name]) != ("solve", False)]
     optional = data is None and score is None and not wants
@@ -138,7 +113,7 @@ def _write(report, given):
     if given.get("save_permutation") is not None:
         report.save_permutation(given["save_permutation"], force=force)
     if given.get("json") is not None:
-        _write_text(given["json"], report.to_json(), force)
+        write_text(given["json"], report.to_json(), force)
     if given.get("output") is not None:
         report.model.save(given["output"], force=force)
     return report
@@ -212,7 +187,7 @@ def inspect(model, *, progress=None, **given):
             kept += [engine, run_fields(engine.run, given)]
             how.plan = engine
         if given.get("why") is not None:
-            return _json_text("lac_inspect_why", network.pointer, how, ffi.new("char[]", given["why"].encode()))
+            return json_text("lac_inspect_why", network.pointer, how, ffi.new("char[]", given["why"].encode()))
         return Report(_report("lac_inspect", network.pointer, how), network)
     found = jobs.run(work, progress)
     return found if isinstance(found, str) else _write(found, given)
@@ -237,10 +212,11 @@ def pack(model, *, progress=None, **given):
     def work():
         kept, made = [], ffi.new("lac_pack_report **")
         network = _open(model, given, fold=False)
-        call("lac_pack_save_context" if given.get("ort") else "lac_pack_save", network.pointer, path_bytes(given["output"]), _options(given, kept), bool(given.get("force")), made)
+        save = "lac_pack_save_context" if given.get("ort") else "lac_pack_save"
+        call(save, network.pointer, path_bytes(given["output"]), _options(given, kept), bool(given.get("force")), made)
         report = ffi.gc(made[0], lib.lac_pack_report_destroy)
         if given.get("json") is not None:
-            _write_text(given["json"], _json_text("lac_pack_report_json", report), bool(given.get("force")))
+            write_text(given["json"], json_text("lac_pack_report_json", report), bool(given.get("force")))
         return record(report)
     return jobs.run(work, progress)
 
@@ -273,9 +249,15 @@ def evaluate(model, *, progress=None, **given):
             kept.append((how.from_memory, held))
         call("lac_eval", network.pointer, path, how, result)
         if given.get("json") is not None:
-            _write_text(given["json"], _json_text("lac_eval_json", network.pointer, result), bool(given.get("force")))
+            write_text(given["json"], json_text("lac_eval_json", network.pointer, result), bool(given.get("force")))
         return record(result)
     return jobs.run(work, progress)
+
+
+def finetune(model, *, progress=None, **given):
+    """lac_finetune."""
+    _check_outputs(given)
+    return jobs.run(lambda: training.finetune(_open(model, given), given, _options), progress)
 
 
 def _shapes(given, kept):
@@ -302,7 +284,7 @@ def bench(model, *, progress=None, **given):
     force = bool(given.get("force"))
 
     def costs():
-        _write_text(given["measure_costs"], _json_text("lac_bench_measure_costs", context()), force)
+        write_text(given["measure_costs"], json_text("lac_bench_measure_costs", context()), force)
 
     def work():
         kept, how, made, pattern = [], options("lac_bench_options"), ffi.new("lac_bench_result **"), options("lac_options")
@@ -320,6 +302,6 @@ def bench(model, *, progress=None, **given):
         if given.get("roofline") is not None:
             call("lac_bench_roofline", result, path_bytes(given["roofline"]), force)
         if given.get("json") is not None:
-            _write_text(given["json"], _json_text("lac_bench_json", result), force)
+            write_text(given["json"], json_text("lac_bench_json", result), force)
         return record(result)
     return jobs.run(work if given.get("measure_costs") is None else costs, progress)

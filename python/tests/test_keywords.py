@@ -9,7 +9,7 @@ import lacuna
 from lacuna import _table, keywords, library
 
 # Verbs without a function, and what does the same.
-NO_FUNCTION = {"infer": "Session.run", "train": "the command", "finetune": "the command", "data": "the command",
+NO_FUNCTION = {"infer": "Session.run", "train": "the command", "data": "the command",
                "demo": "the command", "help": "help()", "version": "__version__"}
 
 
@@ -68,6 +68,16 @@ SAME = [
     ("permute", "--input-shape image=1x1x8x8 --fold --time-limit 0",
      {"input_shape": {"image": (1, 1, 8, 8)}, "fold": True, "time_limit": 0}),
 ]
+
+
+def test_finetune_is_the_verb(root, digits, command, tmp_path):
+    there, here = tmp_path / "there.onnx", tmp_path / "here.onnx"
+    words = "--steps 2 --batch-size 32 --lr 0.01 --effort fast --no-verify --no-eval --threads 1"
+    subprocess.run([command, "finetune", "-q", digits, "--data", root / "examples/digits", "-o", there, *words.split()], check=True)
+    made = lacuna.finetune(digits, root / "examples/digits", here, steps=2, batch_size=32, lr=0.01, effort="fast", verify=False,
+                           eval=False, threads=1, json=tmp_path / "run.json")
+    assert here.read_bytes() == there.read_bytes() and made.training.steps == 2 and made.pruning.summary.pruned == 8
+    assert "finetune" in (tmp_path / "run.json").read_text()
 
 
 @pytest.mark.parametrize("verb, words, given", SAME, ids=[words[:24] for _, words, _ in SAME])
