@@ -181,6 +181,9 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->seed = args->seed;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
+  const bool runs =
+      args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_check;
+  if (runs) options->engine = args->engine; /* others give it to what they run */
   options->group = args->group;
   options->assume = args->assume.items;
   options->n_assume = args->assume.n;

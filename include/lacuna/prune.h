@@ -108,6 +108,12 @@ typedef struct lac_options {
                      (false) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the
                            process's (NULL) */
+  const char *engine;   /* what runs the network on the samples of a calibration, also for
+                         quantization and refinement, and in lac_check where only outputs can be
+                         compared: see lac_run_options. A verification must not rest on code from
+                         outside: it is computed by "cpu" and "plain", with "plain" here by that
+                         alone. So an engine from a plug-in that would run nothing is refused
+                         (LAC_UNSUPPORTED). NULL: "cpu" (NULL) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

@@ -133,11 +133,14 @@ def engine_name(value):
     return text(name[0])
 
 
+def with_engine(given):
+    """The keywords with an engine's name in the place of its plug-in's file."""
+    return {**given, "engine": engine_name(given["engine"])} if given.get("engine") is not None else given
+
+
 def run_fields(run, given):
     """Sets a lac_run_options; what must outlive it."""
-    kept, given = [], dict(given)
-    if given.get("engine") is not None:
-        given["engine"] = engine_name(given["engine"])
+    kept, given = [], with_engine(given)
     fill(run, "lac_run_options", given, kept)
     if given.get("sparse_kernels") is not None:
         run.dense_only = not given["sparse_kernels"]

@@ -7,7 +7,7 @@ from .errors import failure
 from .files import json_text, write_text
 from .library import NULL, call, context, ffi, lib, options, path_bytes, sized
 from .model import opened
-from .options import fill, number_of_bytes, read_pattern, run_fields
+from .options import fill, number_of_bytes, read_pattern, run_fields, with_engine
 from .report import Report, record
 
 OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs", "trace")
@@ -37,7 +37,7 @@ def _options(given, kept):
     """lac_options of the keywords."""
     made = options("lac_options")
     kept.append(made)
-    fill(made, "lac_options", given, kept)
+    fill(made, "lac_options", with_engine(given), kept)
     if given.get("pattern") is not None:
         read_pattern(made, given["pattern"])
     return made

@@ -11,7 +11,8 @@ lac_status laci_lanes_create(const laci_network *network, const laci_part *part,
   lac_status st = lanes->engines ? LAC_OK : laci_fail_memory(err, "a part of the network");
   if (!st) st = laci_part_build_graph(network, part, weights, &lanes->graph, err);
   for (int lane = 0; lane < lanes->n && !st; lane++) {
-    laci_engine_options options = {.threads = 1, .dense_only = true, .budget = lanes->budget};
+    laci_engine_options options = {
+        .engine = lanes->engine, .threads = 1, .dense_only = true, .budget = lanes->budget};
     st = laci_engine_create(lanes->graph, &options, &lanes->engines[lane], err);
   }
   if (st) laci_lanes_clear(lanes);

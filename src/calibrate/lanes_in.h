@@ -12,6 +12,7 @@ typedef struct laci_engine laci_engine;
 typedef struct laci_lanes {
   int n;               /* number of lanes; set by the caller before laci_lanes_create */
   laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
+  const char *engine;  /* set by the caller: that of the samples */
   laci_graph *graph;
   laci_engine **engines; /* [n] */
 } laci_lanes;

@@ -43,7 +43,7 @@ static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
-    t->lanes[i] = (laci_lanes){.n = w->n_lanes, .budget = &budget};
+    t->lanes[i] = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
     st = laci_lanes_create(w->networks[t->form], &part, weights, &t->lanes[i], err);
   }
   laci_free(there);

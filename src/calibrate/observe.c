@@ -82,6 +82,7 @@ static lac_status open_lane(laci_observation *o, observe_lane *lane, laci_budget
   const laci_engine_observer observer = {
       .values = o->values, .n_values = o->n_values, .see = show_value, .context = lane};
   laci_engine_options options = {
+      .engine = o->how.samples->engine,
       .threads = 1,
       .dense_only = true,
       .finite = LACI_FINITE_ASSUMED, /* whoever sees values checks them */

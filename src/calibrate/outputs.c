@@ -175,7 +175,7 @@ static lac_status open_comparison(comparison *c, const laci_weighted_graph *cons
   st = open_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
     if (i == 0 && are_all_outputs_known(c)) continue;
-    c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget};
+    c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget, .engine = c->samples->engine};
     st =
         laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
   }

@@ -36,6 +36,7 @@ typedef struct laci_calibration_samples {
   const int64_t *labels;                /* [count + judging] classes; NULL: there are none */
   laci_calibration_fetch *fetch;
   void *context;
+  const char *engine; /* what runs networks on the samples; NULL: the fast engine */
 } laci_calibration_samples;
 
 /** Batches of equal size: the first n_fitted to fit, the others held back to judge: an eighth of

@@ -83,7 +83,7 @@ static lac_status open_stream(part_run *p, int s, int which, lac_error *err) {
   if (part->n_nodes == 0) return LAC_OK;
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
-  one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget};
+  one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
   return laci_lanes_create(w->networks[p->form], part, w->weights[which], &one->lanes, err);
 }
 

@@ -98,8 +98,11 @@ static void bind_ports(const job *j, lane *l) {
 
 static lac_status open_lane(job *j, lane *l, laci_budget *budget, lac_error *err) {
   const laci_training_graph *g = j->graph;
-  const laci_engine_options how = {
-      .threads = 1, .finite = LACI_FINITE_ASSUMED, .early_outputs = true, .budget = budget};
+  const laci_engine_options how = {.engine = j->samples->engine,
+                                   .threads = 1,
+                                   .finite = LACI_FINITE_ASSUMED,
+                                   .early_outputs = true,
+                                   .budget = budget};
   const laci_engine_port *ports;
   lac_status st = laci_engine_create(g->graph, &how, &l->engine, err);
   if (st) return st;

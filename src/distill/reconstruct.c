@@ -29,7 +29,8 @@ static lac_status plan_teacher(laci_reconstruct *r, const laci_graph *model,
   graph.loss = LACI_LOSS_TARGETS;
   lac_status st = laci_training_graph_create(model, &graph, &r->teacher, err);
   if (st) return st;
-  const laci_engine_options how = {.threads = o->threads,
+  const laci_engine_options how = {.engine = o->engine,
+                                   .threads = o->threads,
                                    .bf16 = o->bf16,
                                    .dense_only = o->dense_only,
                                    .finite = LACI_FINITE_ASSUMED,
@@ -66,12 +67,14 @@ static lac_status plan_student(laci_reconstruct *r, const laci_graph *model,
                                const laci_reconstruct_options *o, laci_training_options graph,
                                laci_budget *budget, lac_error *err) {
   laci_engine_weight *known = laci_alloc((size_t)model->n_stored + 1, sizeof *known);
-  laci_trainer_options how = {
-      .graph = graph,
-      .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_ADAMW),
-      .run = {.threads = o->threads, .bf16 = o->bf16, .dense_only = o->dense_only},
-      .weights = known,
-      .budget = budget};
+  laci_trainer_options how = {.graph = graph,
+                              .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_ADAMW),
+                              .run = {.engine = o->engine,
+                                      .threads = o->threads,
+                                      .bf16 = o->bf16,
+                                      .dense_only = o->dense_only},
+                              .weights = known,
+                              .budget = budget};
   if (!known) return laci_fail_memory(err, "masks");
   how.graph.loss = LACI_LOSS_MATCH;
   how.optimizer.decay = 0;

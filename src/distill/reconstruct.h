@@ -22,6 +22,7 @@ typedef struct laci_reconstruct_options {
                                   NULL entry: dense. They must outlive the reconstruction */
   int64_t batch;               /* samples in a step */
   laci_shape image;            /* [channels, height, width], read where the network's are dynamic */
+  const char *engine;          /* what runs both networks; NULL: the fast engine */
   int threads;                 /* <= 0: the cores this process may use */
   bool bf16;                   /* activations and their gradients are bf16, in both networks */
   bool dense_only;             /* dense kernels are used for masked weights, too */

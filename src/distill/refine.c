@@ -148,6 +148,7 @@ static lac_status open_job(job *j, lac_error *err) {
   const laci_shape *shape = &j->samples->shapes[0];
   laci_reconstruct_options how = {.masks = o->masks,
                                   .batch = j->batch,
+                                  .engine = j->samples->engine,
                                   .threads = laci_pool_threads(o->pool),
                                   .bf16 = o->bf16,
                                   .dense_only = o->dense_only,

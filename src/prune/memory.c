@@ -102,7 +102,7 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   st = plan_weights(a, options, &phase, err);
   if (st) return st;
   laci_budget_keep_larger(&most, &phase);
-  laci_verify_options how = {.budget = &base};
+  laci_verify_options how = {.engine = laci_verify_engine_of(options->engine), .budget = &base};
   if (verifies) st = laci_verify_plan_memory(a->graph, &how, &verification, err);
   if (st == LAC_MEMORY_LIMIT) {
     return laci_hint(err, LAC_HINT_VERIFY,

@@ -62,6 +62,9 @@ typedef struct laci_prune_options {
   bool keep_pruned; /* layers that are pruned already keep their masks and the order of their input
                        channels */
   bool verify;      /* compares the network before and after the reordering, value by value */
+  const char
+      *engine; /* what runs networks on random inputs whose outputs are compared; the exact engine:
+                         also the verification, in double throughout. NULL: the fast engine */
   laci_permute_for permute_for;
   laci_search_options search;
   bool spill; /* new weights and masks go to files without names (base/spill.h); not with

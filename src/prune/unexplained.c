@@ -58,8 +58,11 @@ static lac_status compare_outputs(const laci_graph *old, const laci_graph *fresh
   if (!shapes) return laci_fail_memory(err, "outputs to be compared");
   random_samples drawn = {.graph = old, .shapes = shapes, .seed = options->search.seed};
   const int64_t batch = batch_of(old);
-  const laci_calibration_samples samples = {
-      .count = SAMPLES * batch, .shapes = shapes, .fetch = fetch_samples, .context = &drawn};
+  const laci_calibration_samples samples = {.count = SAMPLES * batch,
+                                            .shapes = shapes,
+                                            .fetch = fetch_samples,
+                                            .context = &drawn,
+                                            .engine = options->engine};
   const laci_compare_options how = {
       .n = SAMPLES * batch, .batch = batch, .pool = pool, .budget = options->budget};
   const laci_weighted_graph a = {.graph = old}, b = {.graph = fresh};

@@ -97,8 +97,10 @@ lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *option
     return LAC_OK;
   }
   double start = laci_clock_seconds();
-  laci_verify_options how = {
-      .seed = options->search.seed, .tolerance = 1e-9, .budget = options->budget};
+  laci_verify_options how = {.seed = options->search.seed,
+                             .tolerance = 1e-9,
+                             .engine = laci_verify_engine_of(options->engine),
+                             .budget = options->budget};
   lac_status st = laci_verify(p->analysis->graph, &p->plan->orders, &how, pool, &v->found, err);
   v->seconds = laci_clock_seconds() - start;
   if (st) return explain_failure(st, &v->found, err);

@@ -387,6 +387,15 @@ static lac_status open_run(laci_round *r, laci_round_source *from, laci_products
   return laci_stepper_create(graph, &options, run, err);
 }
 
+laci_verify_engine laci_verify_engine_of(const char *name) {
+  return name && strcmp(name, LACI_ENGINE_EXACT) == 0 ? LACI_VERIFY_PLAIN : LACI_VERIFY_AUTO;
+}
+
+bool laci_verify_runs_on(const char *name) {
+  return !name || strcmp(name, LACI_ENGINE_EXACT) == 0 || strcmp(name, LACI_ENGINE_FAST) == 0 ||
+         strcmp(name, LACI_ENGINE_AUTO) == 0;
+}
+
 const char *laci_verify_engine_name(bool fast) {
   return fast ? LACI_ENGINE_FAST : LACI_ENGINE_EXACT;
 }

@@ -34,6 +34,12 @@ typedef enum laci_verify_engine {
                         tests */
 } laci_verify_engine;
 
+/** The verification by an engine of this name (NULL: the default): LACI_VERIFY_PLAIN for the exact
+ * one, LACI_VERIFY_AUTO for the others. An engine from a plug-in takes no part, since what is
+ * verified must not rest on code from outside: laci_verify_runs_on is false. */
+laci_verify_engine laci_verify_engine_of(const char *name);
+bool laci_verify_runs_on(const char *name);
+
 typedef struct laci_verify_options {
   uint64_t seed;
   double tolerance; /* relative to each value's scale, its largest |element|; default 1e-9 */

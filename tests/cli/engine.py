@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Builds examples/engine outside the tree, with the public headers alone, and runs the walk of docs/how-to/write-an-engine.md:
-infer, eval, bench and finetune with the engine by its path. Answers, losses and trained weights are those of the built-in engine.
+infer, eval, bench, finetune and prune with the engine by its path. Answers, losses and trained weights are those of the built-in engine.
 """
 import argparse
 import json
@@ -79,6 +79,7 @@ def walk(checks):
         words = shlex.split(line.replace("DATA", str(DIGITS)))[1:]
         words += ["--threads", "1"] + (["--eval-limit", "64"] if words[0] == "finetune" else [])
         words += ["--limit", "64"] if words[0] == "eval" else []
+        words += ["--calibration-samples", "32"] if words[0] == "prune" else []
         printed += checks.lines(*words)
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S):
         if language == "c":
@@ -115,6 +116,9 @@ def compare(checks):
     checks.expect("training changed them", not is_close(trained[0], answers[0], 1e-3))
     checks.lines("train", "--arch", "digits", "--data", str(DIGITS), "--steps", "1", "--eval-limit", "16", "--threads", "1",
                  "-o", "new.onnx", "--engine", SO)
+    code, _, err = checks.run([str(checks.lacuna), "prune", "net.onnx", "-o", "o.onnx", "--no-calibration", "--engine", SO])
+    checks.expect("prune refuses an engine that would run nothing", code == 1 and "would run nothing" in err, err)
+    checks.expect("... and writes no file", not (checks.folder / "o.onnx").exists())
 
 
 def main():

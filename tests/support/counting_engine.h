@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/row.h"

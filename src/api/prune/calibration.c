@@ -76,6 +76,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
     return st;
   }
   source->is_synthetic = c->synthetic;
+  source->list.engine = options->engine;
   source->list.labels = classes ? laci_samples_labels(source->samples) : NULL;
   source->calibration = (laci_prune_calibration){.samples = &source->list,
                                                  .score = laci_score_of_options(options),

@@ -46,7 +46,8 @@ lac_status laci_calibration_open_distill(const lac_model *model, const lac_optio
                                        .form_shapes = source->form_shapes,
                                        .form_of = source->form_of,
                                        .fetch = laci_calibration_fetch_samples,
-                                       .context = d->samples};
+                                       .context = d->samples,
+                                       .engine = options->engine};
   d->how = (laci_distill_options){.samples = &d->list,
                                   .first_changed = copies > 0 ? distinct : 0,
                                   .recalibrate = c->recalibrate,

@@ -59,6 +59,10 @@ lac_status laci_calibration_list(const laci_graph *graph, laci_calibration_sourc
 lac_status laci_calibration_parse_constants(const lac_calibration *c,
                                             laci_sample_constant **constants, laci_arena *arena,
                                             lac_error *err) {
+  if (c->n_constants < 0 || (c->n_constants > 0 && !c->constants)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "n_constants is %d, and constants is%s NULL",
+                     c->n_constants, c->constants ? " not" : "");
+  }
   *constants = laci_arena_alloc(arena, (size_t)c->n_constants + 1, sizeof **constants);
   if (!*constants) return laci_fail_memory(err, "the constants");
   for (int k = 0; k < c->n_constants; k++) {

@@ -35,7 +35,8 @@ static lac_status describe_synthetic(const laci_graph *graph, const laci_job *jo
                                          .std = how->std,
                                          .seed = how->seed,
                                          .pool = job->pool,
-                                         .budget = &job->budget};
+                                         .budget = &job->budget,
+                                         .engine = job->engine};
   how->synthetic = images;
   how->resize = how->crop = 0;
   how->mean = how->std = NULL;

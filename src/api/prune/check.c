@@ -51,7 +51,8 @@ lac_status laci_check_model(const lac_model *model, const lac_model *original,
   laci_report *report = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  st = laci_report_create(model, "check", options, job.analysis, &report, err);
+  st = laci_check_engine_runs(options, original != NULL, err);
+  if (!st) st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_report_measure(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
   if (!st) st = laci_report_measure_computed(report, &job, options, err);

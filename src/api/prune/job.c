@@ -14,10 +14,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
+#include "engine/engine.h"
 #include "graph/assume.h"
 #include "graph/infer.h"
 #include "lacuna/prune.h"
 #include "permute/search.h"
+#include "verify/verify.h"
 
 /* Checks that a list has `n` texts that are not NULL. */
 static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {
@@ -50,6 +52,7 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   if (!st) st = laci_check_rule(options, err);
   if (!st) st = check_list("assume", options->assume, options->n_assume, err);
   if (!st) st = check_list("targets", options->targets, options->n_targets, err);
+  if (!st && options->engine) st = laci_engine_check_name(options->engine, err);
   return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 
@@ -144,6 +147,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
     laci_job_close(job);
     return st;
   }
+  job->engine = options->engine;
   job->budget = laci_budget_with_limit(options->max_memory);
   job->streamed = laci_model_is_large(model, &job->budget);
   if (job->streamed) laci_model_add_streamed_to_budget(model, &job->budget);
@@ -183,4 +187,12 @@ void laci_job_close(laci_job *job) {
   laci_pool_destroy(job->pool);
   laci_free(job->targets);
   *job = (laci_job){0};
+}
+
+lac_status laci_check_engine_runs(const lac_options *options, bool samples, lac_error *err) {
+  if (samples || laci_verify_runs_on(options->engine)) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "the engine '%s' would run nothing: there is no calibration, and what is "
+                   "verified must not rest on an engine from a plug-in",
+                   options->engine);
 }

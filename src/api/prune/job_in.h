@@ -16,6 +16,7 @@ typedef struct laci_job {
   laci_budget budget; /* the memory limit, and the memory that the model takes */
   bool streamed; /* the model's large tensors are in its files: read them with laci_stored_acquire
                          (graph/graph.h) */
+  const char *engine; /* what runs networks on samples; NULL: the default */
   laci_pool *pool;
   laci_target_choice *targets; /* [options->n_targets]; NULL: none */
   laci_analysis *analysis;
@@ -36,5 +37,10 @@ LAC_MUST_CHECK lac_status laci_job_open(const lac_model *model, const lac_option
 LAC_MUST_CHECK lac_status laci_job_materialise(laci_job *job, const lac_model *model,
                                                lac_error *err);
 void laci_job_close(laci_job *job);
+
+/** Fails LAC_UNSUPPORTED for an engine from a plug-in where the call runs no network but to verify
+ * (samples false), which that takes no part in. */
+LAC_MUST_CHECK lac_status laci_check_engine_runs(const lac_options *options, bool samples,
+                                                 lac_error *err);
 
 #endif

@@ -91,7 +91,8 @@ lac_status laci_apply_permutation(lac_model *model, const char *path, bool inver
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   char *text = NULL;
-  st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
+  st = laci_check_engine_runs(options, false, err);
+  if (!st) st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
   const laci_saved_orders orders = {.name = path, .text = text, .invert = invert};
   if (!st) st = replay_orders(model, &job, &orders, options, &made, err);
   laci_free(text);

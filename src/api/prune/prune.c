@@ -30,6 +30,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .keep_pruned = options->keep_pruned,
                               .permute_for = permute_goal_of(options),
                               .verify = options->verify,
+                              .engine = options->engine,
                               .search = {.effort = (laci_effort)options->effort,
                                          .seed = options->seed,
                                          .strategy = options->strategy,
@@ -53,6 +54,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   lac_status st = laci_job_open(model, options, &job, err);
   if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
   if (!st && mask) st = laci_check_quantization(model, options, err);
+  if (!st) st = laci_check_engine_runs(options, mask && options->calibration, err);
   st = lac_process_group_agree(options->group, st, err);
   if (st) {
     laci_job_close(&job);

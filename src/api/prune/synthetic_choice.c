@@ -39,7 +39,8 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
   const laci_calibration_samples list = {.count = laci_samples_count(candidates),
                                          .shapes = &laci_samples_type(candidates, 0)->shape,
                                          .fetch = laci_calibration_fetch_samples,
-                                         .context = candidates};
+                                         .context = candidates,
+                                         .engine = options->engine};
   const laci_choose_options wish = {
       .candidates = &list, .n = n, .pool = options->pool, .budget = options->budget};
   int64_t *places = laci_alloc((size_t)n, sizeof *places);

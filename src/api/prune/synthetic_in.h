@@ -17,6 +17,7 @@ typedef struct laci_synthetic_options {
   uint64_t seed;
   laci_pool *pool;
   const laci_budget *budget; /* for laci_synthetic_choose */
+  const char *engine;        /* for laci_synthetic_choose: what runs the network */
 } laci_synthetic_options;
 
 /** Are mean and std [3] others than the defaults, which count as not set? */
