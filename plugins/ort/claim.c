@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum {
+  HANDS_OVER = 28, /* the release since which a part has the values that only its bodies read */
   MOST_ROUNDS = 64,
   LEAST_SHARE = 4, /* of a part's layers, at least one in so many is to run by a sparse kernel */
   LEAST_NODES = 2, /* of a part that pays */
@@ -58,6 +59,13 @@ static lac_status check_values(search *s, const int *values, int n, const char *
   return LAC_OK;
 }
 
+/** Do bodies of the node read values of the graph that are no constants? */
+static bool reads_outside(const laci_ort_graph *graph, const laci_ort_node *node) {
+  for (int k = node->n_inputs; k < node->n_inputs + node->n_implicit; k++)
+    if (node->inputs[k] >= 0 && !graph->values[node->inputs[k]].constant) return true;
+  return false;
+}
+
 static lac_status look_at_nodes(search *s, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; !st && k < s->graph->n_nodes; k++) {
@@ -69,6 +77,8 @@ static lac_status look_at_nodes(search *s, lac_error *err) {
     if (!why && *node->provider && strcmp(node->provider, LAC_ORT_PROVIDER) != 0)
       why = "another provider has it";
     if (!why && !s->options->all && node->n_bodies) why = "it has bodies";
+    if (!why && s->graph->ort->release < HANDS_OVER && reads_outside(s->graph, node))
+      why = "this release of ONNX Runtime does not hand over what its bodies read";
     if (!why) st = check_values(s, node->inputs, node->n_inputs + node->n_implicit, &why, err);
     if (!st && !why) st = check_values(s, node->outputs, node->n_outputs, &why, err);
     s->why[k] = why;

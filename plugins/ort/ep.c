@@ -13,7 +13,11 @@
 typedef struct ep {
   ort_ep face; /* first */
   laci_ort_shared shared;
+  bool has_parts; /* nodes were taken */
 } ep;
+
+/* Until this release, parts that are taken in a later call get names that others have already. */
+enum { NAMES_ARE_UNIQUE = 24 };
 
 static const char *get_name(const ort_ep *self) {
   (void)self;
@@ -41,7 +45,9 @@ static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, &err);
   graph.context = e->shared.context;
   if (!st) st = laci_ort_claim_find(&graph, &e->shared.options, e->shared.logger, &claim, &err);
+  if (e->has_parts && e->shared.ort->release < NAMES_ARE_UNIQUE) claim.n_parts = 0;
   for (int k = 0; !st && k < claim.n_parts; k++) st = take_part(&graph, &claim, k, support, &err);
+  e->has_parts = e->has_parts || claim.n_parts;
   laci_ort_graph_clear(&graph);
   return laci_ort_give(e->shared.ort, st, &err);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The library's two functions, and the factory of providers. It offers the processor as a device,
  * and makes a provider for each session. Next: ep.h. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ep.h"
 #include "lacuna/version.h"
@@ -9,7 +11,13 @@
 typedef struct factory {
   ort_factory face; /* first */
   laci_ort ort;
+  struct factory *next;
 } factory;
+
+/* One for each table, kept for ever: a session may outlive its provider's registration, as in
+ * Python, where the last reference ends it. */
+static factory *factories;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((visibility("default"))) ort_status *CreateEpFactories(const char *registered,
                                                                      const ort_base *base,
@@ -108,21 +116,10 @@ static ort_status *create_stream(ort_factory *self, const void *memory, const or
   return NULL;
 }
 
-ort_status *CreateEpFactories(const char *registered, const ort_base *base,
-                              const ort_logger *logger, ort_factory **made, size_t most,
-                              size_t *n) {
-  laci_ort ort;
-  lac_error err = {0};
-  (void)registered;
-  (void)logger;
-  if (n) *n = 0;
-  lac_status st = laci_ort_fill(&ort, base, &err);
-  if (!st && (!made || !n || most < 1))
-    st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "there is no room for a factory");
-  if (st) return laci_ort_give(&ort, st, &err);
+static factory *make_factory(const laci_ort *ort) {
   factory *f = calloc(1, sizeof *f);
-  if (!f) return laci_ort_give(&ort, laci_ort_no_memory(&err), &err);
-  f->ort = ort;
+  if (!f) return NULL;
+  f->ort = *ort;
   f->face = (ort_factory){.version = LAC_ORT_API,
                           .get_name = get_name,
                           .get_vendor = get_vendor,
@@ -136,12 +133,41 @@ ort_status *CreateEpFactories(const char *registered, const ort_base *base,
                           .create_data_transfer = create_data_transfer,
                           .is_stream_aware = is_stream_aware,
                           .create_stream = create_stream};
+  return f;
+}
+
+static factory *find_factory(const laci_ort *ort) {
+  (void)pthread_mutex_lock(&lock);
+  factory *f = factories;
+  while (f && memcmp(&f->ort, ort, sizeof *ort) != 0) f = f->next;
+  if (!f) {
+    f = make_factory(ort);
+    if (f) f->next = factories, factories = f;
+  }
+  (void)pthread_mutex_unlock(&lock);
+  return f;
+}
+
+ort_status *CreateEpFactories(const char *registered, const ort_base *base,
+                              const ort_logger *logger, ort_factory **made, size_t most,
+                              size_t *n) {
+  laci_ort ort;
+  lac_error err = {0};
+  (void)registered;
+  (void)logger;
+  if (n) *n = 0;
+  lac_status st = laci_ort_fill(&ort, base, &err);
+  if (!st && (!made || !n || most < 1))
+    st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "there is no room for a factory");
+  factory *f = st ? NULL : find_factory(&ort);
+  if (!st && !f) st = laci_ort_no_memory(&err);
+  if (st) return laci_ort_give(&ort, st, &err);
   made[0] = &f->face;
   *n = 1;
   return NULL;
 }
 
 ort_status *ReleaseEpFactory(ort_factory *self) {
-  free(self);
+  (void)self; /* kept: see factories */
   return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_BYTES = 1200, HAS_SHAPE = 390, HAS_SHAPE_SINCE = 24 };
@@ -35,6 +36,13 @@ static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, 
   return LAC_OK;
 }
 
+/** Returns the middle number of a version like 1.28.0. */
+static int release_of(const ort_base *base) {
+  const char *text = base->get_version ? base->get_version() : NULL;
+  if (!text || strncmp(text, "1.", 2) != 0) return 0;
+  return (int)strtol(text + 2, NULL, 10);
+}
+
 lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
   memset(ort, 0, sizeof *ort);
   const ort_slot *table = base && base->get_api ? base->get_api(LAC_ORT_API) : NULL;
@@ -50,7 +58,8 @@ lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
     lac_status st = fill(ort, table, &places[k], err);
     if (st) return st;
   }
-  if (base->get_api(HAS_SHAPE_SINCE) == table)
+  ort->release = release_of(base);
+  if (ort->release >= HAS_SHAPE_SINCE)
     memcpy(&ort->has_shape, &table[HAS_SHAPE], sizeof ort->has_shape);
   const ort_slot *for_providers = ort->ep_table();
   if (!for_providers)

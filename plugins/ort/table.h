@@ -21,6 +21,7 @@ typedef struct laci_ort {
                             const ort_fusion *how);
   /* NULL where ONNX Runtime is older than 1.24: */
   bool (*has_shape)(const ort_shape *shape);
+  int release; /* 28 for 1.28; 0: not known */
 } laci_ort;
 
 /** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks one of the functions, whose name the

@@ -17,6 +17,7 @@ NAME = "LacunaExecutionProvider"
 LIBRARY = build_dir() / "lib" / "lacuna" / "liblacuna_ort.so"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 ALL = {"all": "1"}
+RELEASE = int(ort.__version__.split(".")[1])
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="built without the provider (LAC_ORT)")
 
@@ -38,7 +39,7 @@ def session(model, options=None, **settings):
     if options is None:
         return ort.InferenceSession(model, so, providers=["CPUExecutionProvider"])
     so.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], options)
-    return ort.InferenceSession(model, so)
+    return ort.InferenceSession(model, so, enable_fallback=0)
 
 
 def run_alone(code, *arguments, **settings):
@@ -51,7 +52,7 @@ def run_alone(code, *arguments, **settings):
             so = ort.SessionOptions()
             so.log_severity_level, so.intra_op_num_threads = level, intra
             so.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], options)
-            return ort.InferenceSession(path, so)
+            return ort.InferenceSession(path, so, enable_fallback=0)
         register()
     """
     text = textwrap.dedent(head) + textwrap.dedent(code)
@@ -210,7 +211,8 @@ def test_bodies_go_whole_or_stay(tmp_path):
         for one, another in zip(session(model).run(None, feeds), session(model, ALL).run(None, feeds)):
             assert numpy.allclose(one, another, equal_nan=True)
     onnx.save(model, tmp_path / "net.onnx")
-    assert "taken" in owners(tmp_path / "net.onnx", ALL)["if"]
+    line = owners(tmp_path / "net.onnx", ALL)["if"]
+    assert "taken" in line if RELEASE >= 28 else "does not hand over" in line
     assert "it has bodies" in owners(tmp_path / "net.onnx", {})["if"]
 
 
@@ -315,6 +317,19 @@ def test_it_is_registered_again_and_again(tmp_path):
     """, tmp_path / "net.onnx", rounds)
     sessions, runs = map(int, grown.split())
     assert sessions < 8 << 20 and runs < 1 << 20
+
+
+def test_a_session_may_outlive_the_registration(tmp_path):
+    onnx.save(convolutions(True, batch=1, size=4), tmp_path / "net.onnx")
+    run_alone("""
+        one = open_session(sys.argv[1], all="1")
+        try: ort.unregister_execution_provider_library(NAME)
+        except Exception: pass  # some releases refuse
+        one.run(None, {"x0": numpy.ones((1, 64, 4, 4), numpy.float32)})
+        del one
+        try: register()
+        except Exception: pass
+    """, tmp_path / "net.onnx")
 
 
 def test_onednn_calls_the_providers_own_run_time(tmp_path):

