@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """lacuna.h, read by generators of bindings: cffi parses it after `cc -E`, and a program of Python alone loads a network, prunes
-it with arrays in memory, runs it and asks for the cure of an error. SWIG wraps every function, and the ABI only grows."""
+it with arrays in memory, runs it and asks for the cure of an error. SWIG and bindgen wrap every function, and the ABI only grows."""
 
 import json
 import os
@@ -205,15 +205,10 @@ def layout(ffi, declarations):
             "functions": {name: " ".join(f"{result}({arguments})".split()) for result, name, arguments in calls}}
 
 
-def test_the_abi_only_grows(ffi, declarations):
-    """Against tests/fixtures/abi.json, which LAC_UPDATE_ABI=1 writes anew: fields keep their places, later ones lie after
-    the struct's former end, and enums and prototypes keep what they had (docs/decisions/structs-that-grow.md)."""
-    path, now = ROOT / "tests/fixtures/abi.json", layout(ffi, declarations)
-    if os.environ.get("LAC_UPDATE_ABI"):
-        kinds = [f'"{kind}": {{\n' + ",\n".join(f'"{name}": {json.dumps(now[kind][name])}' for name in sorted(now[kind])) + "}"
-                 for kind in sorted(now)]
-        path.write_text("{" + ",\n".join(kinds) + "}\n")
-    then, broken = json.loads(path.read_text()), []
+def breaks(then, now):
+    """What a program that was built against `then` would miss in `now`: fields keep their places, later ones lie after the
+    struct's former end, and enums and prototypes keep what they had (docs/decisions/structs-that-grow.md)."""
+    broken = []
     for name, old in then["structs"].items():
         new = now["structs"].get(name, {"size": 0, "fields": []})
         n, end = len(old["fields"]), old["size"]
@@ -228,6 +223,69 @@ def test_the_abi_only_grows(ffi, declarations):
             new = now[kind].get(name)
             same = new == old if kind == "functions" else new and all(new.get(text) == number for text, number in old.items())
             broken += [] if same else [name]
-    assert not broken
+    return broken
+
+
+def test_the_abi_only_grows(ffi, declarations):
+    """Against tests/fixtures/abi.json, which LAC_UPDATE_ABI=1 writes anew."""
+    path, now = ROOT / "tests/fixtures/abi.json", layout(ffi, declarations)
+    if os.environ.get("LAC_UPDATE_ABI"):
+        kinds = [f'"{kind}": {{\n' + ",\n".join(f'"{name}": {json.dumps(now[kind][name])}' for name in sorted(now[kind])) + "}"
+                 for kind in sorted(now)]
+        path.write_text("{" + ",\n".join(kinds) + "}\n")
+    then = json.loads(path.read_text())
+    assert not breaks(then, now)
     for kind in ("structs", "functions"):
         assert set(then[kind]) == set(now[kind]), "run with LAC_UPDATE_ABI=1"
+
+
+# What a change of the headers could break: (what, its name, a pattern in the declarations, what it becomes).
+BREAKS = [
+    ("two fields change places", "lac_session_options", r"  int n_plans;\n  int n_copies;\n", "  int n_copies;\n  int n_plans;\n"),
+    ("a field has another type", "lac_bench_options", r"  int runs;", "  int64_t runs;"),
+    ("a field has another name", "lac_bench_options", r"  int runs;", "  int n_runs;"),
+    ("a field is gone", "lac_session_facts", r"  int n_engines;\n", ""),
+    ("a field comes in the middle", "lac_session_facts", r"  int n_engines;\n", "  int n_engines;\n  int64_t tomorrow;\n"),
+    ("a struct without size grows", "lac_error has no size, and grew", r"\} lac_error;", "  int tomorrow;\n} lac_error;"),
+    ("an enum's value is another", "lac_effort", r"LAC_EFFORT_BEST = 2", "LAC_EFFORT_BEST = 3"),
+    ("a parameter is added", "lac_model_save", r"lac_model_save\(lac_model \*model,", "lac_model_save(lac_model *model, int how,"),
+    ("a parameter has another type", "lac_report_json", r"lac_report_json\(const lac_report \*report",
+     "lac_report_json(const lac_model *report"),
+    ("a function is gone", "lac_text_free", r"\n *void lac_text_free\([^;]*;", ""),
+]
+RENAMES = ("a field has another name",)  # breaks sources alone: abidiff calls it harmless
+
+
+def stub(folder, name, declarations):
+    """A shared library of empty functions with these declarations and their types, for abidiff."""
+    bodies = re.sub(r"^((?!typedef)[\w *]+?[ *]lac_\w+\([^;{}]*\));", r"\1 { __builtin_trap(); }", declarations, flags=re.M)
+    (folder / f"{name}.c").write_text("#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n" + bodies)
+    subprocess.run(["cc", "-g", "-O0", "-w", "-shared", "-fPIC", "-o", f"{name}.so", f"{name}.c"], cwd=folder, check=True)
+    return folder / f"{name}.so"
+
+
+@pytest.mark.skipif(not shutil.which("abidiff"), reason="no abidiff")
+def test_every_kind_of_break_is_seen(ffi, declarations, tmp_path):
+    """abi.json is small, and sees what abidiff (libabigail) sees."""
+    then, good = layout(ffi, declarations), stub(tmp_path, "good", declarations)
+    assert not breaks(then, then) and subprocess.run(["abidiff", good, good], check=False).returncode == 0
+    for number, (what, name, pattern, text) in enumerate(BREAKS):
+        changed, n = re.subn(pattern, text, declarations, count=1)
+        assert n == 1, what
+        other = cffi.FFI()
+        other.cdef(changed)
+        assert name in breaks(then, layout(other, changed)), what
+        done = subprocess.run(["abidiff", good, stub(tmp_path, f"bad{number}", changed)], capture_output=True, text=True, check=False)
+        assert what in RENAMES or done.returncode & 12, (what, done.stdout)  # 4: a change, 8: an incompatible one
+
+
+@pytest.mark.skipif(not shutil.which("bindgen"), reason="no bindgen")
+def test_bindgen_wraps_every_function(tmp_path):
+    """Rust's generator reads the header itself."""
+    made = tmp_path / "lacuna.rs"
+    subprocess.run(["bindgen", "--allowlist-function", "lac_.*", "--allowlist-type", "lac_.*", "-o", made, ROOT / "include/lacuna/lacuna.h", "--",
+                    "-DLAC_DECLARATIONS_ONLY", f"-I{ROOT}/include"], check=True)
+    text = made.read_text()
+    exported = (ROOT / "src/lacuna.symbols").read_text().split()
+    assert [name for name in exported if not re.search(rf"pub fn {name}\(", text)] == []
+    assert re.search(r"pub struct lac_options \{\s+pub size: size_t,", text)
