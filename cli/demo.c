@@ -68,6 +68,8 @@ typedef struct demo {
   lac_eval_result dense;
   lac_eval_result again;                            /* result of pruning by magnitude and estimating
                                                        batch normalization's statistics again */
+  lac_eval_result drawn;                            /* result of pruning without data, on synthetic
+                                                       images */
   lac_eval_result in_order[SEEDS], permuted[SEEDS]; /* pruned with calibration, one result per seed:
                                                        in the file's order, and permuted */
   attempt magnitude, calibrated;
@@ -221,6 +223,21 @@ static lac_status prune_by_magnitude(demo *d, lac_error *err) {
   return st ? st : fine_tune(d, &d->magnitude, "magnitude", err);
 }
 
+/* Prunes with masks and weights fitted to images that the program draws: no data are read. */
+static lac_status prune_without_data(demo *d, lac_error *err) {
+  lac_options how = d->pruning;
+  lac_calibration c = lac_calibration_default();
+  attempt drawn = {.model = NULL};
+  c.synthetic = true;
+  c.samples = SAMPLES;
+  how.calibration = &c;
+  lac_status st = prune_network(d, &how, &drawn, err);
+  d->drawn = drawn.pruned;
+  attempt_clear(&drawn);
+  if (!st) log_line("  top-1 %.2f%%", d->drawn.top1);
+  return st;
+}
+
 /* Prunes with masks and weights fitted to samples, once per seed on different samples. */
 static lac_status prune_calibrated(demo *d, lac_error *err) {
   lac_calibration c = calibration_options(d);
@@ -288,6 +305,9 @@ static lac_status run_steps(demo *d, lac_error *err) {
   log_line("  top-1 %.2f%% of digits that it has not seen", d->dense.top1);
   log_line("pruned 2:4 by the magnitude of its weights");
   st = prune_by_magnitude(d, err);
+  if (st) return st;
+  log_line("pruned 2:4 without data: a look at %d images that the program draws", SAMPLES);
+  st = prune_without_data(d, err);
   if (st) return st;
   log_line(
       "pruned 2:4 with a look at %d images, its channels in their order and permuted; the order "
@@ -385,6 +405,7 @@ static void print_accuracies(const demo *d) {
   print_row("2:4 by magnitude, as pruned", &d->magnitude.pruned);
   print_row("  its statistics estimated again", &d->again);
   print_row("  trained on", &d->magnitude.tuned);
+  print_row("2:4 without data, on synthetic images", &d->drawn);
   print_seeds("2:4 calibrated, channels in their order", d->in_order);
   print_seeds("2:4 calibrated, channels permuted", d->permuted);
   print_row("  trained on", &d->calibrated.tuned);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a fit with the plain way: are the outputs nearer to the dense network's than with masks
- * by magnitude? Asked where nobody chose the samples, which may not be like the network's data. */
+ * Compares a fit with masks by magnitude: are its outputs nearer to the dense network's? Asked
+ * where nobody chose the samples, which may not be like the network's data. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
