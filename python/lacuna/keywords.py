@@ -76,8 +76,8 @@ or take its tensors.
     "permute": ("permute", "model", "Report", """
 As `prune`, but no weight is set to zero."""),
     "quantize": ("prune", "model", "Report", """
-As `prune`, with `quantize="qdq-int8"`: the ranges of activations come from `calibration`, which must be given. Layers that are
-pruned already keep their masks. With `pattern=None` the other layers are not pruned.""", {"quantize": "qdq-int8"}),
+As `prune`, with `quantize="qdq-int8"`: the ranges of activations come from `calibration`, which must be given. Layers that hold
+the pattern already keep their masks.""", {"quantize": "qdq-int8"}),
     "check": ("check", "model", "Report", """
 `report.holds_pattern` says whether every layer that should hold the pattern does. With `against` a network that is not the
 original, reordered and masked, raises lacuna.Error."""),
