@@ -26,6 +26,20 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/lacunaConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/lacunaConfig.cmake ${PROJECT_BINARY_DIR}/lacunaConfigVersion.cmake
   DESTINATION ${LAC_CMAKE_DIR})
 install(EXPORT lacunaTargets NAMESPACE lacuna:: DESTINATION ${LAC_CMAKE_DIR})
+# The folder may be moved, and `cmake --install --prefix` names another one: paths begin where the file is.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(LAC_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(LAC_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
+foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
+  set(LAC_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
+    set(LAC_PC_${dir} ${CMAKE_INSTALL_${dir}})
+  endif()
+endforeach()
 configure_file(cmake/lacuna.pc.in ${PROJECT_BINARY_DIR}/lacuna.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lacuna.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

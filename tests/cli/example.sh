@@ -23,6 +23,11 @@ expect "trains from memory" sh -c "$2 $digits $folder/trained.onnx > $folder/tra
 expect "evaluates from memory" grep -q "^64 samples: top-1 [0-9.]*%$" "$folder/trained.txt"
 expect "takes masks out" grep -q "^layer1.0.conv1.weight: [0-9]* of [0-9]* weights kept$" "$folder/trained.txt"
 expect "trained weights hold the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $folder/trained.onnx > /dev/null"
+# An installed tree may be moved: pkg-config's file finds what lies next to it.
+libdir=$(sed -n 's|^libdir=${prefix}/||p' "$LAC_BUILD_DIR/lacuna.pc")
+mkdir -p "$folder/moved/$libdir/pkgconfig" "$folder/moved/include" && cp "$LAC_BUILD_DIR/lacuna.pc" "$folder/moved/$libdir/pkgconfig"
+expect "pkg-config's file finds headers that were moved with it" sh -c "cd $folder/moved/include &&
+  test \"\$(cd \"\$(PKG_CONFIG_PATH=$folder/moved/$libdir/pkgconfig pkg-config --variable=includedir lacuna)\" && pwd -P)\" = \"\$(pwd -P)\""
 # The page shows the program as it is.
 expect "docs/reference/c-api.md names every function of the list" sh -c "! sed 's/.*/\`&/' $LAC_SOURCE_DIR/src/lacuna.symbols |
   while read -r name; do grep -qF \"\$name\" $LAC_SOURCE_DIR/docs/reference/c-api.md || echo \"\$name\"; done | grep ."
