@@ -4,6 +4,7 @@
  * Rows are only added and never move, so a row that was found stays valid without a lock. Next:
  * row.h. */
 #include "engine/engine.h"
+#include "engine/stepper.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -12,6 +12,8 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 
+typedef struct laci_stepper_options laci_stepper_options;
+
 /** The functions of an engine that can step node by node; none is NULL. */
 typedef struct laci_stepper_functions {
   lac_status (*create)(const laci_graph *graph, const laci_stepper_options *options, void **self,

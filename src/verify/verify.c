@@ -5,6 +5,7 @@
  * are loaded, so there is no second set of weights. Each value that A computes must, reordered,
  * equal the value that B computes. The outputs of a node that cannot be run are made up, alike in
  * both runs. Next: verify_tries.c, verify_inputs.c, verify_parameters.c, verify_compare.c. */
+#include "engine/stepper.h"
 #include "verify/verify.h"
 
 #include <math.h>

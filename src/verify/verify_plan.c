@@ -4,8 +4,8 @@
   */
 #include "base/budget.h"
 #include "base/memory.h"
-#include "engine/engine.h"
 #include "base/error.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
 #include "graph/sizes.h"

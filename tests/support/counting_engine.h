@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/row.h"
+#include "engine/stepper.h"
 #include "graph/infer.h"
 #include "graph/op.h"
 #include "graph/sizes.h"

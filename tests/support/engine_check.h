@@ -5,6 +5,7 @@
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
 #include "engine/engine.h"
+#include "engine/stepper.h"
 #include "support/walk.h"
 #include "support/graph_run.h"
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_WALK_H
 #define TESTS_SUPPORT_WALK_H
 
-#include "engine/engine.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"
 

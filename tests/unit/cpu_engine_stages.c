@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cpu/cpu.h"
 #include "engine/cpu/microbatch/microbatch.h"
+#include "engine/stepper.h"
 #include "support/engine_check.h"
 
 /* All that counts is memory, and a micro-batch of one image is nothing to it. */

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "engine/stepper.h"
 #include "support/graph_run.h"
 #include "tensor/buf.h"
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 #include "engine/row.h"
+#include "engine/stepper.h"
 #include "support/graph_run.h"
 #include "tensor/buf.h"
 

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "support/light.h"
 #include "support/walk.h"

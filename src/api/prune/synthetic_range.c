@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "data/prepare.h"
 #include "engine/engine.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"
 

@@ -6,9 +6,9 @@
 #include "base/budget.h"
 #include "base/memory.h"
 #include "graph/graph.h"
-#include "lacuna/array.h"
 #include "lacuna/infer.h"
 
+typedef struct lac_array lac_array;
 typedef struct laci_buf laci_buf;
 typedef struct laci_file_id laci_file_id;
 typedef struct laci_stepper laci_stepper;
@@ -58,6 +58,11 @@ LAC_MUST_CHECK lac_status laci_inference_read_inputs(laci_inference *run,
 /** Runs the network by a plan: run->inputs become run->outputs. Fails as lac_session_run, and
  * LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_inference_run_planned(laci_inference *run, lac_error *err);
+
+/** Runs the network by run->walker, node by node: run->walk then has the outputs. Fails as
+ * laci_stepper_step, LAC_INTERRUPTED and LAC_MEMORY_LIMIT. infer_steps.c */
+LAC_MUST_CHECK lac_status laci_inference_run_steps(laci_inference *run, const lac_model *model,
+                                                   lac_error *err);
 
 void laci_inference_clear_outputs(laci_inference *run);
 

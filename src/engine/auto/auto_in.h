@@ -7,6 +7,8 @@
 #include "engine/auto/cut.h"
 #include "engine/row.h"
 
+typedef struct laci_stepper laci_stepper;
+
 /** The nodes of one phase (cut.h) that has any. */
 typedef struct laci_auto_part {
   laci_engine *engine; /* runs the fast nodes; NULL: the part has exact nodes, one step each */

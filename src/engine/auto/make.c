@@ -7,6 +7,7 @@
 #include "cpu/openmp.h"
 #include "cpu/pool.h"
 #include "engine/auto/auto_in.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "graph/part.h"

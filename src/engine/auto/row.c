@@ -8,6 +8,7 @@
 #include "base/plural.h"
 #include "cpu/pool.h"
 #include "engine/auto/auto_in.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 
 static bool supports_node(const laci_engine_row *row, const laci_graph *graph,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/auto/auto_in.h"
+#include "engine/stepper.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"
 

@@ -8,7 +8,7 @@
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
 
-#include "engine/engine.h"
+#include "engine/stepper.h"
 
 typedef struct laci_plain laci_plain;
 
