@@ -3,7 +3,6 @@
  * folder, read from there, and becomes an attribute. Next: pack.c, onnx/context.c. */
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
-#include "api/pack/pack_in.h"
 #include "api/pack/scratch.h"
 #include "api/prune/options_in.h"
 #include "base/error.h"

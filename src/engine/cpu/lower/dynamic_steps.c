@@ -5,7 +5,6 @@
 
 #include "cpu/pool.h"
 #include "engine/cpu/net_in.h"
-#include "graph/ops.h"
 
 enum { GRAIN = 1 << 14, MOST_PARTS = 64 }; /* floats; parts of the numbers */
 

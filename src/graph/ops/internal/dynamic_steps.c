@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.DynamicSteps: what products of integers read of DynamicQuantizeLinear: the integers minus
  * the zero point, as floats, and the scale. */
-#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/integer_in.h"
 #include "tensor/buf.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.DynamicQuantizeMatMul: A, quantized as DynamicQuantizeLinear does, times a
  * quantized matrix, as floats, plus a bias (shared/integer_in.h). */
-#include "graph/ops.h"
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/microsoft_in.h"
 

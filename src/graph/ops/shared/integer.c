@@ -2,9 +2,7 @@
  * Exact products of integers: integer_in.h. */
 #include <math.h>
 
-#include "base/error.h"
 #include "base/to_int.h"
-#include "graph/coupling.h"
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/to_int.h"
 #include "graph/coupling.h"
 #include "graph/ops/shared/integer_in.h"
 #include "tensor/buf.h"
