@@ -143,14 +143,14 @@ def everything(tmp_path):
     model.graph.node.append(helper.make_node("Shape", [first], ["shape"], "shape"))
     model.graph.node.append(helper.make_node("ConstantOfShape", ["shape"], ["filled"], "filled",
                                              value=helper.make_tensor("value", TensorProto.FLOAT, [1], [2.0])))
-    model.graph.node.append(helper.make_node("Transpose", ["filled"], ["turned"], "turned", perm=[0, 1, 3, 2]))
+    model.graph.node.append(helper.make_node("Transpose", ["filled"], ["swapped"], "swapped", perm=[0, 1, 3, 2]))
     values = [("i", TensorProto.INT64, []), ("on", TensorProto.BOOL, []), ("sum", TensorProto.FLOAT, None)]
     nodes = [helper.make_node("Add", ["sum", "step"], ["more"], "grow"), helper.make_node("Identity", ["on"], ["goes_on"], "same")]
     body = helper.make_graph(nodes, "body", [helper.make_tensor_value_info(*v) for v in values],
                              [helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
                               helper.make_tensor_value_info("more", TensorProto.FLOAT, None)], [tensor("step", 1, CHANNELS, SIZE, SIZE)])
     model.graph.initializer.append(onnx.numpy_helper.from_array(numpy.array(3, numpy.int64), "times"))
-    model.graph.node.append(helper.make_node("Loop", ["times", "", "turned"], ["summed"], "loop", body=body))
+    model.graph.node.append(helper.make_node("Loop", ["times", "", "swapped"], ["summed"], "loop", body=body))
     model.graph.output.append(helper.make_tensor_value_info("summed", TensorProto.FLOAT, None))
     path = tmp_path / "net.onnx"
     onnx.save(model, path, save_as_external_data=True, size_threshold=1000, location="net.data")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parts of graphs for ONNX Runtime's provider: over random graphs, no path between two nodes of a
- * part passes a node outside, parts and foreign nodes have an order, and no two parts could be one. */
+ * part passes a node outside, parts and foreign nodes have an order, and no two connected parts
+ * could be one. */
 #include "../../plugins/ort/part.h"
 
 #include <setjmp.h>
