@@ -73,7 +73,7 @@ const char *laci_target_fault_name(laci_target_fault fault) {
       [LACI_FAULT_GROUPS] = "groups",     [LACI_FAULT_SHARED] = "shared",
       [LACI_FAULT_SIZE] = "size",         [LACI_FAULT_ZERO_POINT] = "zero point",
       [LACI_FAULT_PATTERN] = "pattern",   [LACI_FAULT_AXIS] = "axis",
-      [LACI_FAULT_ZEROS] = "zeros",
+      [LACI_FAULT_ZEROS] = "zeros",       [LACI_FAULT_PLAN] = "plan",
   };
   return words[fault];
 }

@@ -120,6 +120,7 @@ typedef enum laci_target_fault {
   LACI_FAULT_PATTERN, /* the zeros are along the right axis, but some block has too few of them */
   LACI_FAULT_AXIS,    /* the pattern holds, but along another axis */
   LACI_FAULT_ZEROS,   /* too few zeros */
+  LACI_FAULT_PLAN,    /* the plan of the network runs the layer as dense */
 } laci_target_fault;
 
 /** Returns the fault's name, "size" for LACI_FAULT_SIZE; NULL for LACI_FAULT_NONE. */

@@ -5,6 +5,7 @@
 #include "api/prune/job_in.h"
 #include "api/prune/prune_in.h"
 #include "api/prune/report_in.h"
+#include "api/prune/target_plan_in.h"
 
 /* Finds the channel orders that lead from the original to the model. *known is false if only
  * outputs could be compared. */
@@ -52,6 +53,7 @@ lac_status laci_check_model(const lac_model *model, const lac_model *original,
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_check_engine_runs(options, original != NULL, err);
+  if (!st) st = laci_target_plan_limit(&job, options, err);
   if (!st) st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_report_measure(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);

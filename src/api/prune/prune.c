@@ -12,6 +12,7 @@
 #include "api/prune/quantize_in.h"
 #include "api/prune/report_in.h"
 #include "api/prune/rule_in.h"
+#include "api/prune/target_plan_in.h"
 #include "api/run/process_group_in.h"
 #include "base/clock.h"
 #include "lacuna/process_group.h"
@@ -53,6 +54,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   laci_quantization *quantized = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
   if (!st && mask) st = laci_analysis_check_targets(job.analysis, err);
+  if (!st && mask) st = laci_target_plan_limit(&job, options, err);
   if (!st && mask) st = laci_check_quantization(model, options, err);
   if (!st) st = laci_check_engine_runs(options, mask && options->calibration, err);
   st = lac_process_group_agree(options->group, st, err);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prunes for the library's own engine only what its plan of the pruned network runs as sparse. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "api/prune/job_in.h"
+#include "api/prune/rule_in.h"
+#include "api/prune/target_plan_in.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/plural.h"
+#include "graph/graph.h"
+#include "lacuna/prune.h"
+#include "sparse/mask.h"
+#include "target/target.h"
+
+enum { MOST_ROUNDS = 4 };
+
+/* Makes the zeros that pruning by magnitude would make: where they are is not known yet, only how
+ * many there are. */
+static lac_status mask_layer(const laci_job *job, const lac_options *options, int l,
+                             uint8_t **weights, lac_error *err) {
+  const laci_layer *layer = &job->analysis->layers[l];
+  const laci_stored *stored = &job->analysis->graph->stored[layer->stored];
+  const laci_mask_rule rule = laci_mask_rule_of(options);
+  laci_weight_view view = layer->view;
+  if (weights[layer->stored]) return LAC_OK;
+  uint8_t *mask = laci_alloc((size_t)laci_shape_count(&stored->shape) + 1, 1);
+  uint8_t *bytes = laci_alloc(stored->size_bytes + 1, 1);
+  lac_status st = mask && bytes ? LAC_OK : laci_fail_memory(err, stored->name);
+  view.bytes = stored->bytes;
+  if (!st) st = laci_mask_choose_by_rule(&view, &rule, job->pool, mask, err);
+  if (!st) {
+    memcpy(bytes, stored->bytes, stored->size_bytes);
+    laci_mask_apply(&view, mask, bytes);
+    weights[layer->stored] = bytes;
+    bytes = NULL;
+  }
+  laci_free(mask);
+  laci_free(bytes);
+  return st;
+}
+
+/* Leaves dense what the plan runs as dense; *n_left: how many layers these are. */
+static lac_status leave_dense(const laci_job *job, const laci_target_plan_source *from,
+                              const char *target, int *n_left, lac_error *err) {
+  laci_analysis *a = job->analysis;
+  const char **reasons;
+  *n_left = 0;
+  lac_status st = laci_target_plan_ask(from, &a->arena, &reasons, err);
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    if (!a->layers[l].eligible || !reasons[l]) continue;
+    char text[500];
+    (void)snprintf(text, sizeof text, "%.60s: %.400s", target, reasons[l]);
+    a->layers[l].eligible = false;
+    a->layers[l].reason = laci_arena_text(&a->arena, text);
+    if (!a->layers[l].reason) st = laci_fail_memory(err, "the plan");
+    ++*n_left;
+  }
+  return st;
+}
+
+static int count_eligible(const laci_analysis *a) {
+  int n = 0;
+  for (int l = 0; l < a->n_layers; l++) n += a->layers[l].eligible;
+  return n;
+}
+
+/* With some layers dense, a plan may run others as dense, too: it is asked for until it does not.
+ */
+static lac_status limit_to(const laci_job *job, const lac_options *options, int target,
+                           lac_error *err) {
+  const laci_analysis *a = job->analysis;
+  const int n_eligible = count_eligible(a), n_stored = a->graph->n_stored;
+  lac_status st = LAC_OK;
+  int n_left = 1;
+  for (int round = 0; round < MOST_ROUNDS && n_left > 0 && !st; round++) {
+    uint8_t **weights = (uint8_t **)laci_alloc((size_t)n_stored + 1, sizeof *weights);
+    if (!weights) return laci_fail_memory(err, "the plan");
+    for (int l = 0; l < a->n_layers && !st; l++)
+      if (a->layers[l].eligible) st = mask_layer(job, options, l, weights, err);
+    const laci_target_plan_source from = {a, (const uint8_t *const *)weights, options->threads,
+                                          job->targets[target].as == LAC_DTYPE_BF16};
+    if (!st) st = leave_dense(job, &from, options->targets[target], &n_left, err);
+    for (int s = 0; s < n_stored; s++) laci_free(weights[s]);
+    laci_free((void *)weights);
+  }
+  if (!st && n_eligible > 0)
+    laci_log(LAC_LOG_INFO, "%s: its plan runs %d of %d layer%s as sparse", options->targets[target],
+             count_eligible(a), n_eligible, laci_plural(n_eligible));
+  return st;
+}
+
+lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int t = 0; t < options->n_targets && !st && !job->streamed; t++)
+    if (laci_target_is_planned(&job->targets[t])) st = limit_to(job, options, t, err);
+  return st;
+}
