@@ -73,7 +73,8 @@ typedef struct lac_calibration {
                      If mean and std are the defaults, the range of values is found out: the usual
                      range that comes nearest to the stored statistics of the first batch
                      normalization. The report says which. Four times as many images are drawn, and
-                     those nearest to the statistics of all normalizations are used (false) */
+                     those nearest to the statistics of all normalizations are used. Images of 64
+                     pixels and more are then fitted to these statistics (false) */
   bool optional;  /* prune as without calibration where the data are not for this network (synthetic
                     images, and an input that takes none), where memory or the engines do not
                     suffice, where several processes prune, or where the outputs' error on the

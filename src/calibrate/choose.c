@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "calibrate/network_in.h"
+#include "calibrate/norms_in.h"
 #include "calibrate/observe_in.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
@@ -19,81 +20,14 @@
 enum { MOST_BATCH = 32, SUMS = 8 };
 static const float most_apart = 50; /* of a feature, before it is weighted */
 
-typedef struct norm {
-  int value; /* its input */
-  int64_t channels;
-  size_t first;            /* index of its first feature; it has 2 * channels */
-  double *mean, *variance; /* [channels] */
-} norm;
-
 typedef struct chooser {
   const laci_choose_options *how;
-  laci_arena arena;
-  norm *norms;
-  int n_norms;
-  int *values;     /* [n_norms] */
+  laci_norms norms;
   size_t width;    /* features of a sample, a multiple of SUMS */
   float *features; /* [candidates->count, width] */
   float *sum;      /* [width] of the chosen rows */
   double *cost;    /* [candidates->count] of the next choice */
 } chooser;
-
-/* ---- The normalizations ---- */
-
-static const laci_stored *stored_input(const laci_graph *graph, const laci_node *node, int input) {
-  if (node->n_inputs <= input || node->inputs[input] < 0) return NULL;
-  const int id = graph->values[node->inputs[input]].stored;
-  return id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype)
-             ? NULL
-             : &graph->stored[id];
-}
-
-static bool has_statistics(const laci_graph *graph, const laci_node *node) {
-  if (node->domain[0] || strcmp(node->type, "BatchNormalization") != 0 || node->body) return false;
-  const laci_stored *mean = stored_input(graph, node, 3), *variance = stored_input(graph, node, 4);
-  return mean && variance && mean->shape.rank == 1 && variance->shape.rank == 1 &&
-         mean->shape.dims[0] > 0 && mean->shape.dims[0] == variance->shape.dims[0] &&
-         node->inputs[0] >= 0 && graph->values[node->inputs[0]].producer >= 0;
-}
-
-/* Channels that hardly vary count as if they varied a little: else they alone would decide. */
-static void raise_variances(norm *n) {
-  double sum = 0;
-  for (int64_t k = 0; k < n->channels; k++) sum += fmax(n->variance[k], 0);
-  const double least = fmax(1e-3 * sum / (double)n->channels, 1e-30);
-  for (int64_t k = 0; k < n->channels; k++) n->variance[k] = fmax(n->variance[k], least);
-}
-
-static lac_status add_norm(chooser *c, const laci_graph *graph, const laci_node *node,
-                           lac_error *err) {
-  const laci_stored *mean = stored_input(graph, node, 3), *variance = stored_input(graph, node, 4);
-  norm *n = &c->norms[c->n_norms];
-  for (int k = 0; k < c->n_norms; k++)
-    if (c->norms[k].value == node->inputs[0]) return LAC_OK; /* two normalizations of one value */
-  *n = (norm){.value = node->inputs[0], .channels = mean->shape.dims[0], .first = c->width};
-  n->mean = laci_arena_alloc(&c->arena, (size_t)n->channels, sizeof *n->mean);
-  n->variance = laci_arena_alloc(&c->arena, (size_t)n->channels, sizeof *n->variance);
-  if (!n->mean || !n->variance) return laci_fail_memory(err, "the choice of samples");
-  laci_read_f(mean->dtype, mean->bytes, 0, n->channels, n->mean);
-  laci_read_f(variance->dtype, variance->bytes, 0, n->channels, n->variance);
-  raise_variances(n);
-  c->values[c->n_norms++] = n->value;
-  c->width += 2 * (size_t)n->channels;
-  return LAC_OK;
-}
-
-static lac_status find_norms(chooser *c, const laci_graph *graph, lac_error *err) {
-  c->norms = laci_arena_alloc(&c->arena, (size_t)graph->n_nodes + 1, sizeof *c->norms);
-  c->values = laci_arena_alloc(&c->arena, (size_t)graph->n_nodes + 1, sizeof *c->values);
-  if (!c->norms || !c->values) return laci_fail_memory(err, "the choice of samples");
-  for (int id = 0; id < graph->n_nodes; id++) {
-    if (!has_statistics(graph, &graph->nodes[id])) continue;
-    lac_status st = add_norm(c, graph, &graph->nodes[id], err);
-    if (st) return st;
-  }
-  c->width = (c->width + SUMS - 1) / SUMS * SUMS;
-  return LAC_OK;
-}
 
 /* ---- Features ---- */
 
@@ -103,9 +37,9 @@ static float weighted(double apart, double weight) {
 }
 
 /* Sets the features of one sample for a normalization whose input is x [channels, inner]. */
-static void set_features(const chooser *c, const norm *n, const float *x, int64_t inner,
+static void set_features(const chooser *c, const laci_norm *n, const float *x, int64_t inner,
                          float *row) {
-  const double weight = 1 / sqrt((double)n->channels * c->n_norms);
+  const double weight = 1 / sqrt((double)n->channels * c->norms.n);
   for (int64_t channel = 0; channel < n->channels; channel++) {
     const double mean = n->mean[channel], variance = n->variance[channel];
     double sum = 0, squares = 0;
@@ -114,15 +48,16 @@ static void set_features(const chooser *c, const norm *n, const float *x, int64_
       sum += apart;
       squares += apart * apart;
     }
-    row[n->first + 2 * (size_t)channel] = weighted(sum / (double)inner / sqrt(variance), weight);
-    row[n->first + 2 * (size_t)channel + 1] =
+    row[2 * n->first + 2 * (size_t)channel] =
+        weighted(sum / (double)inner / sqrt(variance), weight);
+    row[2 * n->first + 2 * (size_t)channel + 1] =
         weighted(squares / (double)inner / variance - 1, weight);
   }
 }
 
 static lac_status see_value(void *context, const laci_observed *seen, lac_error *err) {
   const chooser *c = context;
-  const norm *n = &c->norms[seen->place];
+  const laci_norm *n = &c->norms.list[seen->place];
   const laci_shape *shape = seen->shape;
   (void)err;
   if (shape->rank < 2 || shape->dims[1] != n->channels || shape->dims[0] < 1 || seen->n < 1)
@@ -142,8 +77,8 @@ static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_a
   lac_status st = laci_calibration_cut_samples(
       candidates->count, MOST_BATCH, laci_calibration_fixed_batch(graph, candidates), &cut, err);
   if (st) return st;
-  const laci_observe_options how = {.values = c->values,
-                                    .n_values = c->n_norms,
+  const laci_observe_options how = {.values = c->norms.values,
+                                    .n_values = c->norms.n,
                                     .samples = candidates,
                                     .batch = cut.batch,
                                     .n_batches = cut.n_batches,
@@ -226,12 +161,13 @@ lac_status laci_choose_samples(const laci_graph *graph, const laci_choose_option
   chooser c = {.how = options};
   *choice = (laci_choice){.n_norms = 0};
   for (int64_t k = 0; k < options->n; k++) places[k] = k;
-  lac_status st = find_norms(&c, graph, err);
-  choice->n_norms = c.n_norms;
-  if (!st && c.n_norms > 0) st = choose_by_norms(&c, graph, places, choice, err);
+  lac_status st = laci_norms_find(graph, &c.norms, err);
+  c.width = (2 * c.norms.n_channels + SUMS - 1) / SUMS * SUMS;
+  choice->n_norms = c.norms.n;
+  if (!st && c.norms.n > 0) st = choose_by_norms(&c, graph, places, choice, err);
   laci_free(c.features);
   laci_free(c.sum);
   laci_free(c.cost);
-  laci_arena_clear(&c.arena);
+  laci_norms_clear(&c.norms);
   return st;
 }

@@ -40,6 +40,10 @@ typedef struct laci_synthetic_input {
   const int64_t *chosen; /* [n_chosen] numbers of the first images, below `candidates`; read while
                             the samples are opened. NULL: images 0, 1 .. */
   int64_t n_chosen, candidates;
+  const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels in the place of drawn
+                               images; read while the samples are opened. NULL: none */
+  const int64_t *fitted_at; /* [n_fitted] which samples these are, by laci_samples_number */
+  int64_t n_fitted;
   float mean[3],
       std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
 } laci_synthetic_input;

@@ -16,6 +16,9 @@ typedef struct synthetic_samples {
   laci_synthetic_input input;
   laci_leaves *leaves;
   int64_t *chosen; /* [input.n_chosen], or NULL */
+  uint8_t *fitted; /* as in input, or NULL */
+  int64_t *slot;   /* [n_slots] the image of `fitted` that is this sample, or -1; NULL: none is */
+  int64_t n_slots;
   int n_parts;
   float *scratch; /* [n_parts, COLOURS + 1, height * width] */
 } synthetic_samples;
@@ -30,9 +33,10 @@ static size_t pixels_of(const laci_synthetic_input *input) {
   return (size_t)input->height * (size_t)input->width;
 }
 
-/* Scales an image and writes it in the input's layout and type. A grey one is the green channel. */
-static void write_image(const laci_synthetic_input *input, const float *rgb, void *batch,
-                        int64_t at) {
+/* Scales an image and writes it in the input's layout and type. It is rgb, of which a grey image is
+ * the green channel, or, where `levels` is not NULL, these grey levels. */
+static void write_image(const laci_synthetic_input *input, const float *rgb, const uint8_t *levels,
+                        void *batch, int64_t at) {
   const size_t plane = pixels_of(input), sample = plane * (size_t)input->channels;
   const size_t begin = (size_t)at * sample;
   for (int c = 0; c < input->channels; c++) {
@@ -40,7 +44,8 @@ static void write_image(const laci_synthetic_input *input, const float *rgb, voi
     const size_t step = input->channels_last ? (size_t)input->channels : 1;
     const size_t start = begin + (size_t)c * (input->channels_last ? 1 : plane);
     for (size_t p = 0; p < plane; p++) {
-      const float value = (from[p] * 255 - input->mean[c]) / input->std[c];
+      const float grey = levels ? (float)levels[(size_t)c * plane + p] : from[p] * 255;
+      const float value = (grey - input->mean[c]) / input->std[c];
       if (input->integers) ((int64_t *)batch)[start + p * step] = (int64_t)lrintf(value);
       else ((float *)batch)[start + p * step] = value;
     }
@@ -64,8 +69,11 @@ static void read_part(int64_t begin, int64_t end, void *context) {
     for (int64_t k = work->n * part / own->n_parts; k < last && !laci_interrupted(); k++) {
       int copy;
       const int64_t at = laci_samples_index_at(work->samples, work->first + k, &copy);
-      laci_leaves_draw(own->leaves, number_of(own, at), rgb, rgb + COLOURS * plane);
-      write_image(&own->input, rgb, work->to, k);
+      const int64_t slot = at < own->n_slots ? own->slot[at] : -1;
+      const uint8_t *levels =
+          slot < 0 ? NULL : own->fitted + (size_t)slot * plane * (size_t)own->input.channels;
+      if (!levels) laci_leaves_draw(own->leaves, number_of(own, at), rgb, rgb + COLOURS * plane);
+      write_image(&own->input, rgb, levels, work->to, k);
     }
   }
 }
@@ -83,8 +91,26 @@ static void close_synthetic(laci_samples *s) {
   if (!own) return;
   laci_leaves_destroy(own->leaves);
   laci_free(own->chosen);
+  laci_free(own->fitted);
+  laci_free(own->slot);
   laci_free(own->scratch);
   laci_free(own);
+}
+
+/* Copies the fitted images, and notes which samples they are. */
+static bool take_fitted(synthetic_samples *own) {
+  const laci_synthetic_input *in = &own->input;
+  const size_t bytes = (size_t)in->n_fitted * pixels_of(in) * (size_t)in->channels;
+  if (!in->fitted || in->n_fitted < 1) return true;
+  for (int64_t k = 0; k < in->n_fitted; k++)
+    if (in->fitted_at[k] >= own->n_slots) own->n_slots = in->fitted_at[k] + 1;
+  own->fitted = laci_alloc(bytes, 1);
+  own->slot = laci_alloc((size_t)own->n_slots, sizeof *own->slot);
+  if (!own->fitted || !own->slot) return false;
+  memcpy(own->fitted, in->fitted, bytes);
+  for (int64_t at = 0; at < own->n_slots; at++) own->slot[at] = -1;
+  for (int64_t k = 0; k < in->n_fitted; k++) own->slot[in->fitted_at[k]] = k;
+  return true;
 }
 
 static lac_status open_synthetic(laci_samples *s, lac_error *err) {
@@ -109,6 +135,7 @@ static lac_status open_synthetic(laci_samples *s, lac_error *err) {
     if (!own->chosen) return laci_fail_memory(err, s->path);
     memcpy(own->chosen, in->chosen, (size_t)in->n_chosen * sizeof *own->chosen);
   }
+  if (!take_fitted(own)) return laci_fail_memory(err, s->path);
   own->n_parts = laci_pool_threads(o->pool);
   own->scratch = laci_alloc((size_t)own->n_parts * (COLOURS + 1) * pixels_of(in), sizeof(float));
   if (!own->scratch) return laci_fail_memory(err, s->path);

@@ -25,11 +25,18 @@ bool laci_has_class_outputs(const laci_graph *graph) {
   return shape->rank < 0 || (shape->rank == 2 && shape->dims[1] != 1 && shape->dims[1] != 0);
 }
 
-/* Finds out which synthetic images the network takes, and chooses them. *chosen is freed with
- * laci_free. */
+static lac_status make_synthetic(const laci_graph *graph, const laci_synthetic_options *wanted,
+                                 int64_t n, laci_synthetic_input *images, laci_synthetic_made *made,
+                                 lac_error *err) {
+  lac_status st = laci_synthetic_choose(graph, wanted, n, images, &made->chosen, err);
+  return st ? st : laci_synthetic_fit(graph, wanted, n, images, made, err);
+}
+
+/* Finds out which synthetic images the network takes. Makes as many as are asked for; where the
+ * number is open, fitted ones, or else as many as are enough. *made is to be cleared. */
 static lac_status describe_synthetic(const laci_graph *graph, const laci_job *job,
                                      laci_samples_options *how, laci_synthetic_input *images,
-                                     int64_t **chosen, lac_error *err) {
+                                     laci_synthetic_made *made, lac_error *err) {
   const laci_synthetic_options wanted = {.crop = how->crop,
                                          .mean = how->mean,
                                          .std = how->std,
@@ -42,9 +49,15 @@ static lac_status describe_synthetic(const laci_graph *graph, const laci_job *jo
   how->mean = how->std = NULL;
   lac_status st = laci_synthetic_open(graph, &wanted, images, err);
   if (st) return st;
-  if (how->n == 0) how->n = laci_synthetic_enough(graph);
-  if (how->n < 1 || how->copies > 0) return LAC_OK; /* refused later */
-  return laci_synthetic_choose(graph, &wanted, how->n, images, chosen, err);
+  const bool open = how->n == 0;
+  if (how->copies > 0) return LAC_OK; /* refused later */
+  if (open) how->n = laci_synthetic_fits(graph, images);
+  if (how->n > 0) st = make_synthetic(graph, &wanted, how->n, images, made, err);
+  if (st || !open || images->fitted) return st;
+  laci_synthetic_made_clear(made);
+  images->chosen = NULL;
+  how->n = laci_synthetic_enough(graph);
+  return laci_synthetic_choose(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
 /* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
@@ -86,11 +99,11 @@ lac_status laci_calibration_samples_open(const laci_calibration_data *from, int 
   lac_status st = laci_calibration_parse_constants(c, &constants, &arena, err);
   how.constants = constants;
   how.n_constants = c->n_constants;
-  int64_t *chosen = NULL;
-  if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &chosen, err);
+  laci_synthetic_made made = {.chosen = NULL};
+  if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &made, err);
   else how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
   if (!st) st = laci_samples_open(c->data, &how, samples, err);
-  laci_free(chosen);
+  laci_synthetic_made_clear(&made);
   laci_free(inputs);
   laci_arena_clear(&arena);
   return st;

@@ -11,9 +11,7 @@
 /* More images than this need no choice, which would take their square's time. */
 enum { MOST_CHOSEN = 4096 };
 
-/* Is it a failure of the network, and not of the machine or the user? The images are then taken as
- * they come. */
-static bool is_of_network(lac_status status) {
+bool laci_synthetic_is_of_network(lac_status status) {
   return status && status != LAC_NO_MEMORY && status != LAC_INTERRUPTED &&
          status != LAC_MEMORY_LIMIT;
 }
@@ -59,7 +57,7 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
   }
   laci_free(places);
   laci_samples_close(candidates);
-  if (!st || is_of_network(st)) return LAC_OK;
+  if (!st || laci_synthetic_is_of_network(st)) return LAC_OK;
   if (err) *err = why;
   return st;
 }

@@ -43,6 +43,33 @@ LAC_MUST_CHECK lac_status laci_synthetic_choose_range(const laci_graph *graph,
                                                       laci_synthetic_input *input,
                                                       const char **reason, lac_error *err);
 
+/** Images that were made for a network. Freed with laci_synthetic_made_clear. */
+typedef struct laci_synthetic_made {
+  int64_t *chosen;
+  uint8_t *fitted;
+  int64_t *fitted_at;
+} laci_synthetic_made;
+
+/** How many images are fitted at most: 0 for networks of small images, for those that store hardly
+ * any statistics, and for those that take too long. The number is the same on every machine. */
+int64_t laci_synthetic_fits(const laci_graph *graph, const laci_synthetic_input *input);
+
+/** Fits the images of input, some or all of n, to the statistics that the network's batch
+ * normalizations store, in a fixed number of steps (calibrate/images.h). Sets input->fitted where
+ * statistics that were held back come nearer; where memory does not suffice they stay as they are.
+ * Fails LAC_NO_MEMORY, LAC_INTERRUPTED. (synthetic_fit.c) */
+LAC_MUST_CHECK lac_status laci_synthetic_fit(const laci_graph *graph,
+                                             const laci_synthetic_options *options, int64_t n,
+                                             laci_synthetic_input *input, laci_synthetic_made *made,
+                                             lac_error *err);
+void laci_synthetic_made_clear(laci_synthetic_made *made);
+
+/** Multiplications of a network for one image; 0: not known. */
+double laci_synthetic_multiplications(const laci_graph *graph);
+
+/** Is it a failure of the network, and not of the machine or the user? */
+bool laci_synthetic_is_of_network(lac_status status);
+
 /** Chooses n images whose statistics are near those that the network's batch normalizations store,
  * among LACI_SYNTHETIC_CANDIDATES as many. Sets input->chosen and *chosen, which the caller frees
  * with laci_free. They stay NULL if the network has no such normalizations, if it cannot be run as

@@ -80,11 +80,16 @@ static double multiplications_of(const laci_graph *graph, const laci_node *node)
   return channels > 0 ? n / (double)channels : 0;
 }
 
+double laci_synthetic_multiplications(const laci_graph *graph) {
+  double n = 0;
+  for (int id = 0; id < graph->n_nodes; id++) n += multiplications_of(graph, &graph->nodes[id]);
+  return n;
+}
+
 int64_t laci_synthetic_enough(const laci_graph *graph) {
   const double in_a_minute = 4e11; /* multiplications of all images */
   enum { LEAST = 32, MOST = 512, UNKNOWN = 128 };
-  double n = 0;
-  for (int id = 0; id < graph->n_nodes; id++) n += multiplications_of(graph, &graph->nodes[id]);
+  const double n = laci_synthetic_multiplications(graph);
   if (n <= 0) return UNKNOWN;
   const double images = in_a_minute / n;
   return images < LEAST ? LEAST : images > MOST ? MOST : (int64_t)images;

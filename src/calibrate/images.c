@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each lane fits a batch with two engines of one thread. The first computes the inputs x of the
+ * normalizations. From these a target t = x - g follows, where g is the gradient of the loss by x.
+ * The second engine runs the loss sum |x - t|^2 / 2, whose gradient by x is g, back to the pixels.
+ * All g have the same large factor, so that x - t keeps its digits. */
+#include "calibrate/images.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "calibrate/network_in.h"
+#include "calibrate/norms_in.h"
+#include "cpu/pool.h"
+#include "engine/engine.h"
+#include "graph/gradient.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+
+enum { MOST_LANES = 16, HELD_PART = 4, COLOURS = 3 };
+static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smallest = 1e-8,
+                    variation = 0.02;
+static const char what[] = "fitted images";
+
+typedef struct fit_lane {
+  const struct fitting *fit;
+  laci_engine *forward, *backward;
+  void **values;          /* [n_norms] inputs of the normalizations, then their targets */
+  const void **inputs;    /* [1 + n_norms] of the backward engine, in its order */
+  float *gradient;        /* [batch, image] */
+  float *first, *second;  /* [batch, image] moments of Adam */
+  float *images;          /* the batch */
+  laci_fitted_images sum; /* of all batches of this lane */
+  lac_status status;
+  lac_error err;
+} fit_lane;
+
+typedef struct fitting {
+  const laci_fit_images_options *how;
+  laci_norms norms;
+  laci_network *network;
+  laci_graph *forward, *backward; /* the graphs */
+  int64_t image;                  /* floats of one */
+  int64_t *inner;                 /* [n_norms] elements of a channel, of one image */
+  double factor;                  /* of all gradients */
+  fit_lane lanes[MOST_LANES];
+  int n_lanes;
+  float *images;
+  laci_fitted_images *batches; /* [n / batch] */
+} fitting;
+
+static bool is_held(int k) { return k % HELD_PART == HELD_PART - 1; }
+
+/* ---- Graphs ---- */
+
+static lac_status build_part(fitting *f, laci_graph **graph, lac_error *err) {
+  laci_part part;
+  bool *there = laci_alloc((size_t)f->network->graph.n_values + 1, sizeof *there);
+  if (!there) return laci_fail_memory(err, what);
+  there[f->network->graph.inputs[0]] = true;
+  lac_status st = laci_part_find_nodes(f->network, there, f->norms.n, f->norms.values, &part, err);
+  if (!st) st = laci_part_build_graph(f->network, &part, f->network->weights, graph, err);
+  laci_free(there);
+  if (!st && ((*graph)->n_inputs != 1 || (*graph)->n_outputs != f->norms.n))
+    st = laci_fail(err, LAC_UNSUPPORTED, "%s: inputs of normalizations are not of the image", what);
+  return st;
+}
+
+/* Adds a node of one output of that name, and returns the output. */
+static int add_node(laci_graph *graph, const laci_node *like, const char *name, lac_status *st,
+                    lac_error *err) {
+  int output = laci_graph_intern_value(graph, name), id;
+  laci_node node = *like;
+  node.name = name;
+  node.n_outputs = 1;
+  node.outputs = &output;
+  node.version = node.domain ? 1 : 22;
+  *st = output < 0 ? laci_fail_memory(err, what) : laci_graph_add_node(graph, &node, &id, err);
+  return output;
+}
+
+/* Adds the squared distance of value x from a new input, and adds it to the loss. */
+static lac_status add_distance(laci_graph *graph, int x, int k, int *loss, lac_error *err) {
+  const laci_attr attrs[] = {laci_attr_float("factor", 0.5F), laci_attr_int("relative", 0)};
+  const laci_type type = graph->values[x].type;
+  char name[64];
+  (void)snprintf(name, sizeof name, "lacuna/fit/target%d", k);
+  lac_status st = laci_graph_add_input(graph, name, &type, err);
+  if (st) return st;
+  const int pair[] = {x, laci_graph_find_value(graph, name)};
+  const laci_node distance = {.type = "SquaredError",
+                              .domain = "lacuna",
+                              .n_inputs = 2,
+                              .inputs = pair,
+                              .n_attrs = 2,
+                              .attrs = attrs};
+  (void)snprintf(name, sizeof name, "lacuna/fit/distance%d", k);
+  const int sum[] = {*loss, add_node(graph, &distance, name, &st, err)};
+  if (st || *loss < 0) {
+    *loss = sum[1];
+    return st;
+  }
+  (void)snprintf(name, sizeof name, "lacuna/fit/loss%d", k);
+  *loss =
+      add_node(graph, &(laci_node){.type = "Add", .n_inputs = 2, .inputs = sum}, name, &st, err);
+  return st;
+}
+
+static lac_status finish(laci_graph *graph, lac_error *err) {
+  lac_status st = laci_graph_finish(graph, err);
+  return st ? st : laci_graph_infer(graph, NULL, 0, err);
+}
+
+/* Makes the graph that computes the gradient of the pixels alone. */
+static lac_status build_backward(fitting *f, lac_error *err) {
+  lac_status st = build_part(f, &f->backward, err);
+  laci_graph *graph = f->backward;
+  int loss = -1, gradient = -1;
+  for (int k = 0; k < f->norms.n && !st; k++) {
+    graph->values[graph->outputs[k]].is_output = false;
+    if (!is_held(k)) st = add_distance(graph, graph->outputs[k], k, &loss, err);
+  }
+  if (st) return st;
+  graph->n_outputs = 0;
+  st = finish(graph, err);
+  if (!st) st = laci_gradient_build(graph, loss, 1, &graph->inputs[0], &gradient, err);
+  if (!st) st = laci_graph_add_output(graph, graph->values[gradient].name, err);
+  return st ? st : finish(graph, err);
+}
+
+static lac_status measure_sizes(fitting *f, lac_error *err) {
+  double sum = 0;
+  int n = 0;
+  f->inner = laci_alloc((size_t)f->norms.n, sizeof *f->inner);
+  if (!f->inner) return laci_fail_memory(err, what);
+  for (int k = 0; k < f->norms.n; k++) {
+    const laci_norm *norm = &f->norms.list[k];
+    const laci_shape *shape = &f->forward->values[f->forward->outputs[k]].type.shape;
+    double variance = 0;
+    if (shape->rank < 2 || shape->dims[0] != f->how->batch || shape->dims[1] != norm->channels)
+      return laci_fail(err, LAC_UNSUPPORTED, "%s: a normalization of another layout", what);
+    f->inner[k] = laci_shape_count(shape) / f->how->batch / norm->channels;
+    for (int64_t c = 0; c < norm->channels; c++) variance += norm->variance[c];
+    sum += (double)f->inner[k] * variance;
+    n++;
+  }
+  f->factor = (double)f->how->batch * sum;
+  return n > 0 && f->factor > 0 ? LAC_OK
+                                : laci_fail(err, LAC_UNSUPPORTED, "%s: no statistics", what);
+}
+
+/* ---- Lanes ---- */
+
+static void close_lane(fit_lane *lane) {
+  for (int k = 0; lane->values && k < lane->fit->norms.n; k++) laci_free(lane->values[k]);
+  laci_free(lane->values);
+  laci_free(lane->inputs);
+  laci_free(lane->gradient);
+  laci_free(lane->first);
+  laci_free(lane->second);
+  laci_engine_destroy(lane->forward);
+  laci_engine_destroy(lane->backward);
+  *lane = (fit_lane){.fit = NULL};
+}
+
+static lac_status open_lane(const fitting *f, fit_lane *lane, laci_budget *budget, lac_error *err) {
+  const laci_engine_options options = {
+      .threads = 1, .dense_only = true, .finite = LACI_FINITE_ASSUMED, .budget = budget};
+  const size_t pixels = (size_t)(f->how->batch * f->image), n = (size_t)f->norms.n;
+  lane->fit = f;
+  lac_status st = laci_engine_create(f->forward, &options, &lane->forward, err);
+  if (!st) st = laci_engine_create(f->backward, &options, &lane->backward, err);
+  if (st) return st;
+  lane->values = laci_alloc(n, sizeof *lane->values);
+  lane->inputs = laci_alloc(n + 1, sizeof *lane->inputs);
+  lane->gradient = laci_alloc(pixels, sizeof *lane->gradient);
+  lane->first = laci_alloc(pixels, sizeof *lane->first);
+  lane->second = laci_alloc(pixels, sizeof *lane->second);
+  for (size_t k = 0; k < n; k++)
+    laci_budget_add_unnamed(
+        budget, laci_bytes_of(f->how->batch * f->norms.list[k].channels * f->inner[k], 4));
+  laci_budget_add_unnamed(budget, laci_bytes_of(3 * (int64_t)pixels, 4));
+  st = laci_budget_check(budget, what, err);
+  if (st) return st;
+  bool ok = lane->values && lane->inputs && lane->gradient && lane->first && lane->second;
+  for (size_t k = 0; ok && k < n; k++) {
+    const size_t count = (size_t)(f->how->batch * f->norms.list[k].channels * f->inner[k]);
+    ok = (lane->values[k] = laci_alloc(count, sizeof(float))) != NULL;
+  }
+  return ok ? LAC_OK : laci_fail_memory(err, what);
+}
+
+static lac_status open_lanes(fitting *f, lac_error *err) {
+  laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
+  int64_t most = laci_pool_threads(f->how->pool);
+  if (most > MOST_LANES) most = MOST_LANES;
+  if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
+  lac_status st = open_lane(f, &f->lanes[0], &budget, err);
+  f->n_lanes = 1;
+  while (!st && f->n_lanes < most) {
+    if (open_lane(f, &f->lanes[f->n_lanes], &budget, NULL)) {
+      close_lane(&f->lanes[f->n_lanes]);
+      break;
+    }
+    f->n_lanes++;
+  }
+  return st;
+}
+
+/* ---- A step ---- */
+
+typedef struct moments {
+  double mean, deviation;
+} moments;
+
+static moments measure(const float *x, int64_t batch, int64_t stride, int64_t inner) {
+  double sum = 0, squares = 0;
+  for (int64_t n = 0; n < batch; n++) {
+    const float *from = x + n * stride;
+    for (int64_t p = 0; p < inner; p++) sum += (double)from[p];
+  }
+  const double count = (double)(batch * inner), mean = sum / count;
+  for (int64_t n = 0; n < batch; n++) {
+    const float *from = x + n * stride;
+    for (int64_t p = 0; p < inner; p++) {
+      const double apart = (double)from[p] - mean;
+      squares += apart * apart;
+    }
+  }
+  return (moments){mean, sqrt(squares / count)};
+}
+
+/* Sets x to x - g in a channel; returns the channel's share of the loss. */
+static double set_target(const fitting *f, const laci_norm *norm, int64_t c, int64_t inner,
+                         float *x, double weight) {
+  const int64_t batch = f->how->batch, stride = norm->channels * inner;
+  const moments m = measure(x, batch, stride, inner);
+  const double wanted = sqrt(norm->variance[c]), apart = m.mean - norm->mean[c];
+  const double wider = m.deviation / wanted - 1, count = (double)(batch * inner);
+  const double scale = weight * f->factor / count;
+  const double slope = scale * 2 * wider / (wanted * fmax(m.deviation, 1e-3 * wanted));
+  const double shift = scale * 2 * apart / norm->variance[c] - slope * m.mean;
+  for (int64_t n = 0; n < batch && weight > 0; n++) {
+    float *to = x + n * stride;
+    for (int64_t p = 0; p < inner; p++)
+      to[p] = (float)((double)to[p] - (shift + slope * (double)to[p]));
+  }
+  return apart * apart / norm->variance[c] + wider * wider;
+}
+
+/* Computes the targets in the place of the values, and the distances from the stored statistics. */
+static void set_targets(const fit_lane *lane, double *loss, double *held) {
+  const fitting *f = lane->fit;
+  double sums[2] = {0};
+  int n[2] = {0};
+  for (int k = 0; k < f->norms.n; k++) n[is_held(k)]++;
+  for (int k = 0; k < f->norms.n; k++) {
+    const laci_norm *norm = &f->norms.list[k];
+    double sum = 0;
+    const double weight = is_held(k) ? 0 : 1 / ((double)norm->channels * n[0]);
+    for (int64_t c = 0; c < norm->channels; c++) {
+      float *x = (float *)lane->values[k] + c * f->inner[k];
+      sum += set_target(f, norm, c, f->inner[k], x, weight);
+    }
+    sums[is_held(k)] += sum / (double)norm->channels / n[is_held(k)];
+  }
+  *loss = sums[0];
+  *held = sums[1];
+}
+
+static float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
+
+/* Adds the gradient of the mean absolute difference of neighbours. */
+static void add_variation(const fit_lane *lane) {
+  const fitting *f = lane->fit;
+  const laci_shape *shape = &f->how->shape;
+  const bool last = f->how->channels_last;
+  const int64_t height = shape->dims[last ? 1 : 2], width = shape->dims[last ? 2 : 3];
+  const int64_t channels = shape->dims[last ? 3 : 1];
+  const int64_t right = last ? channels : 1, down = width * right;
+  const float weight = (float)(variation * f->factor / (double)(f->how->batch * f->image));
+  for (int64_t n = 0; n < f->how->batch; n++) {
+    for (int64_t c = 0; c < channels; c++) {
+      const int64_t begin = n * f->image + c * (last ? 1 : height * width);
+      for (int64_t y = 0; y < height; y++) {
+        for (int64_t x = 0; x < width; x++) {
+          const int64_t at = begin + y * down + x * right;
+          for (int axis = 0; axis < 2; axis++) {
+            if (axis ? y + 1 == height : x + 1 == width) continue;
+            const int64_t next = at + (axis ? down : right);
+            const float pull = weight * sign(lane->images[at] - lane->images[next]);
+            lane->gradient[at] += pull;
+            lane->gradient[next] -= pull;
+          }
+        }
+      }
+    }
+  }
+}
+
+static void update_pixels(const fit_lane *lane, int step) {
+  const fitting *f = lane->fit;
+  const laci_shape *shape = &f->how->shape;
+  const bool last = f->how->channels_last;
+  const int64_t channels = shape->dims[last ? 3 : 1], plane = f->image / channels;
+  const double scale = (double)(f->how->batch * f->image) / f->factor;
+  const double bias1 = 1 - pow(first_decay, step + 1), bias2 = 1 - pow(second_decay, step + 1);
+  for (int64_t at = 0; at < f->how->batch * f->image; at++) {
+    const int64_t c = last ? at % channels : at / plane % channels;
+    const double g = (double)lane->gradient[at] * scale;
+    const double m = first_decay * (double)lane->first[at] + (1 - first_decay) * g;
+    const double v = second_decay * (double)lane->second[at] + (1 - second_decay) * g * g;
+    lane->first[at] = (float)m;
+    lane->second[at] = (float)v;
+    const double moved =
+        (double)lane->images[at] - rate * (m / bias1) / (sqrt(v / bias2) + smallest);
+    const double low = (double)f->how->low[c], high = (double)f->how->high[c];
+    lane->images[at] = (float)(moved < low ? low : moved > high ? high : moved);
+  }
+}
+
+static lac_status run_forward(fit_lane *lane, double *loss, double *held) {
+  const void *images[] = {lane->images};
+  lac_status st = laci_engine_run(lane->forward, images, lane->values, &lane->err);
+  if (!st) set_targets(lane, loss, held);
+  return st;
+}
+
+static lac_status fit_batch(fit_lane *lane, laci_fitted_images *to) {
+  const fitting *f = lane->fit;
+  const size_t bytes = (size_t)(f->how->batch * f->image) * sizeof(float);
+  int n_inputs = 0;
+  lane->inputs[n_inputs++] = lane->images;
+  for (int k = 0; k < f->norms.n; k++)
+    if (!is_held(k)) lane->inputs[n_inputs++] = lane->values[k];
+  memset(lane->first, 0, bytes);
+  memset(lane->second, 0, bytes);
+  for (int step = 0; step <= f->how->steps; step++) {
+    void *gradient[] = {lane->gradient};
+    double loss = 0, held = 0;
+    if (laci_interrupted()) return laci_fail(&lane->err, LAC_INTERRUPTED, "interrupted");
+    lac_status st = run_forward(lane, &loss, &held);
+    if (st) return st;
+    if (step == 0) *to = (laci_fitted_images){.before = loss, .held_before = held};
+    to->after = loss;
+    to->held_after = held;
+    if (step == f->how->steps) break;
+    st = laci_engine_run(lane->backward, lane->inputs, gradient, &lane->err);
+    if (st) return st;
+    add_variation(lane);
+    update_pixels(lane, step);
+  }
+  return LAC_OK;
+}
+
+static void fit_lanes(int64_t begin, int64_t end, void *context) {
+  fitting *f = context;
+  const int64_t n = f->how->n / f->how->batch;
+  for (int64_t at = begin; at < end; at++) {
+    fit_lane *lane = &f->lanes[at];
+    for (int64_t k = at; k < n && !lane->status; k += f->n_lanes) {
+      lane->images = f->images + k * f->how->batch * f->image;
+      lane->status = fit_batch(lane, &f->batches[k]);
+    }
+  }
+}
+
+static lac_status fit_all(fitting *f, laci_fitted_images *result, lac_error *err) {
+  const int64_t n = f->how->n / f->how->batch;
+  f->batches = laci_alloc((size_t)n, sizeof *f->batches);
+  if (!f->batches) return laci_fail_memory(err, what);
+  laci_pool_for(f->how->pool, f->n_lanes, 1, fit_lanes, f);
+  for (int at = 0; at < f->n_lanes; at++) {
+    if (!f->lanes[at].status) continue;
+    if (err) *err = f->lanes[at].err;
+    return f->lanes[at].status;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    result->before += f->batches[k].before / (double)n;
+    result->after += f->batches[k].after / (double)n;
+    result->held_before += f->batches[k].held_before / (double)n;
+    result->held_after += f->batches[k].held_after / (double)n;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_fit_images(const laci_graph *graph, const laci_fit_images_options *options,
+                           float *images, laci_fitted_images *result, lac_error *err) {
+  fitting f = {.how = options, .images = images, .image = laci_shape_count(&options->shape)};
+  const laci_weighted_graph from = {.graph = graph};
+  const laci_calibration_samples samples = {.count = options->n, .shapes = &options->shape};
+  *result = (laci_fitted_images){.n_norms = 0};
+  lac_status st = laci_norms_find(graph, &f.norms, err);
+  result->n_norms = f.norms.n;
+  if (!st && f.norms.n > 0) {
+    st = laci_network_create(&from, &samples, 0, options->batch, &f.network, err);
+    if (!st && f.network->is_reduced)
+      st = laci_fail(err, LAC_UNSUPPORTED, "%s: the network has branches", what);
+    if (!st) st = build_part(&f, &f.forward, err);
+    if (!st) st = measure_sizes(&f, err);
+    if (!st) st = build_backward(&f, err);
+    if (!st) st = open_lanes(&f, err);
+    if (!st) st = fit_all(&f, result, err);
+  }
+  for (int at = 0; at < f.n_lanes; at++) close_lane(&f.lanes[at]);
+  laci_free(f.batches);
+  laci_free(f.inner);
+  laci_graph_destroy(f.forward);
+  laci_graph_destroy(f.backward);
+  laci_network_destroy(f.network);
+  laci_norms_clear(&f.norms);
+  return st;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fits images to a network: changes their pixels until the statistics of the values in the network
+ * are those that its batch normalizations store, which are those of the images it was trained on.
+ *
+ *   loss of a batch = mean over normalizations and channels of
+ *                     (m - mean)^2 / variance + (s / deviation - 1)^2   + total variation
+ *
+ * m and s are the mean and the deviation of the normalization's input over the batch. Steps of Adam
+ * (Kingma and Ba, 2015) on the pixels lower it; the network stays as it is. Every fourth
+ * normalization is held back from the loss, and judges. (Cai and others, "ZeroQ", 2020; Yin and
+ * others, "Dreaming to Distill", 2020.) */
+#ifndef LACI_CALIBRATE_IMAGES_H
+#define LACI_CALIBRATE_IMAGES_H
+
+#include "tensor/shape.h"
+
+typedef struct laci_budget laci_budget;
+typedef struct laci_graph laci_graph;
+typedef struct laci_pool laci_pool;
+
+typedef struct laci_fit_images_options {
+  laci_shape shape;      /* of one image, rank 4 with 1 first: [1, C, H, W] or [1, H, W, C] */
+  bool channels_last;    /* the second of these */
+  float low[3], high[3]; /* range of each channel's pixels */
+  int64_t n, batch;      /* images; a multiple of the batch, within which statistics are taken */
+  int steps;             /* of each batch */
+  laci_pool *pool;       /* several batches are fitted at the same time */
+  const laci_budget *budget; /* NULL: no limit */
+} laci_fit_images_options;
+
+/** Distances of the statistics from the stored ones, as in the loss without total variation. */
+typedef struct laci_fitted_images {
+  int n_norms;                    /* 0: none is stored, and the images stay as they are */
+  double before, after;           /* over the normalizations of the loss */
+  double held_before, held_after; /* over those held back */
+} laci_fitted_images;
+
+/** Changes images [n, ...]. The result is the same for any number of threads. Fails
+ * LAC_UNSUPPORTED where an operator has no gradient, LAC_MEMORY_LIMIT, LAC_INTERRUPTED,
+ * LAC_NO_MEMORY, and as laci_engine_run; the images are then of no use. */
+LAC_MUST_CHECK lac_status laci_fit_images(const laci_graph *graph,
+                                          const laci_fit_images_options *options, float *images,
+                                          laci_fitted_images *result, lac_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The batch normalizations of a network that store the statistics of real data: private to
+ * calibrate. */
+#ifndef LACI_CALIBRATE_NORMS_IN_H
+#define LACI_CALIBRATE_NORMS_IN_H
+
+#include "base/memory.h"
+
+typedef struct laci_graph laci_graph;
+
+#include "lacuna/status.h"
+
+typedef struct laci_norm {
+  int value; /* its input */
+  int64_t channels;
+  size_t first;            /* channels of the normalizations before it */
+  double *mean, *variance; /* [channels] */
+} laci_norm;
+
+typedef struct laci_norms {
+  laci_norm *list; /* [n] in the order of the graph; their inputs differ */
+  int *values;     /* [n] their inputs */
+  int n;
+  size_t n_channels; /* of all */
+  laci_arena arena;
+} laci_norms;
+
+/** Finds the normalizations whose statistics are stored and whose input a node computes. Fails
+ * LAC_NO_MEMORY. To be cleared in any case. */
+LAC_MUST_CHECK lac_status laci_norms_find(const laci_graph *graph, laci_norms *norms,
+                                          lac_error *err);
+void laci_norms_clear(laci_norms *norms);
+
+#endif
