@@ -24,6 +24,7 @@
 enum { MOST_LANES = 16, HELD_PART = 4, COLOURS = 3 };
 static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smallest = 1e-8,
                     variation = 0.02;
+static const uint64_t most_bytes = (uint64_t)4 << 30; /* of several lanes */
 static const char what[] = "fitted images";
 
 typedef struct fit_lane {
@@ -199,9 +200,11 @@ static lac_status open_lanes(fitting *f, lac_error *err) {
   int64_t most = laci_pool_threads(f->how->pool);
   if (most > MOST_LANES) most = MOST_LANES;
   if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
+  const uint64_t before = budget.needed;
   lac_status st = open_lane(f, &f->lanes[0], &budget, err);
+  const uint64_t each = budget.needed - before;
   f->n_lanes = 1;
-  while (!st && f->n_lanes < most) {
+  while (!st && f->n_lanes < most && (uint64_t)(f->n_lanes + 1) * each <= most_bytes) {
     if (open_lane(f, &f->lanes[f->n_lanes], &budget, NULL)) {
       close_lane(&f->lanes[f->n_lanes]);
       break;
