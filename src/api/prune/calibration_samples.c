@@ -50,7 +50,10 @@ static lac_status describe_synthetic(const laci_graph *graph, const laci_job *jo
   lac_status st = laci_synthetic_open(graph, &wanted, images, err);
   if (st) return st;
   const bool open = how->n == 0;
-  if (how->copies > 0) return LAC_OK; /* refused later */
+  if (how->copies > 0) { /* refused later */
+    if (open) how->n = laci_synthetic_enough(graph);
+    return LAC_OK;
+  }
   if (open) how->n = laci_synthetic_fits(graph, images);
   if (how->n > 0) st = make_synthetic(graph, &wanted, how->n, images, made, err);
   if (st || !open || images->fitted) return st;
