@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, build_dir
+from built import ROOT, build_dir
 from test_bindings import declarations  # noqa: F401  pylint: disable=unused-import
 
 pytestmark = pytest.mark.torch

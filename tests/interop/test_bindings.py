@@ -10,7 +10,7 @@ import subprocess
 
 import numpy
 import pytest
-from conftest import ROOT, build_dir
+from built import ROOT, build_dir
 
 cffi = pytest.importorskip("cffi")
 TYPES = {"float32": "LAC_DTYPE_F32", "int64": "LAC_DTYPE_I64"}

@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from conftest import tool_path
+from built import tool_path
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SHARED = TOP.parent / "shared"

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import ROOT, build_dir
+from built import ROOT, build_dir
 
 PATH = ROOT / "examples/kubernetes/mpijob.yaml"
 

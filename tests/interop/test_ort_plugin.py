@@ -10,7 +10,7 @@ import numpy
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import build_dir
+from built import build_dir
 from onnx import TensorProto, helper, numpy_helper
 
 NAME = "LacunaExecutionProvider"

@@ -8,7 +8,7 @@ import numpy
 import onnx
 import onnxruntime as ort
 import pytest
-from conftest import ROOT
+from built import ROOT
 from onnx import TensorProto, helper
 from test_ort_plugin import ALL, LIBRARY, NAME, registered, run_alone, session, tensor  # noqa: F401 (registered is a fixture)
 

@@ -7,7 +7,7 @@ import subprocess
 import numpy
 import onnx
 import pytest
-from conftest import build_dir
+from built import build_dir
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT = TensorProto.FLOAT

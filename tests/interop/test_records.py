@@ -11,7 +11,7 @@ import tfrecord
 from PIL import Image
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
-from conftest import build_dir
+from built import build_dir
 from test_data import SHARED, refuse, run, scenery
 
 PHOTOGRAPHS, NETWORK = SHARED / "data/imagenet-sample", SHARED / "models/efficientnet_lite0.onnx"
