@@ -3,7 +3,6 @@
 #include "graph/quantized.h"
 
 #include "graph/op.h"
-#include "graph/op.h"
 #include "graph/ops.h"
 
 enum { PORTS_EACH = 3, NEWEST_OPSET = 21 };
