@@ -68,8 +68,9 @@ static void lower_steps(laci_net *net, const laci_fused *fused) {
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   const int y = laci_net_result_like(net, x, true);
   const laci_shape *one = laci_plan_shape(&net->plan, node->outputs[1]);
-  const int scale = laci_net_result_new(net, one, LACI_ELEMENT_F32,
-                                        laci_net_dense_layout(net, one, LACI_ELEMENT_F32));
+  const int scale = laci_net_tensor_new(net, one, LACI_ELEMENT_F32,
+                                        laci_net_dense_layout(net, one, LACI_ELEMENT_F32),
+                                        laci_net_buffer_new(net, LACI_PLACE_ARENA, sizeof(float)));
   int64_t *n = laci_plan_alloc(&net->plan, 1, sizeof *n);
   if (net->plan.status) return;
   *n = laci_shape_count(shape);
