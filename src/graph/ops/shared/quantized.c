@@ -68,6 +68,7 @@ static lac_status list_operands(const laci_node *node, operands *o, lac_error *e
   if (!o->inputs || !o->in || !o->lifted || !o->types || !o->own_types || !o->known)
     return laci_fail_memory(err, "the operands of a quantized operator");
   o->n = n;
+  o->node.n_inputs = 0;
   for (int k = 0; k < n; k++) {
     const int data = laci_quantized_ports(form, node, k).data;
     o->inputs[k] = data < 0 ? -1 : node->inputs[data];
