@@ -446,6 +446,7 @@ static bool is_cast_of_floats(const builder *b, const laci_node *node) {
 static bool is_dynamic(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_dynamic_quantize_linear || node->n_inputs != 1 || node->inputs[0] < 0)
     return false;
+  if (node->n_outputs < 1 || node->n_outputs > 3) return false; /* it is refused */
   const lac_dtype dtype = b->graph->values[node->inputs[0]].type.dtype;
   return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_NONE;
 }

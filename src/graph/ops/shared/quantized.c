@@ -84,6 +84,11 @@ static bool becomes_floats(const laci_quantized_form *form, laci_quantized_opera
          (form->bias && k == form->bias);
 }
 
+/** Is operand k given in units of a scale? */
+static bool wants_scale(const laci_quantized_form *form, int k) {
+  return form->n_operands == 0 || form->operands[k].scale >= 0;
+}
+
 /* ---- Shapes ---- */
 
 static lac_dtype quantized_type(const laci_infer *infer, const laci_quantized_form *form) {
@@ -99,6 +104,11 @@ lac_status laci_quantized_infer(laci_infer *infer) {
   for (int k = 0; !st && k < o.n; k++) {
     const laci_quantized_operand operand = laci_quantized_ports(form, infer->node, k);
     if (operand.data < 0 || operand.data >= infer->n_in || !infer->in[operand.data]) continue;
+    if (operand.scale < 0 && wants_scale(form, k)) {
+      st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "input %d has no scale",
+                          operand.data);
+      continue;
+    }
     o.own_types[k] = *infer->in[operand.data];
     o.types[k] = &o.own_types[k];
     if (becomes_floats(form, operand, k)) o.own_types[k].dtype = LAC_DTYPE_F32;
