@@ -19,20 +19,14 @@ bool laci_synthetic_is_of_network(lac_status status) {
 lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_options *options,
                                  int64_t n, laci_synthetic_input *input, int64_t **chosen,
                                  lac_error *err) {
-  const laci_value *value = &graph->values[graph->inputs[0]];
-  const laci_sample_input wanted = {value->name, value->type};
-  const laci_samples_options how = {.n = n * LACI_SYNTHETIC_CANDIDATES,
-                                    .seed = options->seed,
-                                    .inputs = &wanted,
-                                    .n_inputs = 1,
-                                    .synthetic = input,
-                                    .pool = options->pool};
   laci_samples *candidates = NULL;
   laci_choice choice = {.n_norms = 0};
   lac_error why = {0};
   *chosen = NULL;
   if (n > MOST_CHOSEN) return LAC_OK;
-  lac_status st = laci_samples_open("synthetic", &how, &candidates, err);
+  const int64_t n_candidates = n * LACI_SYNTHETIC_CANDIDATES;
+  lac_status st =
+      laci_synthetic_samples_open(graph, options, n_candidates, input, &candidates, err);
   if (st) return st;
   const laci_calibration_samples list = {.count = laci_samples_count(candidates),
                                          .shapes = &laci_samples_type(candidates, 0)->shape,
@@ -49,10 +43,10 @@ lac_status laci_synthetic_choose(const laci_graph *graph, const laci_synthetic_o
     laci_log(LAC_LOG_INFO,
              "synthetic images: %lld of %lld are chosen by the statistics of %d batch "
              "normalizations, %.2g from those stored (the first ones: %.2g)",
-             (long long)n, (long long)how.n, choice.n_norms, choice.chosen, choice.first);
+             (long long)n, (long long)n_candidates, choice.n_norms, choice.chosen, choice.first);
     input->chosen = *chosen = places;
     input->n_chosen = n;
-    input->candidates = how.n;
+    input->candidates = n_candidates;
     places = NULL;
   }
   laci_free(places);

@@ -47,15 +47,7 @@ typedef struct fitting {
 
 static lac_status draw(const laci_graph *graph, const laci_synthetic_options *options, int64_t n,
                        const laci_synthetic_input *input, fitting *f, lac_error *err) {
-  const laci_value *value = &graph->values[graph->inputs[0]];
-  const laci_sample_input wanted = {value->name, value->type};
-  const laci_samples_options how = {.n = n,
-                                    .seed = options->seed,
-                                    .inputs = &wanted,
-                                    .n_inputs = 1,
-                                    .synthetic = input,
-                                    .pool = options->pool};
-  lac_status st = laci_samples_open("synthetic", &how, &f->samples, err);
+  lac_status st = laci_synthetic_samples_open(graph, options, n, input, &f->samples, err);
   if (st) return st;
   f->how.shape = laci_samples_type(f->samples, 0)->shape;
   f->images = laci_alloc((size_t)(f->how.n * laci_shape_count(&f->how.shape)), sizeof *f->images);

@@ -81,6 +81,12 @@ LAC_MUST_CHECK lac_status laci_synthetic_choose(const laci_graph *graph,
                                                 lac_error *err);
 enum { LACI_SYNTHETIC_CANDIDATES = 4 };
 
+/** Opens n synthetic images for the network's input, by the options' seed. */
+LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
+                                                      const laci_synthetic_options *options,
+                                                      int64_t n, const laci_synthetic_input *input,
+                                                      laci_samples **samples, lac_error *err);
+
 /** How many synthetic images calibrate a network in about a minute of two cores, by its
  * multiplications for one image: 32 to 512, the same number on every machine. The graph's shapes
  * are inferred. */

@@ -151,20 +151,13 @@ static lac_status make_batch(const laci_graph *graph, const laci_synthetic_input
                              const laci_synthetic_options *options, laci_buf **batch,
                              lac_error *err) {
   const laci_value *value = &graph->values[graph->inputs[0]];
-  const laci_sample_input wanted = {value->name, value->type};
   int64_t n = MOST_PIXELS / ((int64_t)input->height * input->width);
   n = n < LEAST_IMAGES ? LEAST_IMAGES : n > MOST_IMAGES ? MOST_IMAGES : n;
   if (value->type.shape.dims[0] > 0) n = value->type.shape.dims[0];
-  const laci_samples_options how = {.n = n,
-                                    .seed = options->seed,
-                                    .inputs = &wanted,
-                                    .n_inputs = 1,
-                                    .synthetic = input,
-                                    .pool = options->pool};
   laci_samples *samples = NULL;
   void *values = NULL;
   *batch = NULL;
-  lac_status st = laci_samples_open("synthetic", &how, &samples, err);
+  lac_status st = laci_synthetic_samples_open(graph, options, n, input, &samples, err);
   if (!st) {
     laci_shape shape = laci_samples_type(samples, 0)->shape;
     shape.dims[0] = n;
@@ -326,4 +319,19 @@ lac_status laci_synthetic_open(const laci_graph *graph, const laci_synthetic_opt
   laci_log(LAC_LOG_INFO, "synthetic images: %d x %d pixels, values %s: %s", input->height,
            input->width, input->range, reason);
   return LAC_OK;
+}
+
+lac_status laci_synthetic_samples_open(const laci_graph *graph,
+                                       const laci_synthetic_options *options, int64_t n,
+                                       const laci_synthetic_input *input, laci_samples **samples,
+                                       lac_error *err) {
+  const laci_value *value = &graph->values[graph->inputs[0]];
+  const laci_sample_input wanted = {value->name, value->type};
+  const laci_samples_options how = {.n = n,
+                                    .seed = options->seed,
+                                    .inputs = &wanted,
+                                    .n_inputs = 1,
+                                    .synthetic = input,
+                                    .pool = options->pool};
+  return laci_samples_open("synthetic", &how, samples, err);
 }
