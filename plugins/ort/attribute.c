@@ -14,6 +14,7 @@ lac_status laci_ort_attribute_read(const laci_ort *ort, const ort_attribute *att
   *n_bytes = 0;
   /* Asked with no room, it fails and says how much is needed. */
   ort_status *failed = ort->read_attribute(attribute, type, &again, 0, &n);
+  if (failed && !n) return laci_ort_take(ort, failed, "an attribute", err);
   if (failed) ort->release_status(failed);
   if (n > (size_t)INT32_MAX)
     return laci_ort_fail(err, LAC_UNSUPPORTED, "an attribute has %zu bytes", n);

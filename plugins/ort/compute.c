@@ -312,6 +312,7 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
   lac_array on_stack[MOST_PORTS_ON_STACK] = {{0}}, *arrays = on_stack;
   lac_error err = {0};
   (void)state;
+  if (!kernel) return laci_ort_lacks(ort, "Compute");
   lac_status st = count_threads(c, kernel, &err);
   size_t n = (size_t)(c->n_inputs + 2 * c->n_outputs);
   if (!st && n > MOST_PORTS_ON_STACK) {
@@ -328,6 +329,7 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
 
 static ort_status *create_state(ort_compute *self, void *context, void **state) {
   (void)context;
+  if (!state) return laci_ort_lacks(((compute *)self)->shared->ort, "CreateState");
   *state = self; /* a computation has no state of its own */
   return NULL;
 }

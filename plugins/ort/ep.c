@@ -42,6 +42,7 @@ static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support
   laci_ort_graph graph = {0};
   laci_ort_claim claim = {0};
   lac_error err = {0};
+  if (!of || !support) return laci_ort_lacks(e->shared.ort, "GetCapability");
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, &err);
   graph.context = e->shared.context;
   if (!st) st = laci_ort_claim_find(&graph, &e->shared.options, e->shared.logger, &claim, &err);
@@ -120,6 +121,7 @@ static lac_status compile_one(ep *e, const ort_graph *of, const ort_node *fused,
   laci_ort_model *model = NULL;
   *made = NULL;
   bool packed = false;
+  if (!of || !fused) return laci_ort_fail(err, LAC_BAD_ARGUMENT, "a part has no graph or no node");
   lac_status st = laci_ort_read(&graph, e->shared.ort, of, err);
   graph.context = e->shared.context;
   if (!st) st = whole_part(&graph, fused, &part, err);
@@ -134,7 +136,7 @@ static lac_status compile_one(ep *e, const ort_graph *of, const ort_node *fused,
 
 static void release_computes(ort_ep *self, ort_compute **computes, size_t n) {
   (void)self;
-  for (size_t k = 0; k < n; k++) {
+  for (size_t k = 0; computes && k < n; k++) {
     laci_ort_compute_destroy(computes[k]);
     computes[k] = NULL;
   }
@@ -146,6 +148,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
   lac_error err = {0};
   lac_status st = LAC_OK;
   (void)context_nodes; /* `lacuna pack` makes these */
+  if (n && (!graphs || !fused || !computes)) return laci_ort_lacks(e->shared.ort, "Compile");
   for (size_t k = 0; k < n; k++) computes[k] = NULL;
   for (size_t k = 0; !st && k < n; k++)
     st = compile_one(e, graphs[k], fused[k], &computes[k], &err);

@@ -11,6 +11,6 @@ LAC_MUST_CHECK lac_status laci_ort_ep_create(const laci_ort *ort,
                                              const ort_logger *logger, ort_ep **made,
                                              lac_error *err);
 /** NULL is fine. */
-void laci_ort_ep_destroy(ort_ep *ep);
+void laci_ort_ep_destroy(ort_ep *self);
 
 #endif

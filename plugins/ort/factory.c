@@ -52,9 +52,12 @@ static ort_status *get_supported_devices(ort_factory *self, const ort_device *co
   factory *f = (factory *)self;
   lac_error err = {0};
   lac_status st = LAC_OK;
+  if (!n || (n_devices && !devices) || (most && !to))
+    return laci_ort_lacks(&f->ort, "GetSupportedDevices");
   *n = 0;
   for (size_t k = 0; !st && k < n_devices && *n < most; k++) {
-    if (f->ort.device_kind(devices[k]) != LAC_ORT_CPU) continue;
+    if (!devices[k]) st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "a device is NULL");
+    if (st || f->ort.device_kind(devices[k]) != LAC_ORT_CPU) continue;
     st = laci_ort_take(&f->ort, f->ort.create_device(self, devices[k], NULL, NULL, &to[*n]),
                        "a device", &err);
     if (!st) ++*n;
@@ -72,6 +75,7 @@ static ort_status *create_ep(ort_factory *self, const ort_device *const *devices
   (void)devices;
   (void)metadata;
   (void)n_devices;
+  if (!options || !ep) return laci_ort_lacks(&f->ort, "CreateEp");
   return laci_ort_give(&f->ort, laci_ort_ep_create(&f->ort, options, logger, ep, &err), &err);
 }
 
@@ -84,9 +88,9 @@ static void release_ep(ort_factory *self, ort_ep *ep) {
 
 static ort_status *create_allocator(ort_factory *self, const void *memory, const ort_pairs *options,
                                     void **allocator) {
-  (void)self;
   (void)memory;
   (void)options;
+  if (!allocator) return laci_ort_lacks(&((factory *)self)->ort, "CreateAllocator");
   *allocator = NULL;
   return NULL;
 }
@@ -97,7 +101,7 @@ static void release_allocator(ort_factory *self, void *allocator) {
 }
 
 static ort_status *create_data_transfer(ort_factory *self, void **transfer) {
-  (void)self;
+  if (!transfer) return laci_ort_lacks(&((factory *)self)->ort, "CreateDataTransfer");
   *transfer = NULL;
   return NULL;
 }
@@ -109,9 +113,9 @@ static bool is_stream_aware(const ort_factory *self) {
 
 static ort_status *create_stream(ort_factory *self, const void *memory, const ort_pairs *options,
                                  void **stream) {
-  (void)self;
   (void)memory;
   (void)options;
+  if (!stream) return laci_ort_lacks(&((factory *)self)->ort, "CreateSyncStreamForDevice");
   *stream = NULL;
   return NULL;
 }

@@ -112,6 +112,12 @@ ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_erro
   return ort->create_status(code_of(status), line);
 }
 
+ort_status *laci_ort_lacks(const laci_ort *ort, const char *call) {
+  lac_error err = {0};
+  lac_status st = laci_ort_fail(&err, LAC_BAD_ARGUMENT, "%s was called without all it needs", call);
+  return laci_ort_give(ort, st, &err);
+}
+
 void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format,
                   ...) {
   char line[LINE_BYTES] = "Lacuna: ";

@@ -39,6 +39,9 @@ LAC_MUST_CHECK lac_status laci_ort_take(const laci_ort *ort, ort_status *status,
 /** Our failure as one of ONNX Runtime's; NULL: LAC_OK. */
 ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err);
 
+/** A failure, as ONNX Runtime's, because the call lacks something that it needs. */
+ort_status *laci_ort_lacks(const laci_ort *ort, const char *call);
+
 /** Logs a line, with "Lacuna: " before it. logger may be NULL. */
 void laci_ort_log(const laci_ort *ort, const ort_logger *logger, int level, const char *format, ...)
     LAC_PRINTF(4, 5);
