@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "tree.h"
 
 enum { MOST_PLACES = 1024, MOST_SECONDS = 1000000000, LONGEST_NAME = 64 };
 
@@ -253,9 +254,8 @@ static lac_status store_value(arguments *args, const option_row *option, const c
   return LAC_OK;
 }
 
-/* Stores a value from the command line, and marks the option as given. */
-static lac_status store_given_value(arguments *args, const option_row *option, const char *value,
-                                    lac_error *err) {
+lac_status arguments_store(arguments *args, const option_row *option, const char *value,
+                           lac_error *err) {
   *(bool *)((char *)args + option->given) = true;
   return store_value(args, option, value, err);
 }
@@ -377,10 +377,10 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   if (!option) return fail_unknown_option(args->verb, word, err);
   if (!option_takes_value(option)) {
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
-    return store_given_value(args, option, plain, err);
+    return arguments_store(args, option, plain, err);
   }
   lac_status st = value ? LAC_OK : take_value(at, option, args->verb, &value, err);
-  return st ? st : store_given_value(args, option, value, err);
+  return st ? st : arguments_store(args, option, value, err);
 }
 
 /* Refuses "-output", which would mean -o with the value "utput": a dash was forgotten. */
@@ -402,14 +402,14 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
       return fail_unknown_option(args->verb, is_ascii ? one : word, err);
     }
     if (!option_takes_value(option)) {
-      st = store_given_value(args, option, "yes", err);
+      st = arguments_store(args, option, "yes", err);
       continue;
     }
     const char *value = letter + 1;
     const bool is_set = *value == '='; /* -o=FILE, as --output=FILE */
     if (is_set) value++;
     if (!*value && !is_set) st = take_value(at, option, args->verb, &value, err);
-    return st ? st : store_given_value(args, option, value, err);
+    return st ? st : arguments_store(args, option, value, err);
   }
   return st;
 }
@@ -543,13 +543,15 @@ lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *er
     else st = parse_letters(&at, word, args, err);
   }
   if (!st && surplus) st = fail_surplus(args, surplus, err);
-  const int n_operands = !args->operand ? 0 : args->second ? 2 : 1;
-  if (!st && !args->help && n_operands < verb_table[args->verb].least) {
-    st = laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing; wanted lacuna %s [options] %s",
-                   verb_table[args->verb].operands, verb_table[args->verb].name,
-                   verb_table[args->verb].operands);
-  }
   return st;
+}
+
+lac_status arguments_check_operands(const arguments *args, lac_error *err) {
+  const verb_row *row = &verb_table[args->verb];
+  const int n_operands = !args->operand ? 0 : args->second ? 2 : 1;
+  if (args->help || args->print_config || n_operands >= row->least) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing; wanted lacuna %s [options] %s",
+                   row->operands, row->name, row->operands);
 }
 
 void arguments_clear(arguments *args) {
@@ -568,5 +570,7 @@ void arguments_clear(arguments *args) {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"
 #undef LAC_OPTION
+  if (args->tree) tree_clear(args->tree);
+  laci_free(args->tree);
   *args = (arguments){.verb = VERB_help};
 }

@@ -38,7 +38,8 @@ typedef enum option_kind {
   OPTION_HEAD, /* a row that is no option: it holds the title of the group of options after it */
 } option_kind;
 
-/** The values of an option that may be given several times. The texts point into argv. */
+/** The values of an option that may be given several times. The texts point into argv, or into the
+ * tree of a configuration file. */
 typedef struct text_list {
   const char **items;
   int n;
@@ -63,6 +64,7 @@ typedef struct arguments {
   const char *second;              /* second operand, of verbs that take two */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
+  struct tree *tree;               /* of --config, see tree.h; the texts point into it */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION
@@ -101,10 +103,19 @@ extern const example_row example_table[];
 extern const int n_examples;
 
 /** Fills args, which gets views of argv. Fails LAC_BAD_ARGUMENT; the text says what was found and,
- * for an unknown name, which known name is nearest. With --help no operand is required. Clear args
- * in any case. */
+ * for an unknown name, which known name is nearest. Operands may be missing. Clear args in any
+ * case. */
 LAC_MUST_CHECK lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err);
 void arguments_clear(arguments *args);
+
+/** Are all operands there that the verb wants? --help and --print-config need none. Fails
+ * LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status arguments_check_operands(const arguments *args, lac_error *err);
+
+/** Stores a value as if it had been given on the command line; switches and counters take "yes" and
+ * "no". args gets a view of the text. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status arguments_store(arguments *args, const option_row *option,
+                                          const char *value, lac_error *err);
 
 /** Finds the verb of this name. Fails LAC_BAD_ARGUMENT; the text suggests a similar verb, if there
  * is one. */

@@ -15,11 +15,12 @@ enum { HEAD_START_S = 2 };
 
 /* Do all processes run this verb together? The other verbs are short, or measure this machine. */
 static bool is_run_by_all(const arguments *args) {
+  if (args->help || args->print_config) return false;
   switch (args->verb) {
-    case VERB_prune: return !args->help;
-    case VERB_permute: return !args->help && !args->apply && !args->invert;
+    case VERB_prune: return true;
+    case VERB_permute: return !args->apply && !args->invert;
     case VERB_train:
-    case VERB_finetune: return !args->help && !args->print;
+    case VERB_finetune: return !args->print;
     default: return false;
   }
 }

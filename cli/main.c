@@ -13,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
+#include "config.h"
 #include "group.h"
 #include "help.h"
 #include "hint.h"
@@ -116,6 +118,7 @@ static exit_code run_verb(arguments *args, lac_error *err) {
     help_print(stdout, args->verb);
     return EXIT_DONE;
   }
+  if (args->print_config) return exit_code_of_status(config_print(args, stdout, err));
   lac_status st = run_options_load_engine(args, err);
   return st ? exit_code_of_status(st) : verbs[args->verb](args, err);
 }
@@ -129,14 +132,20 @@ static void print_failure(lac_error *err) {
   fputc('\n', stderr);
 }
 
-/* Translates another script's options (--like), and then parses the command line. */
+/* Translates another script's options (--like), parses the command line, and reads what it leaves
+ * open from a configuration file. */
 static lac_status parse_arguments(int argc, char **argv, like *words, arguments *args,
                                   lac_error *err) {
   *args = (arguments){.verb = VERB_help};
   lac_status st = like_translate(argc, argv, words, err);
   if (st) return st;
-  return words->script ? arguments_parse(words->argc, words->argv, args, err)
-                       : arguments_parse(argc, argv, args, err);
+  st = words->script ? arguments_parse(words->argc, words->argv, args, err)
+                     : arguments_parse(argc, argv, args, err);
+  if (st) return st;
+  if (args->config && words->script)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--config and --like: one of them");
+  if (args->config && !args->help) st = config_apply(args, err);
+  return st ? st : arguments_check_operands(args, err);
 }
 
 int main(int argc, char **argv) {

@@ -7,6 +7,7 @@ set(LAC_WEBP AUTO CACHE STRING "WebP images as data, by libwebp: AUTO, ON or OFF
 set(LAC_ARCHIVE AUTO CACHE STRING "ImageNet's archives, read in place by libarchive: AUTO, ON or OFF")
 set(LAC_GRAPHVIZ AUTO CACHE STRING "Drawings but .dot, by graphviz: AUTO, ON or OFF")
 set(LAC_BLAS AUTO CACHE STRING "Products and factors of calibration, by OpenBLAS: AUTO, ON or OFF")
+set(LAC_YAML AUTO CACHE STRING "Configuration files in YAML, by libyaml: AUTO, ON or OFF")
 set(LAC_MPI AUTO CACHE STRING "Several processes, by a plug-in over MPI: AUTO, ON or OFF")
 set(LAC_ORT AUTO CACHE STRING "Inside ONNX Runtime, by a library that it loads: AUTO, ON or OFF")
 
@@ -31,6 +32,7 @@ lac_optional(WEBP libwebp)
 lac_optional(ARCHIVE libarchive)
 # libgvc finds its renderers at run time; SVG, PDF and PNG text comes from its cairo and pango plug-in.
 lac_optional(GRAPHVIZ libcgraph libgvc)
+lac_optional(YAML yaml-0.1)
 lac_optional(MPI mpi-c)
 lac_optional(BLAS openblas)
 # Those of data: what the library links, what users of the static one need, and of src/data/NAME.c and NAME_none.c the one

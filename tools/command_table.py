@@ -37,8 +37,9 @@ def verbs():
 def options(ids):
     """[(group, {"kind", "name", "letter", "initial", "verbs", "argument", "help", "words"})]"""
     text = (TOP / "cli/options.def").read_text()
-    known = c_text.integer_sets(text, {name: 1 << at for at, name in enumerate(ids)})
+    known = {name: 1 << at for at, name in enumerate(ids)}
     known["ALL_VERBS"] = (1 << len(ids)) - 1
+    known = c_text.integer_sets(text, known)
     found, group, text = [], "", c_text.without_comments(text)
     for given, begin, _ in c_text.calls(text, "LAC_GROUP|LAC_OPTION|LAC_WORDS"):
         macro = text[begin:].split("(")[0].strip()

@@ -56,6 +56,8 @@ ELSEWHERE = {
     "verbose": "the logger `lacuna` of logging",
     "wide": "how the terminal shows rows",
     "help": "help()",
+    "config": "a dict of keywords, as in lacuna.prune(model, **options)",
+    "print_config": "a dict of keywords",
     "show": "report.mask_of()",
     "like": "the command, which reads other scripts' options",
     "print": "the command, which shows a recipe's settings",
