@@ -149,7 +149,7 @@ lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **read
   if (!*reader) return laci_fail_memory(err, origin->name);
   (*reader)->origin = *origin;
   (*reader)->id = origin->id;
-  (*reader)->has_id = origin->whole != NULL;
+  (*reader)->has_id = origin->whole != NULL || origin->id.inode != 0;
   (*reader)->whole = origin->size_bytes == 0;
   return LAC_OK;
 }

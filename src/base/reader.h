@@ -34,7 +34,8 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
-  laci_file_id id; /* a virtual file: identity of the file from which the content is computed */
+  laci_file_id id; /* identity of the file from which the content is computed, or that it is a part
+                      of; zero: none */
   /** Copies a part to `to`. Several threads may call it at once. */
   lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
   /** Writes the parts that need no computation to their places in `to`, which has the file's size

@@ -74,7 +74,7 @@ static lac_status copy_values(laci_arena *arena, const Onnx__GraphProto *from, b
 }
 
 static void build(context_model *m, const void *bytes, size_t n) {
-  static const char provider[] = "LacunaExecutionProvider";
+  static const char provider[] = LACI_ONNX_CONTEXT_SOURCE;
   onnx__model_proto__init(&m->model);
   onnx__graph_proto__init(&m->graph);
   onnx__node_proto__init(&m->node);
@@ -97,7 +97,7 @@ static void build(context_model *m, const void *bytes, size_t n) {
   m->graph.node = m->nodes;
   m->graph.n_node = 1;
   m->node.name = cast("packed");
-  m->node.op_type = cast("EPContext");
+  m->node.op_type = cast(LACI_ONNX_CONTEXT_OP);
   m->node.domain = cast("com.microsoft");
   add_one(m, 0, "main_context");
   add_one(m, 1, "embed_mode");

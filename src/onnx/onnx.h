@@ -92,7 +92,11 @@ LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *p
 LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
                                                  void *context, lac_error *err);
 
-/** A network in a form that one provider of ONNX Runtime knows. */
+/* The one node of a network in a form that one provider of ONNX Runtime knows, and the provider. */
+#define LACI_ONNX_CONTEXT_OP "EPContext"
+#define LACI_ONNX_CONTEXT_SOURCE "LacunaExecutionProvider"
+
+/** Such a network. */
 typedef struct laci_onnx_context {
   const void *bytes;
   size_t size_bytes;
@@ -105,6 +109,9 @@ LAC_MUST_CHECK lac_status laci_onnx_write_context(const laci_onnx *file,
                                                   const laci_onnx_context *context,
                                                   const char *path, const laci_write_options *how,
                                                   uint64_t *size_bytes, lac_error *err);
+
+/** Finds these bytes in such a model; false: it is another one, or none at all. Reads little. */
+bool laci_onnx_find_context(laci_reader *reader, size_t *offset, size_t *size_bytes);
 
 /** Is path a file that was read, the model or one of its data files, under any name? */
 bool laci_onnx_is_source_file(const laci_onnx *file, const char *path);

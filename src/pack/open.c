@@ -400,17 +400,6 @@ bool laci_packfile_begins(const void *first, size_t n) {
   return n >= n_magic && memcmp(first, PACK_HEAD_MAGIC, n_magic) == 0;
 }
 
-bool laci_packfile_is_pack(const char *path) {
-  laci_reader *file;
-  char magic[sizeof(pack_word)];
-  if (laci_reader_open(path, &file, NULL)) return false;
-  bool is = laci_reader_size(file) >= sizeof magic &&
-            laci_reader_fetch(file, 0, sizeof magic, magic, NULL) == LAC_OK &&
-            laci_packfile_begins(magic, sizeof magic);
-  laci_reader_close(file);
-  return is;
-}
-
 /** Opens a pack from a reader, which it owns from then on, even on failure. path: for messages, or
  * NULL. */
 static lac_status open_from(laci_reader *file, const char *path, laci_packfile **pack,

@@ -67,8 +67,6 @@ LAC_MUST_CHECK lac_status laci_packfile_open_reader(laci_reader *reader, const c
                                                     laci_packfile **pack, lac_error *err);
 /** Do a file's first bytes begin a pack? */
 bool laci_packfile_begins(const void *first, size_t n);
-/** Does the file begin like a pack? False where it cannot be read. */
-bool laci_packfile_is_pack(const char *path);
 /** NULL is fine. */
 void laci_packfile_close(laci_packfile *pack);
 

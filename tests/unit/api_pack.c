@@ -285,19 +285,68 @@ static void a_plan_of_a_pack_has_the_files_bits(void **state) {
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
 }
 
+/* For ONNX Runtime: an ONNX model of one node is read as the pack that it holds. */
+static void a_pack_in_a_node_is_a_pack(void **state) {
+  (void)state;
+  lac_model *model = pruned(2, 4), *again;
+  lac_options options = options_of(2, 4);
+  lac_load_options from = lac_load_options_default();
+  lac_error err = {0};
+  lac_pack *pack, *inner;
+  laci_file_bytes bytes;
+  lac_pack_report_destroy(save(model, path_of("a.pack"), 2, 4));
+  assert_int_equal(lac_pack_save_context(model, path_of("c.onnx"), &options, true, NULL, &err), 0);
+  again = load(path_of("c.onnx"));
+  expect_same_tensors(model, again);
+  assert_true(lac_model_reads(again, path_of("c.onnx")));
+  lac_pack_report_destroy(save(again, path_of("b.pack"), 2, 4));
+  expect_same_files(path_of("a.pack"), path_of("b.pack"));
+  lac_model_destroy(again);
+  assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
+  assert_int_equal(lac_pack_restore(path_of("c.onnx"), path_of("b.onnx"), true, NULL, &err), 0);
+  expect_same_files(path_of("a.onnx"), path_of("b.onnx"));
+  assert_int_equal(lac_pack_open(path_of("a.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(lac_pack_open(path_of("c.onnx"), &inner, &err), LAC_OK);
+  assert_int_equal(lac_pack_tensor_count(inner), lac_pack_tensor_count(pack));
+  lac_packed_tensor one = LAC_SIZED(lac_packed_tensor), other = LAC_SIZED(lac_packed_tensor);
+  assert_int_equal(lac_pack_tensor(pack, 3, &one, &err), LAC_OK);
+  assert_int_equal(lac_pack_tensor(inner, 3, &other, &err), LAC_OK);
+  size_t n = (size_t)(one.n_rows * one.row_values) * sizeof(float);
+  assert_memory_equal(one.values, other.values, n);
+  assert_int_equal((uintptr_t)other.values % 64, 0);
+  lac_pack_close(pack);
+  lac_pack_close(inner);
+  assert_int_equal(laci_file_bytes_read(path_of("c.onnx"), &bytes, NULL), LAC_OK);
+  from.bytes = bytes.bytes;
+  for (from.size_bytes = 1; from.size_bytes < bytes.size_bytes; from.size_bytes += 97) {
+    lac_status st = lac_model_load(NULL, &from, &again, &err); /* cut short */
+    assert_int_equal(st, LAC_BAD_FILE);
+  }
+  from.size_bytes = bytes.size_bytes;
+  if (lac_model_load(NULL, &from, &again, &err)) fail_msg("%s", err.text);
+  expect_same_tensors(model, again);
+  lac_model_destroy(again);
+  laci_file_bytes_clear(&bytes);
+  lac_model_destroy(model);
+}
+
 static bool there_and_back(lac_error *err) {
-  lac_model *model = NULL, *again = NULL;
+  lac_model *model = NULL, *again = NULL, *inner = NULL;
   lac_pack_report *report = NULL;
   char *text = NULL;
   lac_options options = options_of(2, 4);
-  bool done = lac_model_load(path_of("a.onnx"), NULL, &model, err) == LAC_OK &&
-              lac_pack_save(model, path_of("f.pack"), &options, true, &report, err) == LAC_OK &&
-              lac_pack_report_json(report, &text, err) == LAC_OK &&
-              lac_model_load(path_of("f.pack"), NULL, &again, err) == LAC_OK &&
-              lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, NULL, err) == LAC_OK;
+  bool done =
+      lac_model_load(path_of("a.onnx"), NULL, &model, err) == LAC_OK &&
+      lac_pack_save(model, path_of("f.pack"), &options, true, &report, err) == LAC_OK &&
+      lac_pack_report_json(report, &text, err) == LAC_OK &&
+      lac_model_load(path_of("f.pack"), NULL, &again, err) == LAC_OK &&
+      lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, NULL, err) == LAC_OK &&
+      lac_pack_save_context(model, path_of("c.onnx"), &options, true, NULL, err) == LAC_OK &&
+      lac_model_load(path_of("c.onnx"), NULL, &inner, err) == LAC_OK;
   lac_text_free(text);
   lac_pack_report_destroy(report);
   lac_model_destroy(again);
+  lac_model_destroy(inner);
   lac_model_destroy(model);
   return done;
 }
@@ -339,6 +388,7 @@ int main(void) {
       cmocka_unit_test(packed_rows_are_the_weights),
       cmocka_unit_test(inputs_and_what_exists_are_kept),
       cmocka_unit_test(a_plan_of_a_pack_has_the_files_bits),
+      cmocka_unit_test(a_pack_in_a_node_is_a_pack),
       cmocka_unit_test(every_failed_allocation_is_survived),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -11,7 +11,6 @@
 #include "graph/typing.h"
 #include "lacuna/model.h"
 #include "onnx/onnx.h"
-#include "pack/packfile.h"
 
 enum { HEAD_BYTES = 1024 };
 
@@ -21,12 +20,11 @@ void lac_load_options_init(lac_load_options *options, size_t size) {
 }
 
 static lac_status load_from_path(const char *path, lac_model **made, lac_error *err) {
-  laci_packfile *pack;
-  if (laci_packfile_is_pack(path)) {
-    lac_status st = laci_packfile_open(path, &pack, err);
-    return st ? st : laci_pack_load(path, pack, made, err);
-  }
-  lac_status st = laci_model_new(path, made, err);
+  laci_packfile *pack = NULL;
+  lac_status st = laci_pack_find(path, false, &pack, err);
+  if (st) return st;
+  if (pack) return laci_pack_load(path, pack, made, err);
+  st = laci_model_new(path, made, err);
   if (!st) st = laci_onnx_load(path, &(*made)->file, &(*made)->graph, err);
   return st ? laci_foreign_explain_file(path, st, err) : st;
 }
@@ -56,12 +54,11 @@ typedef struct file_head {
 static lac_status load_from_reader(laci_reader *reader, const laci_onnx_outside *data,
                                    const file_head *head, lac_model **made, lac_error *err) {
   const char *name = data->context ? "(function)" : "(memory)";
-  laci_packfile *pack;
-  if (laci_packfile_begins(head->bytes, head->n)) {
-    lac_status st = laci_packfile_open_reader(reader, name, &pack, err);
-    return st ? st : laci_pack_load(name, pack, made, err);
-  }
-  lac_status st = laci_model_new(name, made, err);
+  laci_packfile *pack = NULL;
+  lac_status st = laci_pack_find_in(reader, name, false, &pack, err);
+  if (st) return st;
+  if (pack) return laci_pack_load(name, pack, made, err);
+  st = laci_model_new(name, made, err);
   if (st) {
     laci_reader_close(reader);
     return st;

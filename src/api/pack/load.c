@@ -67,7 +67,8 @@ static lac_status restore_pack(const char *path, const char *out, bool force, la
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
   laci_file_set set;
-  lac_status st = laci_packfile_open(path, &pack, err);
+  lac_status st = laci_pack_find(path, false, &pack, err);
+  if (!st && !pack) st = laci_packfile_open(path, &pack, err); /* says what it is not */
   if (st) return st;
   const laci_file_id id = laci_packfile_id(pack);
   const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
@@ -244,7 +245,8 @@ lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
   if (st) return st;
   lac_pack *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  st = laci_packfile_open_whole(path, &made->file, err);
+  st = laci_pack_find(path, true, &made->file, err);
+  if (!st && !made->file) st = laci_packfile_open_whole(path, &made->file, err);
   if (st) laci_free(made);
   else *pack = made;
   return st;
