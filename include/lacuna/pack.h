@@ -62,8 +62,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_save(lac_model *model, const char *pa
 
 /** Does lac_pack_save, but writes an ONNX model of one node, EPContext, that holds the pack. It has
  * the inputs and outputs of the network. ONNX Runtime runs it with the provider of plugins/ort
- * alone; lac_model_load, lac_pack_open and lac_pack_restore read it as the pack. Packs in $TMPDIR first, and needs the pack's size in memory. Fails LAC_UNSUPPORTED beyond
- * 2 GiB, and as lac_pack_save does. */
+ * alone; lac_model_load, lac_pack_open and lac_pack_restore read it as the pack. Packs in $TMPDIR
+ * first, and needs the pack's size in memory. Fails LAC_UNSUPPORTED beyond 2 GiB, and as
+ * lac_pack_save does. */
 LAC_API LAC_MUST_CHECK lac_status lac_pack_save_context(lac_model *model, const char *path,
                                                         const lac_options *options, bool force,
                                                         lac_pack_report **report, lac_error *err);
