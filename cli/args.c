@@ -537,7 +537,10 @@ lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *er
   st = parse_verb(argc, argv, &args->verb, err);
   while (!st && at.next < argc) {
     const char *word = argv[at.next++];
-    if (only_operands || word[0] != '-' || !word[1]) st = parse_operand(word, args, &surplus, err);
+    if (args->verb == VERB_run && !option_find(VERB_run, word))
+      st = list_add(&args->rest, word, err);
+    else if (only_operands || word[0] != '-' || !word[1])
+      st = parse_operand(word, args, &surplus, err);
     else if (strcmp(word, "--") == 0) only_operands = true;
     else if (word[1] == '-') st = parse_long(&at, word, args, err);
     else st = parse_letters(&at, word, args, err);
@@ -570,6 +573,7 @@ void arguments_clear(arguments *args) {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"
 #undef LAC_OPTION
+  laci_free((void *)args->rest.items);
   if (args->tree) tree_clear(args->tree);
   laci_free(args->tree);
   *args = (arguments){.verb = VERB_help};

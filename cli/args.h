@@ -62,6 +62,7 @@ typedef struct arguments {
   verb_id verb;
   const char *operand;             /* NULL: not given */
   const char *second;              /* second operand, of verbs that take two */
+  text_list rest;                  /* of the verb run: words that it hands on */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
   struct tree *tree;               /* of --config, see tree.h; the texts point into it */

@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "like_items.h"
 #include "like_scripts.h"
 #include "log.h"
 
-typedef enum kind { VALUE, SWITCH, MAYBE, IDLE, IDLE_VALUE, IDLE_MAYBE, NONE } kind;
+typedef enum kind { VALUE, SWITCH, BOOL, MAYBE, IDLE, IDLE_VALUE, IDLE_MAYBE, NONE } kind;
 
 typedef struct row {
   const char *script, *words;
@@ -48,6 +49,15 @@ static const row *find_row(const char *script, const char *word, size_t n) {
     }
   }
   return NULL;
+}
+
+/* Returns the row of a flag whose name follows "--no": "--noname". */
+static const row *find_negated(const char *script, const char *word, size_t n) {
+  char name[LONGEST];
+  if (n > sizeof name - 1 || n < 5) return NULL;
+  (void)snprintf(name, sizeof name, "--%.*s", (int)(n - 4), word + 4);
+  const row *r = find_row(script, name, strlen(name));
+  return r && r->kind == BOOL ? r : NULL;
 }
 
 /* Returns the option most like a mistyped word, among the script's options and those of the verb;
@@ -95,11 +105,25 @@ static char *take_file(cursor *at) {
   return dot && dot[1] && !strchr(dot, '/') ? take_value(at) : NULL;
 }
 
+static const char *const yes[] = {"true", "True", "1", "yes", "t", NULL};
+static const char *const no[] = {"false", "False", "0", "no", "f", NULL};
+
+/* Applies --name, --name=true, --name=false or --noname of a flag, as absl's parser does. */
+static lac_status apply_flag(like *l, const row *r, const char *typed, const char *value,
+                             lac_error *err) {
+  if (!value || like_is_one_of(value, yes)) return like_set_option(l, r->to, NULL, typed, err);
+  if (!like_is_one_of(value, no))
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted true or false", typed, value);
+  like_drop_item(l, r->to);
+  return LAC_OK;
+}
+
 static lac_status apply_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
                             lac_error *err) {
   bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
   bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
   if (r->kind == NONE) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s", typed, r->text);
+  if (r->kind == BOOL) return apply_flag(l, r, typed, value, err);
   if (value && !wants && !may) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", typed);
   }
@@ -110,6 +134,7 @@ static lac_status apply_row(like *l, const row *r, const char *typed, const char
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
   }
   if (r->to) return like_set_option(l, r->to, value, typed, err);
+  if (r->kind == IDLE_MAYBE && value && like_is_one_of(value, no)) return LAC_OK;
   return like_add_note(l, typed, r->text, err);
 }
 
@@ -124,16 +149,10 @@ static lac_status apply_own_option(like *l, const option_row *option, char *word
   return LAC_OK;
 }
 
-static lac_status apply_operand(like *l, char *word, lac_error *err) {
-  if (l->n_operands == LIKE_MOST_WORDS) return laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
-  l->operands[l->n_operands++] = word;
-  return LAC_OK;
-}
-
 static lac_status apply_word(like *l, cursor *at, lac_error *err) {
   char *word = at->argv[at->next++];
   size_t n = strcspn(word, "=");
-  if (!is_option(word)) return apply_operand(l, word, err);
+  if (!is_option(word)) return like_add_operand(l, word, err);
   const row *r = find_row(l->script, word, n);
   if (r) {
     const char *typed;
@@ -146,6 +165,8 @@ static lac_status apply_word(like *l, cursor *at, lac_error *err) {
     lac_status st = like_format_text(l, &typed, err, "%.2s", word);
     return st ? st : apply_row(l, r, typed, word + 2, at, err);
   }
+  r = strncmp(word, "--no", 4) == 0 ? find_negated(l->script, word, n) : NULL;
+  if (r) return apply_flag(l, r, word, "false", err);
   const option_row *ours = option_find(l->verb, word);
   if (ours) return apply_own_option(l, ours, word, at, err);
   const char *near = nearest_option(l, word);
@@ -155,10 +176,10 @@ static lac_status apply_word(like *l, cursor *at, lac_error *err) {
 
 /* ---- Translating the whole command line ---- */
 
-/* Returns the value of --like and the words [*first, *first + *n_words) that --like and its value
- * take; NULL: --like was not given. */
+/* Returns the value of --like, from the word *first on, and the words [*first, *first + *n_words)
+ * that --like and its value take; NULL: --like was not given. */
 static const char *find_script(int argc, char **argv, int *first, int *n_words) {
-  for (int k = 2; k < argc && strcmp(argv[k], "--") != 0; k++) {
+  for (int k = *first; k < argc && strcmp(argv[k], "--") != 0; k++) {
     *first = k;
     *n_words = 1;
     if (strncmp(argv[k], "--like=", 7) == 0) return argv[k] + 7;
@@ -187,9 +208,11 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
                                       "batch-size", "epochs", "steps"};
   enum { N_FIRST = sizeof order / sizeof order[0] };
   bool written[LIKE_MOST] = {false};
-  lac_status st = LAC_OK;
+  const char *verb;
+  lac_status st = like_format_text(l, &verb, err, "%s", verb_table[l->verb].name);
+  if (st) return st;
   add_word(l, argv[0]);
-  add_word(l, argv[1]);
+  add_word(l, l->texts[l->n_texts - 1]);
   for (int k = 0; k < l->n_operands; k++) add_word(l, l->operands[k]);
   for (int pass = 0; pass <= N_FIRST; pass++) {
     for (int k = 0; k < l->n_items && !st; k++) {
@@ -203,17 +226,23 @@ static lac_status write_words(like *l, char **argv, lac_error *err) {
   return st;
 }
 
-static bool is_translated(int argc, char **argv, verb_id *verb) {
+/* Is the first word the verb of a script, or --like itself? *first is then the first word after the
+ * verb. */
+static bool is_translated(int argc, char **argv, bool *has_verb, verb_id *verb, int *first) {
   if (argc < 2) return false;
-  *verb = strcmp(argv[1], "finetune") == 0 ? VERB_finetune : VERB_train;
-  return *verb == VERB_finetune || strcmp(argv[1], "train") == 0;
+  *has_verb = strcmp(argv[1], "--like") != 0 && strncmp(argv[1], "--like=", 7) != 0;
+  *first = *has_verb ? 2 : 1;
+  for (int k = 0; *has_verb && k < VERB_COUNT; k++) {
+    if (strcmp(argv[1], verb_table[k].name) != 0) continue;
+    *verb = k;
+    return option_find(k, "--like") != NULL;
+  }
+  return !*has_verb;
 }
 
-static lac_status translate_words(like *l, int argc, char **argv, int first, int n_words,
-                                  lac_error *err) {
-  cursor at = {.argc = argc, .next = 2, .argv = argv};
+static lac_status translate_words(like *l, cursor at, int first, int n_words, lac_error *err) {
   lac_status st = LAC_OK;
-  while (!st && at.next < argc) {
+  while (!st && at.next < at.argc) {
     if (at.next == first) at.next += n_words;
     else st = apply_word(l, &at, err);
   }
@@ -222,14 +251,16 @@ static lac_status translate_words(like *l, int argc, char **argv, int first, int
 
 lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
   int first = 0, n_words = 0;
+  bool has_verb = false;
   *l = (like){0};
-  if (!is_translated(argc, argv, &l->verb)) return LAC_OK;
+  if (!is_translated(argc, argv, &has_verb, &l->verb, &first)) return LAC_OK;
+  const cursor at = {.argc = argc, .next = first, .argv = argv};
   l->script = find_script(argc, argv, &first, &n_words);
   if (!l->script) return LAC_OK;
-  lac_status st = like_check_script(l->script, err);
+  lac_status st = like_check_script(l->script, has_verb, &l->verb, err);
   if (st) l->script = NULL;
   if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
-  if (!st) st = translate_words(l, argc, argv, first, n_words, err);
+  if (!st) st = translate_words(l, at, first, n_words, err);
   if (!st && !like_has_own_option(l, "help")) st = like_complete(l, err);
   return st ? st : write_words(l, argv, err);
 }
@@ -248,11 +279,16 @@ static void write_usage(const row *r, char text[128]) {
   size_t n = 0;
   for (const char *at = r->words; *at && n < 100; at++)
     n += (size_t)snprintf(text + n, 128 - n, *at == '|' ? ", " : "%c", *at);
-  (void)snprintf(text + n, 128 - n, "%s", wants ? " VALUE" : may ? " [VALUE]" : "");
+  (void)snprintf(text + n, 128 - n, "%s",
+                 wants             ? " VALUE"
+                 : may             ? " [VALUE]"
+                 : r->kind == BOOL ? "[=BOOL]"
+                                   : "");
 }
 
 void like_print_help(const like *l, FILE *out) {
   fprintf(out, "Usage: lacuna %s --like %s [options]\n\n", verb_table[l->verb].name, l->script);
+  like_print_variables(l->script, out);
   fprintf(out, "Options of %s:\n", l->script);
   for (int k = 0; k < N_ROWS; k++) {
     const row *r = &rows[k];
@@ -261,9 +297,8 @@ void like_print_help(const like *l, FILE *out) {
     write_usage(r, usage);
     fprintf(out, "  %-38s ", usage);
     if (r->kind == NONE) fprintf(out, "refused: %s\n", r->text);
-    else if (r->text) fprintf(out, "no effect: %s\n", r->text);
     else if (r->to && r->to[0] != '*') fprintf(out, "--%s\n", r->to);
-    else fprintf(out, "as in %s\n", l->script);
+    else fprintf(out, "%s%s\n", r->to ? "" : "no effect: ", r->text);
   }
   fprintf(out, "\nOptions of lacuna %s may be given with them (lacuna help %s).\n",
           verb_table[l->verb].name, verb_table[l->verb].name);
@@ -283,6 +318,12 @@ static size_t write_quoted(const char *word, char *text, size_t capacity) {
   if (!is_plain) text[n++] = '\'';
   text[n] = 0;
   return n;
+}
+
+void like_print_quoted(const char *word, FILE *out) {
+  char text[4096];
+  (void)write_quoted(word, text, sizeof text);
+  fputs(text, out);
 }
 
 void like_log(const like *l) {

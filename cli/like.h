@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `--like SCRIPT`: the options of a well-known script are translated to options of this command
- * before the parser of args.h reads them. Options of this command that the script does not have may
- * be given, too. */
+ * before the parser of args.h reads them. `lacuna --like SCRIPT` takes the script's verb. Options
+ * of this command that the script does not have may be given, too. */
 #ifndef CLI_LIKE_H
 #define CLI_LIKE_H
 
@@ -40,16 +40,19 @@ typedef struct like {
   char *argv[2 * LIKE_MOST + 2 * LIKE_MOST_WORDS + 2]; /* the words for the parser of args.h */
 } like;
 
-/** Translates the command line if it is `train` or `finetune` with --like; otherwise the result's
- * words are the caller's. argv must outlive the translation. Fails LAC_BAD_ARGUMENT for an unknown
- * script or option (the text suggests a similar one), a missing value, or script options that have
- * no equivalent. */
+/** Translates the command line if it has --like as its first word or after a verb that takes it;
+ * otherwise the result's words are the caller's. argv must outlive the translation. Fails
+ * LAC_BAD_ARGUMENT for an unknown script or option (the text suggests a similar one), a missing
+ * value, or script options that have no equivalent. */
 LAC_MUST_CHECK lac_status like_translate(int argc, char **argv, like *l, lac_error *err);
 void like_clear(like *l);
 
 /** Prints the script's options and what each of them is translated to. l->script must not be NULL.
  */
 void like_print_help(const like *l, FILE *out);
+
+/** Prints a word, quoted for a shell if necessary. */
+void like_print_quoted(const char *word, FILE *out);
 
 /** Logs the translated command, and the words that were accepted but have no effect. */
 void like_log(const like *l);

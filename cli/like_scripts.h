@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For each script of --like: its defaults, and options whose meaning depends on other options. */
+ * For each script of --like: its verb, its defaults, and options whose meaning depends on other
+ * options. */
 #ifndef CLI_LIKE_SCRIPTS_H
 #define CLI_LIKE_SCRIPTS_H
 
 #include "like.h"
 
-/** Checks the script's name. Fails LAC_BAD_ARGUMENT for an unknown script. */
-LAC_MUST_CHECK lac_status like_check_script(const char *script, lac_error *err);
-
-/** Formats a text that is freed with the translation. */
-LAC_MUST_CHECK lac_status like_format_text(like *l, const char **text, lac_error *err,
-                                           const char *format, ...) LAC_PRINTF(4, 5);
-/** Sets the option's value; a later call replaces it. */
-LAC_MUST_CHECK lac_status like_set_option(like *l, const char *name, const char *value,
-                                          const char *typed, lac_error *err);
-/** Was this option given as an option of this command, not of the script? */
-bool like_has_own_option(const like *l, const char *name);
-/** Notes once that the word `typed` is accepted without effect; `text` says why. */
-LAC_MUST_CHECK lac_status like_add_note(like *l, const char *typed, const char *text,
-                                        lac_error *err);
+/** Checks the script's name, and sets the verb that it becomes; has_verb: the command line has this
+ * verb, which must be one of the script's. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status like_check_script(const char *script, bool has_verb, verb_id *verb,
+                                            lac_error *err);
 
 /** After all words were read: sets defaults, and options that depend on several others. Fails
  * LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status like_complete(like *l, lac_error *err);
+
+/** Prints the environment variables that the script reads, if there are any. */
+void like_print_variables(const char *script, FILE *out);
+
+/** Parts of like_complete: for trainings that another program starts (like_runners.c), and for
+ * scripts that train nothing (like_tools.c). */
+LAC_MUST_CHECK lac_status like_complete_estimator(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_keras(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_hvd(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_preprocess(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_mn_check(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_accuracy(like *l, lac_error *err);
+LAC_MUST_CHECK lac_status like_complete_tftrt(like *l, lac_error *err);
 
 #endif

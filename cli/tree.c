@@ -60,7 +60,7 @@ typedef struct scanner {
   int line;
 } scanner;
 
-/* Moves behind a string, whose opening quote was read. */
+/* Moves past a string, whose opening quote was read. */
 static void skip_string(scanner *s) {
   for (; *s->at && *s->at != '"'; s->at++) {
     if (*s->at == '\\') s->at++;
@@ -68,7 +68,7 @@ static void skip_string(scanner *s) {
   s->at++;
 }
 
-/* Returns the line of the next key, and moves behind it. */
+/* Returns the line of the next key, and moves past it. */
 static int next_key_line(scanner *s) {
   while (*s->at) {
     const char c = *s->at++;

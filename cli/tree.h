@@ -40,7 +40,7 @@ void tree_clear(tree *t);
 /** Returns the member of a map; NULL: there is none. */
 const tree_node *tree_find(const tree_node *map, const char *key);
 
-/** Fails with the text behind "PATH:LINE: ". */
+/** Fails with the text after "PATH:LINE: ". */
 lac_status tree_fail(const tree *t, int line, lac_status status, lac_error *err, const char *format,
                      ...) LAC_PRINTF(5, 6);
 

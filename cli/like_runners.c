@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Trainings that another program starts with its options: the two of the model runner
+ * (resnet_estimator, resnet_keras, see runner.h), and demo_resnet_hvd, which reads environment
+ * variables. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "like_items.h"
+#include "like_scripts.h"
+
+/* ---- Both of the runner's ---- */
+
+static lac_status set_type(like *l, lac_error *err) {
+  static const char *const types[] = {"fp32", "f32", "float32", "bf16", NULL};
+  const char *type = like_item_value(l, "dtype", NULL);
+  if (!type) return LAC_OK;
+  if (!like_is_one_of(type, types)) return like_fail_value(l, "dtype", "fp32 or bf16", err);
+  return strcmp(type, "float32") == 0 ? like_set_option(l, "dtype", "fp32", "--dtype", err)
+                                      : LAC_OK;
+}
+
+/* Sets where checkpoints and network go: model_dir has both, the first only where they are wanted.
+ */
+static lac_status set_folders(like *l, bool keeps, lac_error *err) {
+  const like_item *given = like_find_item(l, "*model-dir");
+  const like_item folder = given ? *given : (like_item){.value = "run"};
+  lac_status st = LAC_OK;
+  if (!like_is_option_given(l, "output") && !like_is_option_given(l, "export-dir"))
+    st = like_set_option(l, "export-dir", folder.value, folder.typed, err);
+  if (!st && keeps && !like_is_option_given(l, "model-dir"))
+    st = like_set_option(l, "model-dir", folder.value, folder.typed, err);
+  return st;
+}
+
+/* --clean: an earlier run in the folder is removed. */
+static lac_status set_clean(like *l, lac_error *err) {
+  return like_find_item(l, "*clean") ? like_set_default(l, "force", NULL, err) : LAC_OK;
+}
+
+/* ---- resnet_estimator ---- */
+
+/* export_dir is a folder, or true for the folder of checkpoints. */
+static lac_status set_export(like *l, lac_error *err) {
+  static const char *const words[] = {"True", "true", "1", "False", "false", "0", NULL};
+  const like_item *given = like_find_item(l, "*export");
+  if (!given || like_is_one_of(given->value, words)) return LAC_OK;
+  return like_set_option(l, "export-dir", given->value, given->typed, err);
+}
+
+static lac_status check_version(like *l, lac_error *err) {
+  const char *version = like_item_value(l, "*version", "1");
+  if (strcmp(version, "1") == 0) return LAC_OK;
+  return like_fail_value(l, "*version", "1, whose networks are those of --resnet_size", err);
+}
+
+lac_status like_complete_estimator(like *l, lac_error *err) {
+  const bool lars = like_find_item(l, "*lars");
+  lac_status st = set_type(l, err);
+  if (!st) st = check_version(l, err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, false, err);
+  if (!st && (lars || l->verb == VERB_train))
+    st = like_set_default(l, "recipe", lars ? "resnet-lars" : "resnet-sgd", err);
+  if (!st && like_find_item(l, "*cold")) st = like_set_default(l, "warmup-epochs", "0", err);
+  if (!st && !like_is_option_given(l, "steps")) st = like_set_default(l, "epochs", "1", err);
+  if (!st) st = set_clean(l, err);
+  if (!st) st = set_export(l, err);
+  return st ? st : set_folders(l, true, err);
+}
+
+/* ---- resnet_keras ---- */
+
+/* train_steps are those of an epoch at most, so that the run has epochs times as many. */
+static lac_status set_steps(like *l, lac_error *err) {
+  uint64_t steps;
+  const like_item *item = like_find_item(l, "*train-steps");
+  if (!item || like_has_own_option(l, "steps")) return LAC_OK;
+  const char *typed = item->typed, *text;
+  const double epochs = strtod(like_item_value(l, "epochs", "1"), NULL);
+  lac_status st = like_read_count(l, "*train-steps", &steps, err);
+  if (st) return st;
+  st = like_format_text(l, &text, err, "%.0f", (double)steps * (epochs > 1 ? epochs : 1));
+  if (!st) st = like_set_option(l, "steps", text, typed, err);
+  like_drop_item(l, "epochs");
+  return st;
+}
+
+/* Sets the recipe of the optimizer, and the schedule where it is not the recipe's. */
+static lac_status set_optimizer(like *l, lac_error *err) {
+  const char *optimizer = like_item_value(l, "*optimizer", "SGD");
+  const bool lars = strcmp(optimizer, "LARS") == 0;
+  const char *schedule = like_item_value(l, "*schedule", lars ? "polynomial" : "piecewise");
+  lac_status st = LAC_OK;
+  if (!lars && strcmp(optimizer, "SGD") != 0)
+    return like_fail_value(l, "*optimizer", "SGD or LARS", err);
+  static const char *const schedules[] = {"piecewise", "polynomial", "constant", NULL};
+  if (!like_is_one_of(schedule, schedules))
+    return like_fail_value(l, "*schedule", "piecewise, polynomial or constant", err);
+  if (lars || l->verb == VERB_train)
+    st = like_set_default(l, "recipe", lars ? "resnet-lars" : "resnet-sgd", err);
+  if (st || strcmp(schedule, lars ? "polynomial" : "piecewise") == 0) return st;
+  return strcmp(schedule, "piecewise") == 0 ? like_set_default(l, "boundaries", "30,60,80", err)
+                                            : like_set_default(l, "schedule", schedule, err);
+}
+
+/* base_learning_rate: of the polynomial schedule as it is; of the constant one for a batch of 256;
+ * the piecewise one has a rate of its own. */
+static lac_status set_rate(like *l, lac_error *err) {
+  const like_item *item = like_find_item(l, "*rate");
+  if (!item) return LAC_OK;
+  const char *typed = item->typed, *value = item->value, *text;
+  const bool lars = strcmp(like_item_value(l, "*optimizer", "SGD"), "LARS") == 0;
+  const char *schedule = like_item_value(l, "*schedule", lars ? "polynomial" : "piecewise");
+  if (strcmp(schedule, "piecewise") == 0)
+    return like_add_note(l, typed, "the piecewise schedule has a rate of its own", err);
+  if (strcmp(schedule, "polynomial") == 0) return like_set_option(l, "lr", value, typed, err);
+  char *end;
+  const double rate = strtod(value, &end);
+  if (end == value || *end) return like_fail_value(l, "*rate", "a number", err);
+  const double batch = strtod(like_item_value(l, "batch-size", "128"), NULL);
+  lac_status st = like_format_text(l, &text, err, "%g", rate * batch / 256);
+  return st ? st : like_set_option(l, "lr", text, typed, err);
+}
+
+lac_status like_complete_keras(like *l, lac_error *err) {
+  const bool keeps = like_find_item(l, "*checkpoint") || like_find_item(l, "*events") ||
+                     like_is_option_given(l, "recover");
+  lac_status st = set_type(l, err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, false, err);
+  if (!st) st = set_optimizer(l, err);
+  if (!st) st = set_rate(l, err);
+  if (!st) st = set_steps(l, err);
+  if (!st && !like_is_option_given(l, "steps")) st = like_set_default(l, "epochs", "1", err);
+  if (!st) st = set_clean(l, err);
+  return st ? st : set_folders(l, keeps, err);
+}
+
+/* ---- demo_resnet_hvd ---- */
+
+/* Sets an option to a variable's value; unset or empty: to the usual one, if there is one. */
+static lac_status set_by_variable(like *l, const char *option, const char *value, const char *usual,
+                                  lac_error *err) {
+  const char *text = value && value[0] ? value : usual;
+  return text ? like_set_default(l, option, text, err) : LAC_OK;
+}
+
+static bool is_yes(const char *value, bool usual) {
+  return value && value[0] ? strcmp(value, "1") == 0 || strcmp(value, "true") == 0 : usual;
+}
+
+lac_status like_complete_hvd(like *l, lac_error *err) {
+  const bool resnext = like_find_item(l, "*resnext");
+  const char *size = getenv("RESNET_SIZE"), *steps = getenv("TRAIN_STEPS");
+  const char *workers = getenv("NUM_WORKERS_PER_HLS"), *data = getenv("IMAGENET_DIR"), *note;
+  const bool lars = is_yes(getenv("USE_LARS_OPTIMIZER"), !resnext);
+  const bool has_steps = steps && steps[0] && strcmp(steps, "-1") != 0;
+  const char *usual = resnext ? "101" : "50";
+  lac_status st = LAC_OK;
+  if (!data && !like_is_option_given(l, "data") && !like_is_only_printed(l))
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "IMAGENET_DIR is not set: the folder of images");
+  if (!st && size && size[0]) st = like_set_option(l, "*size", size, "RESNET_SIZE", err);
+  if (!st && !like_is_option_given(l, "arch")) st = like_set_network(l, resnext, err);
+  if (!st && (lars || l->verb == VERB_train))
+    st = like_set_default(l, "recipe",
+                          lars      ? "resnet-lars"
+                          : resnext ? "resnext"
+                                    : "resnet-sgd",
+                          err);
+  if (!st) st = set_by_variable(l, "data", data, NULL, err);
+  if (!st) st = like_set_default(l, "dtype", "bf16", err);
+  if (!st) st = set_by_variable(l, "batch-size", getenv("BATCH_SIZE"), "256", err);
+  if (!st && has_steps) st = like_set_default(l, "steps", steps, err);
+  if (!st && !like_is_option_given(l, "steps"))
+    st = set_by_variable(l, "epochs", getenv("TRAIN_EPOCHS"), "40", err);
+  if (!st) st = like_set_default(l, "display-steps", "100", err);
+  if (!st) st = like_set_default(l, "checkpoint-steps", "5005", err);
+  if (!st) st = set_by_variable(l, "epochs-between-evals", workers, "8", err);
+  if (!st) st = set_by_variable(l, "stop-threshold", getenv("STOP_THRESHOLD"), NULL, err);
+  if (!st && is_yes(getenv("NO_EVAL"), false)) st = like_set_default(l, "no-eval", NULL, err);
+  if (!st)
+    st = like_format_text(l, &note, err, "%s%s", resnext ? "resnext" : "resnet",
+                          size && size[0] ? size : usual);
+  if (!st) st = like_set_default(l, "model-dir", note, err);
+  if (!st && !like_is_option_given(l, "output")) st = like_set_default(l, "export-dir", note, err);
+  if (!st)
+    st = like_format_text(l, &note, err, "mpirun -np %s before this command starts as many",
+                          workers && workers[0] ? workers : "8");
+  return st ? st : like_add_note(l, "NUM_WORKERS_PER_HLS", note, err);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scripts that train nothing: they prepare images, check masks, measure accuracy or speed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "like_items.h"
+#include "like_scripts.h"
+
+static bool has_ending(const char *name, const char *ending) {
+  const size_t n = strlen(name), n_ending = strlen(ending);
+  return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
+}
+
+/* Makes an operand of an option that names a network; files that other programs made are refused
+ * with what to give in their place. */
+static lac_status use_network(like *l, const char *name, lac_error *err) {
+  const like_item *item = like_find_item(l, name);
+  if (!item) return LAC_OK;
+  if (has_ending(item->value, ".pth") || has_ending(item->value, ".pt")) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s %s: a checkpoint of PyTorch; wanted the ONNX file of the same training",
+                     item->typed, item->value);
+  }
+  if (has_ending(item->value, ".trt") || has_ending(item->value, ".engine")) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s %s: an engine of TensorRT; wanted the ONNX file that it was built from",
+                     item->typed, item->value);
+  }
+  return like_add_operand(l, item->value, err);
+}
+
+/* Is the network there, as an option or a word? */
+static lac_status check_network(like *l, const char *wanted, lac_error *err) {
+  if (l->n_operands || like_is_only_printed(l)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing: the network, an ONNX file", wanted);
+}
+
+/* ---- preprocess_imagenet ---- */
+
+lac_status like_complete_preprocess(like *l, lac_error *err) {
+  const char *raw = like_item_value(l, "*raw", NULL);
+  if (!raw && !l->n_operands) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--raw_data_dir DIR is missing: the archives; nothing is downloaded");
+  }
+  if (!like_is_option_given(l, "output") && !like_is_only_printed(l)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--local_scratch_dir DIR is missing: where the shards go");
+  }
+  lac_status st = LAC_OK;
+  char *const word = l->n_operands ? l->operands[0] : NULL;
+  l->n_operands = 0;
+  st = like_add_operand(l, "imagenet", err);
+  return st ? st : like_add_operand(l, raw ? raw : word, err);
+}
+
+/* ---- MN_check ---- */
+
+lac_status like_complete_mn_check(like *l, lac_error *err) {
+  lac_status st = use_network(l, "*network", err);
+  if (!st) st = check_network(l, "--pthFile FILE", err);
+  return st ? st : like_set_default(l, "show", "2", err);
+}
+
+/* ---- trt_accuracy ---- */
+
+lac_status like_complete_accuracy(like *l, lac_error *err) {
+  lac_status st = use_network(l, "*network", err);
+  if (!st) st = check_network(l, "--onnxFile FILE", err);
+  if (!st && !like_is_option_given(l, "data") && !like_is_only_printed(l))
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "--img_path DIR is missing: the images");
+  return st;
+}
+
+/* ---- tftrt_infer ---- */
+
+static lac_status set_precision(like *l, lac_error *err) {
+  const char *precision = like_item_value(l, "*precision", NULL);
+  if (!precision) return LAC_OK;
+  const char *typed = like_find_item(l, "*precision")->typed;
+  if (strcmp(precision, "fp32") == 0) return like_set_option(l, "dtype", "fp32", typed, err);
+  if (strcmp(precision, "fp16") != 0)
+    return like_fail_value(l, "*precision", "fp16 or fp32 (lacuna prune --quantize makes int8)",
+                           err);
+  lac_status st = like_add_note(l, typed, "half precision is bf16 here", err);
+  return st ? st : like_set_option(l, "dtype", "bf16", typed, err);
+}
+
+lac_status like_complete_tftrt(like *l, lac_error *err) {
+  const char *mode = getenv("TF_TRT_SPARSE_MODE");
+  const bool dense = like_find_item(l, "*native") || (mode && strcmp(mode, "0") == 0);
+  lac_status st = use_network(l, "*network", err);
+  if (!st) st = check_network(l, "MODEL", err);
+  if (!st) st = set_precision(l, err);
+  return st || !dense ? st : like_set_default(l, "no-sparse-kernels", NULL, err);
+}
