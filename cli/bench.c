@@ -15,6 +15,7 @@
 #include "lacuna/bench.h"
 #include "outputs.h"
 #include "log.h"
+#include "page.h"
 #include "table.h"
 #include "terminal.h"
 #include "run_options.h"
@@ -251,6 +252,19 @@ static lac_status print_result(const lac_bench_result *r, lac_error *err) {
 
 /* ---- Files ---- */
 
+static lac_status write_page(outputs *plan, const lac_bench_result *result, lac_model *model,
+                             lac_error *err) {
+  lac_report *layers = NULL;
+  char *text = NULL;
+  if (!plan->files[OUTPUT_PAGE].path) return LAC_OK;
+  lac_status st = lac_bench_json(result, &text, err);
+  if (!st) st = page_inspect(model, result->pattern_n, result->pattern_m, &layers, err);
+  if (!st) st = outputs_write_page(plan, text, model, layers, err);
+  lac_report_destroy(layers);
+  lac_text_free(text);
+  return st;
+}
+
 static lac_status write_and_print(outputs *plan, const lac_bench_result *result, lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path;
   const char *roofline = plan->files[OUTPUT_ROOFLINE].path;
@@ -295,10 +309,11 @@ static lac_status check_no_other_options(const arguments *args, lac_error *err) 
                      "%s: --measure-costs %s runs networks of its own; wanted no MODEL",
                      args->operand, path);
   }
-  if (!args->json && !args->plot && !args->roofline) return LAC_OK;
+  if (!args->json && !args->plot && !args->roofline && !args->html) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
                    "--%s: --measure-costs %s reports no run; wanted that alone",
                    args->json   ? "json"
+                   : args->html ? "html"
                    : args->plot ? "plot"
                                 : "roofline",
                    path);
@@ -348,6 +363,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = write_and_print(&plan, result, err);
   if (!st) warn_if_sparse_is_slower(args, result);
   if (!st) warn_of_unknown_costs(args, result);
+  if (!st) st = write_page(&plan, result, model, err); /* it shows these warnings, too */
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);

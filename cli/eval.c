@@ -10,6 +10,7 @@
 #include "lacuna/eval.h"
 #include "outputs.h"
 #include "log.h"
+#include "page.h"
 #include "terminal.h"
 #include "run_options.h"
 #include "verbs.h"
@@ -52,10 +53,21 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
   return outputs_plan(&named, plan, err);
 }
 
-static lac_status report(outputs *plan, const lac_model *model, const lac_eval_result *result,
+static lac_status write_page(outputs *plan, const char *json, lac_model *model, lac_error *err) {
+  const lac_options usual = lac_options_default();
+  lac_report *layers = NULL;
+  lac_status st = page_inspect(model, usual.n, usual.m, &layers, err);
+  if (!st) st = outputs_write_page(plan, json, model, layers, err);
+  lac_report_destroy(layers);
+  return st;
+}
+
+static lac_status report(outputs *plan, lac_model *model, const lac_eval_result *result,
                          lac_error *err) {
   char *text = NULL;
-  lac_status st = plan->files[OUTPUT_JSON].path ? lac_eval_json(model, result, &text, err) : LAC_OK;
+  bool wanted = plan->files[OUTPUT_JSON].path || plan->files[OUTPUT_PAGE].path;
+  lac_status st = wanted ? lac_eval_json(model, result, &text, err) : LAC_OK;
+  if (!st && plan->files[OUTPUT_PAGE].path) st = write_page(plan, text, model, err);
   if (!st && text) st = outputs_write_json(plan, text, err);
   lac_text_free(text);
   if (!st && !plan->uses_stdout) {

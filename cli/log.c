@@ -16,6 +16,7 @@
 #include "base/plural.h"
 #include "base/to_int.h"
 #include "group.h"
+#include "page.h"
 #include "terminal.h"
 
 enum { BAR_WIDTH = 30, BAR_FRAME = 3, SHORTEST_BAR = 4, NAME_WIDTH = 24, INDENT = 2 };
@@ -36,6 +37,8 @@ static void wipe_bar(void) {
 
 static void write_line(lac_log_level level, const char *line, void *context) {
   (void)context;
+  if (level == LAC_LOG_WARNING) page_keep_warning(line);
+  if (display.quiet) return;
   static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
   pthread_mutex_lock(&display.lock);
   wipe_bar();
@@ -101,6 +104,7 @@ void log_begin(const arguments *args) {
   display.quiet = args->quiet || !group_is_first(args);
   const char *terminal = getenv("TERM");
   display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+  if (display.quiet && args->html) lac_log_set(LAC_LOG_WARNING, write_line, NULL);
   if (display.quiet) return;
   lac_log_set(levels[level < 3 ? level : 3], write_line, NULL);
   lac_progress_set(show_progress, NULL);

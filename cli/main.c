@@ -28,6 +28,7 @@
 #include "spin_count.h"
 #include "like.h"
 #include "log.h"
+#include "page.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -155,6 +156,7 @@ int main(int argc, char **argv) {
   open_standard_descriptors();
   spin_count_set(argv);
   set_signal_handlers();
+  page_keep_command(argc, argv);
   lac_status st = parse_arguments(argc, argv, &words, &args, &err);
   if (group_is_idle(&args)) {
     arguments_clear(&args);

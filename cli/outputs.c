@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "runs/run_folder.h"
 #include "base/writer.h"
 #include "export.h"
@@ -21,10 +22,11 @@
 #include "input.h"
 #include "lacuna/calibration.h"
 #include "log.h"
+#include "page.h"
 
 static const char *const option_names[OUTPUT_COUNT] = {
     "output",           "export-dir", "plot",          "roofline", "curve",
-    "save-permutation", "trace",      "measure-costs", "json"};
+    "save-permutation", "trace",      "measure-costs", "html",     "json"};
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -131,7 +133,8 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   output_file *file = &plan->files[role];
   if (!file->path) return LAC_OK;
   if (is_stdout(file->path)) {
-    if (is_drawing(role) || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
+    if (is_drawing(role) || role == OUTPUT_PERMUTATION || role == OUTPUT_PAGE ||
+        plan->uses_stdout) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        plan->uses_stdout ? "--%s -: standard output is taken already"
                                          : "--%s -: this goes to a file only",
@@ -181,6 +184,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
   plan->files[OUTPUT_TRACE].path = args->trace;
   plan->files[OUTPUT_COSTS].path = args->measure_costs;
+  plan->files[OUTPUT_PAGE].path = args->html;
   plan->files[OUTPUT_JSON].path = args->json;
   bool writes_one =
       args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_plot;
@@ -362,6 +366,22 @@ static lac_status write_report(outputs *plan, const lac_report *report, lac_erro
   return st;
 }
 
+void outputs_keep_event(outputs *plan, const lac_train_event *event) {
+  if (plan->files[OUTPUT_PAGE].path) page_log_add(&plan->log, event);
+}
+
+lac_status outputs_write_page(outputs *plan, const char *report, const lac_model *model,
+                              const lac_report *layers, lac_error *err) {
+  const char *path = plan->files[OUTPUT_PAGE].path;
+  char *log = NULL;
+  if (!path) return LAC_OK;
+  lac_status st = page_log_text(plan->log, &log, err);
+  const lac_page page = {.report = report, .log = log, .model = model, .layers = layers};
+  if (!st) st = page_write(&page, path, plan->force, err);
+  laci_free(log);
+  return st;
+}
+
 static lac_status write_to_stdout(const void *bytes, size_t size_bytes, void *context,
                                   lac_error *err) {
   (void)context;
@@ -392,6 +412,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   }
   if (!st) st = export_model(plan, model, err);
   if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
+  if (!st) st = outputs_write_page(plan, plan->json, model, report, err);
   if (!st) st = write_report(plan, report, err);
   /* standard output is written last, since bytes written there cannot be removed after a failure */
   if (!st && is_stdout(out)) st = lac_model_stream(model, write_to_stdout, NULL, err);
@@ -411,6 +432,8 @@ lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err) {
   if (!st) st = outputs_flush(err);
   if (plan->begun) st = laci_file_set_end(&plan->set, st, err);
   plan->begun = false;
+  page_log_destroy(plan->log);
+  plan->log = NULL;
   return st;
 }
 

@@ -25,6 +25,7 @@ typedef enum output_role {
   OUTPUT_PERMUTATION,
   OUTPUT_TRACE,
   OUTPUT_COSTS,
+  OUTPUT_PAGE,
   OUTPUT_JSON,
   OUTPUT_COUNT
 } output_role;
@@ -45,6 +46,7 @@ typedef struct outputs {
                         */
   const char *json;  /* text for --json instead of the report's; owned by the caller; NULL: none */
   const char *trace; /* text for --trace; owned by the caller */
+  struct page_log *log;       /* lines of a training, for --html; NULL: none */
   char export_path[PATH_MAX]; /* memory of OUTPUT_EXPORT's path */
   char folder[PATH_MAX];      /* folder of OUTPUT_EXPORT if it has to be created; else empty */
   laci_file_set set;          /* the files that outputs_finish renames */
@@ -88,6 +90,18 @@ LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const l
 
 /** Writes text to the file of --json or to standard output, if --json was given. */
 LAC_MUST_CHECK lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err);
+
+typedef struct lac_train_event lac_train_event;
+
+/** Keeps a step that is displayed, or an evaluation, for the curves of --html, if that was
+ * given. */
+void outputs_keep_event(outputs *plan, const lac_train_event *event);
+
+/** Writes the page of --html, if that was given: of `report` as JSON (NULL: of layers), with the
+ * layers of the model. layers may be NULL. */
+LAC_MUST_CHECK lac_status outputs_write_page(outputs *plan, const char *report,
+                                             const lac_model *model, const lac_report *layers,
+                                             lac_error *err);
 
 /** Writes text to the file of --measure-costs or to standard output. */
 LAC_MUST_CHECK lac_status outputs_write_costs(outputs *plan, const char *text, lac_error *err);

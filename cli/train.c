@@ -37,6 +37,7 @@ typedef struct run {
   lac_report *check;     /* check of the resulting network, to be printed; NULL: not wanted */
   char source[PATH_MAX]; /* file that the network is read from; empty: the network is created */
   lac_finetune_result result;
+  outputs *outputs;
 } run;
 
 /* ---- The log ---- */
@@ -73,6 +74,7 @@ static void report_begin(const run *r, const lac_train_event *event) {
 static void on_event(const lac_train_event *event, void *context) {
   const run *r = context;
   char left[32], speed[32];
+  outputs_keep_event(r->outputs, event);
   if (event->kind == LAC_TRAIN_BEGIN) {
     report_begin(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
@@ -303,7 +305,7 @@ static lac_status make_json(const run *r, char **text, lac_error *err) {
                                  .data = args->data,
                                  .options = &r->options.training,
                                  .layers = result->pruning ? result->pruning : result->found};
-  return args->json ? lac_train_json(&about, result->training, text, err) : LAC_OK;
+  return args->json || args->html ? lac_train_json(&about, result->training, text, err) : LAC_OK;
 }
 
 static void print_result(const run *r) {
@@ -339,7 +341,8 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   plan->json = json;
   plan->trace = r->result.training->trace;
   const lac_report *report = r->result.pruning;
-  if (!st && plan->files[OUTPUT_PLOT].path && !report) {
+  bool drawn = plan->files[OUTPUT_PLOT].path || plan->files[OUTPUT_PAGE].path;
+  if (!st && drawn && !report) {
     st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
     report = r->drawn;
   }
@@ -365,6 +368,7 @@ static exit_code train(const arguments *args, lac_error *err) {
     return exit_code_of_status(train_options_print(&r.options, args->data, stdout, err));
   r.options.training.listener = on_event;
   r.options.training.context = &r;
+  r.outputs = &plan;
   if (!st) st = find_source_model(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);

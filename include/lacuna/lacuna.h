@@ -21,6 +21,7 @@
 #include "lacuna/mask.h"
 #include "lacuna/model.h"
 #include "lacuna/pack.h"
+#include "lacuna/page.h"
 #include "lacuna/plan.h"
 #include "lacuna/plugin.h"
 #include "lacuna/pretrained.h"

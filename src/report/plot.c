@@ -49,6 +49,8 @@ static const struct style {
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
 
+const char *laci_plot_role(laci_plot_colour colour) { return styles[colour].tag; }
+
 /* The state of a drawing. */
 typedef struct canvas {
   const laci_graph *graph;
@@ -87,6 +89,9 @@ static void write_label(canvas *c) {
 static void add_box(canvas *c, box of, const struct style *style, const char *more) {
   laci_label_add_markup(&c->drawing, "  %s%d [", of.kind, of.id);
   write_label(c);
+  if (c->plot->for_page)
+    laci_label_add_markup(&c->drawing, ", id=\"%s%d\", class=\"%s\"", of.kind, of.id,
+                          style->tag ? style->tag : "end");
   laci_label_add_markup(&c->drawing, ", fillcolor=\"%s\", color=\"%s\"%s];\n", style->fill,
                         style->line, more);
 }
@@ -401,7 +406,7 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
     laci_label_add_text(label, info->detail, TEXT_WIDTH);
     close_row(c);
   }
-  if (info->reason && *info->reason) {
+  if (info->reason && *info->reason && !c->plot->for_page) {
     open_row(c);
     laci_label_add_markup(label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
     laci_label_add_text(label, info->reason, TEXT_WIDTH);
@@ -617,7 +622,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   find_longest_path(&c);
   begin_drawing(&c);
   draw_boxes(&c);
-  draw_head(&c);
+  if (!plot->for_page) draw_head(&c);
   laci_label_add_markup(&c.drawing, "}\n");
   st = laci_render(&c.drawing, picture, bytes, size_bytes, err);
 out:

@@ -29,7 +29,12 @@ typedef struct laci_plot {
   const char *title;           /* first line: network, pattern */
   const char *summary;         /* second line: "53/54 layers pruned, 53/53 reordered" */
   const laci_plot_node *nodes; /* [n_nodes] */
+  bool for_page; /* boxes have ids and classes for a page's scripts, which show all else: no heading
+                    and no reasons */
 } laci_plot;
+
+/** Returns the word of a colour, which boxes have for readers who cannot tell colours apart. */
+const char *laci_plot_role(laci_plot_colour colour);
 
 /** Returns the drawing as bytes, in the format of path's ending; the caller frees *bytes with
  * laci_free (NULL on failure). Fails LAC_BAD_ARGUMENT for an unknown ending, LAC_UNSUPPORTED if

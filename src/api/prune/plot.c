@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes the texts and colours of the drawing's nodes from the graph and a report. */
-#include "report/plot.h"
+#include "api/prune/plot_in.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,35 +98,45 @@ static void summary_text(const lac_report *report, char *text, size_t size) {
                  done ? "reordered" : "may be permuted", sum->groups, laci_plural(sum->groups));
 }
 
-static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
-                       bool force, lac_error *err) {
-  laci_analysis *a = NULL;
-  laci_arena arena = {0};
+lac_status laci_report_plot_make(const lac_model *model, const lac_report *report,
+                                 laci_report_plot *made, lac_error *err) {
+  *made = (laci_report_plot){.analysis = NULL};
   if (!laci_model_is_inferred(model))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
   laci_rules rules = {.pattern = {report->pattern_n, report->pattern_m}};
-  lac_status st = laci_analyze(model->graph, &rules, &a, err);
+  lac_status st = laci_analyze(model->graph, &rules, &made->analysis, err);
   if (st) return st;
+  const laci_analysis *a = made->analysis;
   int n_nodes = model->graph->n_nodes;
-  laci_plot_node *nodes = laci_alloc((size_t)n_nodes, sizeof *nodes);
-  if (!nodes) st = laci_fail_memory(err, "the drawing");
-  for (int n = 0; n < n_nodes && !st; n++) {
+  laci_plot_node *nodes = laci_arena_alloc(&made->arena, (size_t)n_nodes, sizeof *nodes);
+  if (!nodes) return laci_fail_memory(err, "the drawing");
+  for (int n = 0; n < n_nodes; n++) {
     const lac_layer *layer = layer_of(a, report, n);
-    nodes[n].colour = colour_of(a, n, layer);
-    if (layer) nodes[n].detail = detail_of(&arena, layer);
+    nodes[n] = (laci_plot_node){.colour = colour_of(a, n, layer)};
+    if (layer) nodes[n].detail = detail_of(&made->arena, layer);
     if (nodes[n].colour == LACI_PLOT_RED || (layer && !layer->pruned)) {
       nodes[n].reason = layer ? layer->reason : first_cause(a, n);
     }
   }
-  char title[512], summary[256];
   const char *base = strrchr(report->model, '/');
-  (void)snprintf(title, sizeof title, "%s, %s", base ? base + 1 : report->model, report->pattern);
-  summary_text(report, summary, sizeof summary);
-  laci_plot drawing = {.title = title, .summary = summary, .nodes = nodes};
-  if (!st) st = laci_plot_write(model->graph, &drawing, path, force, err);
-  laci_free(nodes);
-  laci_arena_clear(&arena);
-  laci_analysis_destroy(a);
+  (void)snprintf(made->title, sizeof made->title, "%s, %s", base ? base + 1 : report->model,
+                 report->pattern);
+  summary_text(report, made->summary, sizeof made->summary);
+  made->plot = (laci_plot){.title = made->title, .summary = made->summary, .nodes = nodes};
+  return LAC_OK;
+}
+
+void laci_report_plot_clear(laci_report_plot *made) {
+  laci_arena_clear(&made->arena);
+  laci_analysis_destroy(made->analysis);
+}
+
+static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
+                       bool force, lac_error *err) {
+  laci_report_plot made;
+  lac_status st = laci_report_plot_make(model, report, &made, err);
+  if (!st) st = laci_plot_write(model->graph, &made.plot, path, force, err);
+  laci_report_plot_clear(&made);
   return st;
 }
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * --html: the page of a command, from its report, the command line and the warnings that were
+ * logged. */
+#ifndef CLI_PAGE_H
+#define CLI_PAGE_H
+
+#include <stdbool.h>
+
+#include "lacuna/page.h"
+
+/** Keeps the command line, which the page shows. Call it first, once. */
+void page_keep_command(int argc, char **argv);
+
+/** Keeps a warning, which the page shows. Any thread may call it, one at a time; at most 100
+ * warnings are kept. */
+void page_keep_warning(const char *text);
+
+typedef struct lac_train_event lac_train_event;
+
+/** Lines of a training as in log.jsonl, for the curves of a page. */
+typedef struct page_log page_log;
+
+/** Adds a step that is displayed, or an evaluation; other events are left out. *log: NULL, or what
+ * an earlier call made. */
+void page_log_add(page_log **log, const lac_train_event *event);
+/** Returns the lines so far as a JSON array, which the caller frees with laci_free; NULL for a log
+ * of NULL. Fails LAC_NO_MEMORY, also where a line was lost. */
+LAC_MUST_CHECK lac_status page_log_text(page_log *log, char **text, lac_error *err);
+void page_log_destroy(page_log *log);
+
+/** Writes the page, with the command and the warnings so far. page: all other fields. Fails as
+ * lac_page_write does. */
+LAC_MUST_CHECK lac_status page_write(const lac_page *page, const char *path, bool force,
+                                     lac_error *err);
+
+/** Inspects the model, for the drawing and the layers of a page whose verb makes no report of
+ * layers. Where that fails the page is without them, and a warning says why: *report is NULL then.
+ * pattern: "2:4"; the caller destroys *report. Fails LAC_INTERRUPTED and LAC_NO_MEMORY alone. */
+LAC_MUST_CHECK lac_status page_inspect(lac_model *model, int n, int m, lac_report **report,
+                                       lac_error *err);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes the page: the template's parts in their order, and between them the data, escaped.
+ *
+ * In an element <script type="application/json"> only the text "</script" matters, and "<!--". Both
+ * are avoided by writing < > & as \u003c and so on, which JSON allows in texts, the only places
+ * where these characters occur. U+2028 and U+2029 are written so, too, since a reader that takes
+ * JSON for JavaScript would see the end of a line. */
+#include "report/page/page.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/writer.h"
+#include "graph/graph.h"
+#include "lacuna/version.h"
+#include "report/plot.h"
+
+/* Parts of the template (data.S): bytes without a zero at their end. */
+extern const char laci_page_head[], laci_page_head_end[];
+extern const char laci_page_style[], laci_page_style_end[];
+extern const char laci_page_body[], laci_page_body_end[];
+extern const char laci_page_script[], laci_page_script_end[];
+extern const char laci_page_tail[], laci_page_tail_end[];
+
+/* ---- JSON ---- */
+
+lac_status laci_page_about_json(const laci_page_about *about, char **text, lac_error *err) {
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object(), *warnings = json_array();
+  for (int at = 0; at < about->n_warnings; at++)
+    laci_json_append(&w, warnings, laci_json_text(&w, about->warnings[at]));
+  laci_json_add(&w, root, "lacuna", json_string(lac_version()));
+  laci_json_add(&w, root, "command", laci_json_text(&w, about->command));
+  laci_json_add(&w, root, "no_drawing", laci_json_text(&w, about->no_drawing));
+  laci_json_add(&w, root, "warnings", warnings);
+  return laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
+}
+
+static json_t *node_json(laci_json_writer *w, const laci_node *node, int id,
+                         const laci_plot_node *drawn) {
+  json_t *object = json_object();
+  laci_json_add(w, object, "box", json_sprintf("node%d", id));
+  laci_json_add(w, object, "name", laci_json_text(w, node->name));
+  laci_json_add(w, object, "op", laci_json_text(w, node->type));
+  laci_json_add(w, object, "role", json_string(laci_plot_role(drawn->colour)));
+  laci_json_add(w, object, "reason", laci_json_text(w, drawn->reason));
+  return object;
+}
+
+lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot, char **text,
+                                lac_error *err) {
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object(), *nodes = json_array();
+  for (int id = 0; id < graph->n_nodes; id++)
+    laci_json_append(&w, nodes, node_json(&w, &graph->nodes[id], id, &plot->nodes[id]));
+  laci_json_add(&w, root, "nodes", nodes);
+  return laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
+}
+
+/* ---- The file ---- */
+
+/* The page being written. After a failure nothing more is written. */
+typedef struct sink {
+  laci_writer *file;
+  lac_error *err;
+  lac_status status;
+} sink;
+
+static void put(sink *out, const char *bytes, size_t n) {
+  if (!out->status && n) out->status = laci_writer_append(out->file, bytes, n, out->err);
+}
+
+static void put_text(sink *out, const char *text) { put(out, text, strlen(text)); }
+
+static void put_part(sink *out, const char *begin, const char *end) {
+  put(out, begin, (size_t)(end - begin));
+}
+
+/* Returns what to write for the character at `at`, of *n bytes; NULL: the character itself. */
+static const char *json_escape(const char *at, size_t *n) {
+  *n = 1;
+  if (*at == '<') return "\\u003c";
+  if (*at == '>') return "\\u003e";
+  if (*at == '&') return "\\u0026";
+  if (strncmp(at, "\xE2\x80\xA8", 3) != 0 && strncmp(at, "\xE2\x80\xA9", 3) != 0) return NULL;
+  *n = 3;
+  return at[2] == '\xA8' ? "\\u2028" : "\\u2029";
+}
+
+static const char *html_escape(const char *at, size_t *n) {
+  *n = 1;
+  if (*at == '<') return "&lt;";
+  if (*at == '>') return "&gt;";
+  return *at == '&' ? "&amp;" : NULL;
+}
+
+static void put_escaped(sink *out, const char *text,
+                        const char *(*escape)(const char *at, size_t *n)) {
+  const char *plain = text;
+  while (*text) {
+    size_t n = 1;
+    const char *instead = escape(text, &n);
+    if (instead) {
+      put(out, plain, (size_t)(text - plain));
+      put_text(out, instead);
+      plain = text + n;
+    }
+    text += n;
+  }
+  put(out, plain, (size_t)(text - plain));
+}
+
+static void put_data(sink *out, const char *id, const char *json) {
+  if (!json) return;
+  put_text(out, "<script type=\"application/json\" id=\"");
+  put_text(out, id);
+  put_text(out, "\">");
+  put_escaped(out, json, json_escape);
+  put_text(out, "</script>\n");
+}
+
+/* Writes the drawing without what comes before it in a file of its own: the declaration of XML and
+ * the type of the document. */
+static void put_drawing(sink *out, const char *svg, size_t n) {
+  static const char start[] = "<svg";
+  for (size_t at = 0; at + sizeof start <= n; at++) {
+    if (memcmp(svg + at, start, sizeof start - 1) != 0) continue;
+    put_text(out, "<template id=\"drawing\">");
+    put(out, svg + at, n - at);
+    put_text(out, "</template>\n");
+    return;
+  }
+}
+
+static void put_page(sink *out, const laci_page *page) {
+  put_part(out, laci_page_head, laci_page_head_end);
+  put_text(out, "<title>");
+  put_escaped(out, page->title, html_escape);
+  put_text(out, "</title>\n<style>\n");
+  put_part(out, laci_page_style, laci_page_style_end);
+  put_text(out, "</style>\n");
+  put_part(out, laci_page_body, laci_page_body_end);
+  put_data(out, "data-report", page->report);
+  put_data(out, "data-about", page->about);
+  put_data(out, "data-layers", page->layers);
+  put_data(out, "data-log", page->log);
+  put_data(out, "data-graph", page->graph);
+  if (page->svg) put_drawing(out, page->svg, page->svg_bytes);
+  put_text(out, "<script>\n");
+  put_part(out, laci_page_script, laci_page_script_end);
+  put_text(out, "</script>\n");
+  put_part(out, laci_page_tail, laci_page_tail_end);
+}
+
+lac_status laci_page_write(const laci_page *page, const char *path, bool force, lac_error *err) {
+  const laci_write_options options = {.force = force};
+  sink out = {.err = err};
+  lac_status st = laci_writer_open(path, &options, &out.file, err);
+  if (st) return st;
+  put_page(&out, page);
+  st = out.status;
+  if (!st) st = laci_writer_finish(out.file, err);
+  if (!st) st = laci_writer_commit(out.file, err);
+  laci_writer_destroy(out.file);
+  return st;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The HTML page: a template of the files of this folder (head.html, page.css, body.html and the
+ * scripts), which are in the library as bytes, and the data between them.
+ *
+ * Data are JSON in elements that browsers do not run, escaped so that no name of a model can end
+ * such an element; the scripts show texts as texts, never as markup. The page forbids itself any
+ * access to a network. */
+#ifndef LACI_REPORT_PAGE_H
+#define LACI_REPORT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_plot laci_plot;
+
+/** The parts of a page. JSON texts may be NULL: the page has none of these. */
+typedef struct laci_page {
+  const char *title;  /* of the window */
+  const char *report; /* the verb's own report */
+  const char *about;  /* laci_page_about_json */
+  const char *layers; /* a report of the network's layers, if `report` is another */
+  const char *log;    /* lines of a training */
+  const char *graph;  /* laci_page_graph_json */
+  const char *svg;    /* [svg_bytes]: the drawing, by laci_plot_draw for a page; NULL: none */
+  size_t svg_bytes;
+} laci_page;
+
+/** What the page says about itself. */
+typedef struct laci_page_about {
+  const char *command;         /* NULL: not known */
+  const char *const *warnings; /* [n_warnings] */
+  int n_warnings;
+  const char *no_drawing; /* why there is no drawing; NULL: there is one, or none was wanted */
+} laci_page_about;
+
+/** Returns JSON; the caller frees *text with laci_free. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_page_about_json(const laci_page_about *about, char **text,
+                                               lac_error *err);
+
+/** Returns the nodes as JSON: their boxes in the drawing, names, operators, roles. Freed and
+ * failing as laci_page_about_json. */
+LAC_MUST_CHECK lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot,
+                                               char **text, lac_error *err);
+
+/** Writes the page to path, atomically. force: replace an existing file. Fails LAC_EXISTS, LAC_IO,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_page_write(const laci_page *page, const char *path, bool force,
+                                          lac_error *err);
+
+#endif
