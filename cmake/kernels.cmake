@@ -51,6 +51,11 @@ function(lac_add_kernels sources libraries)
   # A root of a negative number sets errno, which keeps loops from becoming vectors.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernel/optimizer/update_isa.c PROPERTIES
     COMPILE_OPTIONS -fno-math-errno)
+  # Where sums do not lie in registers, a sanitizer looks at each use of one: all that is calibrated takes three times as long.
+  if(LAC_SANITIZE)
+    file(GLOB dots ${PROJECT_SOURCE_DIR}/src/kernel/gram/dots_*.c)
+    set_source_files_properties(${dots} PROPERTIES COMPILE_OPTIONS -O2)
+  endif()
   set(kept ${${sources}})
   list(FILTER kept EXCLUDE REGEX "/kernel/.*_(isa|scalar|avx2|avx512|avx512bf16|neon)\\.c$")
   set(${sources} ${kept} PARENT_SCOPE)

@@ -39,8 +39,11 @@ static lac_status prune(const lac_options *options, uint8_t bytes[MOST_WEIGHT], 
                         lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
+  lac_options quick = *options;
+  quick.effort = LAC_EFFORT_FAST;
+  quick.verify = false;
   lac_status st = lac_model_load(DIGITS, NULL, &model, err);
-  if (!st) st = lac_prune(model, options, &report, err);
+  if (!st) st = lac_prune(model, &quick, &report, err);
   for (int l = 0; !st && l < report->n_layers; l++) {
     lac_tensor tensor = LAC_SIZED(lac_tensor);
     if (!report->layers[l].pruned) continue;

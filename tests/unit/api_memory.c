@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "lacuna/prune.h"
+#include "support/light.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 
@@ -44,7 +45,7 @@ static bool attempt(long n, bool (*body)(lac_error *err)) {
 static void fail_in_turn(bool (*body)(lac_error *err)) {
   long n = 1;
   /* All of the first ones, then ever fewer: a large pipeline has tens of thousands. */
-  for (; !attempt(n, body); n += 1 + n / 64) {
+  for (; !attempt(n, body); n += 1 + n * tests_stride(4) / 64) {
     if (n > 100000000) fail_msg("it never succeeds");
   }
   assert_true(n > 10);
@@ -166,7 +167,7 @@ static void one_failure_in_turn(lac_status (*body)(uint64_t *sum, lac_error *err
   long failed = 0;
   json_set_alloc_funcs(json_memory, laci_free);
   bool pending = false;
-  for (long n = 1; !pending; n += 1 + n / 64) {
+  for (long n = 1; !pending; n += 1 + n * tests_stride(4) / 64) {
     if (writes) (void)remove(ORDER);
     err = (lac_error){0};
     laci_memory_fail_once(n);
@@ -181,7 +182,7 @@ static void one_failure_in_turn(lac_status (*body)(uint64_t *sum, lac_error *err
     laci_free(text);
   }
   json_set_alloc_funcs(malloc, free);
-  assert_true(failed > 100);
+  assert_true(failed > 100 / tests_stride(4));
   laci_free(wanted_text);
 }
 

@@ -23,6 +23,7 @@
 #include "lacuna/mask.h"
 #include "lacuna/prune.h"
 #include "unit/data_folder.h"
+#include "support/light.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
 
@@ -802,7 +803,7 @@ static bool train_with_failing(long n) {
 static void no_allocation_that_fails_is_missed(void **state) {
   (void)state;
   long n = 1;
-  while (!train_with_failing(n)) n += 1 + n / 16;
+  while (!train_with_failing(n)) n += 1 + n * tests_stride(4) / 16;
   assert_true(n > 100);
 }
 
