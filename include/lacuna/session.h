@@ -132,6 +132,28 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const la
  */
 LAC_API void lac_session_release(lac_array *outputs, int n);
 
+/** A step of a run: one node, or several that are computed as one. The texts are views, valid
+ * during the call that hands them over. */
+typedef struct lac_session_step {
+  size_t size;          /* sizeof of the library's struct */
+  const char *name;     /* of the node; NULL: the step only changes a layout for the next step */
+  const char *op;       /* the node's operator with all that was fused into it */
+  const char *kernel;   /* that computes it: oneDNN's name, "own" for a copy, "exact" for the exact
+                         engine */
+  bool sparse;          /* the kernel skips zeros of the weight */
+  double begin_seconds; /* by the system's monotonic clock (CLOCK_MONOTONIC) */
+  double seconds;       /* what the step took */
+} lac_session_step;
+
+/** Called for each step of a run, in their order, after the run, on its thread. It must not call
+ * the session. */
+typedef void lac_on_step(void *context, const lac_session_step *step);
+
+/** Has the steps of runs timed that begin from now on; NULL: no longer, and what is not timed costs
+ * nothing. Runs that fail have no steps. Any thread; a run that began before may call the earlier
+ * function until it ends. */
+LAC_API void lac_session_watch(lac_session *session, lac_on_step *on_step, void *context);
+
 /** Fills *facts. Any thread. */
 LAC_API LAC_MUST_CHECK lac_status lac_session_about(lac_session *session, lac_session_facts *facts,
                                                     lac_error *err);

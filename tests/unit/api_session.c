@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -462,6 +463,61 @@ static void max_memory_bounds_all_plans_together(void **state) {
   lac_model_destroy(model);
 }
 
+/** What a watcher saw. */
+typedef struct seen {
+  int n, n_named;
+  double first, last, end;
+  char names[512];
+} seen;
+
+static void see(void *context, const lac_session_step *step) {
+  seen *s = context;
+  assert_true(step->seconds >= 0);
+  assert_true(s->n == 0 || step->begin_seconds >= s->last);
+  assert_non_null(step->op);
+  assert_non_null(step->kernel);
+  if (!s->n++) s->first = step->begin_seconds;
+  s->last = step->begin_seconds;
+  s->end = step->begin_seconds + step->seconds;
+  if (!step->name) return;
+  size_t used = strlen(s->names);
+  (void)snprintf(s->names + used, sizeof s->names - used, "%s %s ", step->name, step->op);
+  s->n_named++;
+}
+
+static double now(void) {
+  struct timespec t;
+  (void)clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void a_watcher_sees_the_steps_of_runs(void **state) {
+  (void)state;
+  lac_session_options o = one_thread();
+  lac_model *model = load();
+  lac_session *session = create(model, &o);
+  lac_error err = {0};
+  seen one = {0}, other = {0};
+  assert_true(run_digits(session, 2, true, &err));
+  lac_session_watch(session, see, &one);
+  const double before = now();
+  assert_true(run_digits(session, 2, true, &err));
+  assert_true(one.n_named >= 8 && one.first >= before && one.end <= now());
+  assert_non_null(strstr(one.names, "Conv"));
+  const int n = one.n;
+  lac_session_watch(session, see, &other);
+  one.last = 0;
+  assert_true(run_digits(session, 2, true, &err));
+  assert_true(one.n == n && other.n == n);
+  assert_string_equal(one.names, other.names);
+  lac_session_watch(session, NULL, NULL);
+  lac_session_watch(NULL, see, &one);
+  assert_true(run_digits(session, 2, true, &err));
+  assert_int_equal(other.n, n);
+  lac_session_destroy(session);
+  lac_model_destroy(model);
+}
+
 static void a_failed_plan_is_not_kept(void **state) {
   (void)state;
   lac_model *model = read_model("input x 2x3\ninput y 2x3\nz = Add(x, y)\noutput z");
@@ -868,6 +924,7 @@ int main(void) {
       cmocka_unit_test(threads_that_need_one_new_plan_make_it_once),
       cmocka_unit_test(max_memory_bounds_all_plans_together),
       cmocka_unit_test(a_failed_plan_is_not_kept),
+      cmocka_unit_test(a_watcher_sees_the_steps_of_runs),
       cmocka_unit_test(says_what_the_network_takes_and_gives),
       cmocka_unit_test(arrays_are_found_by_name_and_by_index),
       cmocka_unit_test(arrays_have_the_declared_type_or_the_plain_one),

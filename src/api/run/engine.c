@@ -177,8 +177,9 @@ int laci_model_engine_n_sparse(const lac_engine *engine) {
   return laci_engine_sparse_step_count(engine->engine);
 }
 
-lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
-                          lac_error *err) {
+lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
+                                 void *const *outputs, const laci_engine_watch *watch,
+                                 lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine});
   if (st) return st;
   for (int at = 0; at < engine->n_inputs; at++) {
@@ -192,11 +193,18 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
   free_results(engine);
   engine->has_run = false;
   lac_context *before = laci_call_begin(engine->context);
-  st = laci_engine_run(engine->engine, inputs, outputs, err);
+  st = laci_engine_run_watched(engine->engine, inputs, outputs, watch, err);
   laci_call_end(before);
   engine->has_run = !st;
   return st;
 }
+
+lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
+                          lac_error *err) {
+  return laci_model_engine_run(engine, inputs, outputs, NULL, err);
+}
+
+const laci_engine *laci_model_engine_inside(const lac_engine *engine) { return engine->engine; }
 
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output) {
   return laci_engine_result(engine->engine, output);

@@ -17,7 +17,9 @@ typedef struct lac_plan_facts lac_plan_facts;
 typedef struct lac_plan_node lac_plan_node;
 typedef struct laci_budget laci_budget;
 typedef struct laci_buf laci_buf;
+typedef struct laci_engine laci_engine;
 typedef struct laci_engine_exact laci_engine_exact;
+typedef struct laci_engine_watch laci_engine_watch;
 typedef struct laci_parallel laci_parallel;
 
 /** Does lac_engine_create within a budget that may be partly used. Adds the engine's memory to the
@@ -43,6 +45,12 @@ lac_dtype laci_dtype_supported_or_warn(const char *engine, lac_dtype wanted);
 
 /** Returns laci_engine_result of the engine inside. */
 const laci_buf *laci_model_engine_result(const lac_engine *engine, int output);
+/** Runs as lac_engine_run does, with a watch; NULL: none. */
+LAC_MUST_CHECK lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
+                                                void *const *outputs,
+                                                const laci_engine_watch *watch, lac_error *err);
+/** Returns the engine inside. */
+const laci_engine *laci_model_engine_inside(const lac_engine *engine);
 /** Logs at LAC_LOG_INFO which nodes run by slow definitions and why, if any do. */
 void laci_log_exact_nodes(const laci_engine_exact *exact, int n_nodes);
 void laci_log_engine_parts(const lac_engine *engine);

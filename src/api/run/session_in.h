@@ -29,7 +29,14 @@ struct laci_session_engine {
   void **made;      /* [n_outputs] what a run allocates for the caller */
   void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
   void **results;   /* [n_outputs] elements that the caller does not take as they are; likewise */
+  double *times;    /* [2 n_steps] of a watched run: begins, seconds; NULL until needed */
 };
+
+/** Who is called for each step of a run. */
+typedef struct laci_session_watcher {
+  lac_on_step *on_step; /* NULL: nobody */
+  void *context;
+} laci_session_watcher;
 
 /** All plans of a session. The lock guards every field after it; it is held for moments only. */
 typedef struct laci_session_plans {
@@ -63,13 +70,20 @@ struct lac_session {
   lac_array *inputs, *outputs; /* as declared */
   int n_inputs, n_outputs;
   laci_session_plans plans;
-  lac_session *next; /* of all sessions of the process: session_fork.c */
+  bool is_watched;              /* atomic */
+  laci_session_watcher watcher; /* guarded by plans.lock */
+  lac_session *next;            /* of all sessions of the process: session_fork.c */
 };
 
 /** Initializes the plans; n_plans and n_copies are those of the options, not 0. */
 void laci_session_plans_init(lac_session *session, int n_plans, int n_copies);
 /** Frees all engines. */
 void laci_session_plans_clear(lac_session *session);
+
+/** Runs an engine that was taken, on the buffers that it holds, and shows its steps to whom the
+ * session is watched by. */
+LAC_MUST_CHECK lac_status laci_session_compute(lac_session *session, laci_session_engine *engine,
+                                               lac_error *err);
 
 /** Returns an engine for inputs of these shapes, [n_inputs], for the calling thread alone, until it
  * is given back: one that nobody runs, a new one, or one that another thread gives back. */

@@ -48,6 +48,7 @@ static void destroy_engine(laci_session_engine *e) {
   laci_free((void *)e->in);
   laci_free((void *)e->out);
   laci_free((void *)e->made);
+  laci_free(e->times);
   laci_free((void *)e->converted);
   laci_free((void *)e->results);
   lac_engine_destroy(e->engine);

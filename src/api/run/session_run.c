@@ -324,12 +324,12 @@ static lac_status store_outputs(const lac_session *s, const call *c, laci_sessio
   return st;
 }
 
-static lac_status run_engine(const lac_session *s, const call *c, laci_session_engine *e,
+static lac_status run_engine(lac_session *s, const call *c, laci_session_engine *e,
                              lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < s->n_inputs && !st; at++) st = set_input(s, at, c->inputs[at], e, err);
   for (int at = 0; at < s->n_outputs && !st; at++) st = set_output(s, at, c->outputs[at], e, err);
-  if (!st) st = lac_engine_run(e->engine, e->in, e->out, err);
+  if (!st) st = laci_session_compute(s, e, err);
   if (!st) st = store_outputs(s, c, e, err);
   for (int at = 0; at < s->n_outputs; at++) {
     laci_free(e->made[at]); /* of a run that failed */
