@@ -37,6 +37,7 @@ typedef struct compute {
   bool by_place;        /* the model knows them by their order: it is packed */
   lac_session *session; /* guarded by the lock until it is counted */
   bool counted;         /* the session has the right number of threads */
+  bool watched;         /* atomic: its steps are added to a profile */
   /* Hashes of inputs' sizes with which all outputs had the sizes that the graph says; 0: none */
   _Atomic uint64_t verified[MOST_VERIFIED];
   atomic_uint n_verified;
@@ -122,6 +123,21 @@ static void plan_early(compute *c) {
   free(arrays);
 }
 
+/** Logs what the plans take, after one was made. */
+static void log_memory(const compute *c) {
+  const laci_ort_shared *shared = c->shared;
+  lac_session_facts facts = LAC_SIZED(lac_session_facts);
+  if (!shared->options.verbose || lac_session_about(c->session, &facts, NULL)) return;
+  if (!facts.n_plans) return;
+  laci_ort_log(shared->ort, shared->logger, LAC_ORT_WARNING,
+               "the part that makes %s: %d plan%s of %.1f MB, most allowed %.1f MB; %.1f MB of "
+               "weights are copies; %d thread%s, %s",
+               c->n_outputs ? c->outputs[0].name : "nothing", facts.n_plans,
+               facts.n_plans == 1 ? "" : "s", (double)facts.bytes / 1e6,
+               (double)facts.max_memory / 1e6, (double)laci_ort_model_bytes(c->model) / 1e6,
+               facts.threads, facts.threads == 1 ? "" : "s", lac_dtype_name(facts.dtype));
+}
+
 static int expected_threads(const laci_ort_shared *shared) {
   if (shared->options.threads) return shared->options.threads;
   return shared->threads ? shared->threads : laci_ort_cores();
@@ -152,6 +168,15 @@ static lac_status count_threads(compute *c, ort_kernel *kernel, lac_error *err) 
   }
   (void)pthread_mutex_unlock(&shared->lock);
   return st;
+}
+
+/** Has the session's steps added to the profile, or no longer. */
+static void watch(compute *c) {
+  laci_ort_profiles *profiles = &c->shared->profiles;
+  bool wanted = laci_ort_profiles_wanted(profiles);
+  if (__atomic_load_n(&c->watched, __ATOMIC_ACQUIRE) == wanted) return;
+  lac_session_watch(c->session, wanted ? laci_ort_profiles_step : NULL, profiles);
+  __atomic_store_n(&c->watched, wanted, __ATOMIC_RELEASE);
 }
 
 /* ---- A run ---- */
@@ -301,6 +326,7 @@ static lac_status run_on(compute *c, ort_kernel *kernel, lac_array *arrays, lac_
   lac_session_release(outputs, c->n_outputs);
   if (!st && in_place && !right)
     st = laci_ort_fail(err, LAC_BAD_SHAPE, "an output has another shape than before");
+  if (!st && !in_place) log_memory(c);
   if (!st && said && right && !in_place)
     atomic_store(&c->verified[atomic_fetch_add(&c->n_verified, 1) % MOST_VERIFIED], sizes);
   return st;
@@ -321,6 +347,7 @@ static ort_status *run(ort_compute *self, void *state, ort_kernel *kernel) {
   }
   laci_ort_enter_kernel(ort, kernel);
   laci_ort_team_spin(c->shared->options.spins);
+  if (!st) watch(c);
   if (!st) st = run_on(c, kernel, arrays, &err);
   laci_ort_enter_kernel(NULL, NULL);
   if (arrays != on_stack) free(arrays);
@@ -375,6 +402,7 @@ lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *grap
     return st;
   }
   plan_early(c);
+  log_memory(c);
   *made = &c->face;
   return LAC_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "model.h"
 #include "options.h"
+#include "profile.h"
 
 typedef struct lac_context lac_context; /* lacuna/context.h */
 
@@ -16,6 +17,7 @@ typedef struct laci_ort_shared {
   const ort_logger *logger;
   laci_ort_options options;
   lac_context *context; /* whose log goes to the logger */
+  laci_ort_profiles profiles;
   pthread_mutex_t lock;
   int threads; /* of the session; 0: not counted yet */
 } laci_ort_shared;

@@ -158,6 +158,13 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
 
 /* ---- Made and destroyed ---- */
 
+static ort_status *create_profiler(ort_ep *self, ort_profiler **made) {
+  ep *e = (ep *)self;
+  lac_error err = {0};
+  if (!made) return laci_ort_lacks(e->shared.ort, "CreateProfiler");
+  return laci_ort_give(e->shared.ort, laci_ort_profiles_add(&e->shared.profiles, made, &err), &err);
+}
+
 static void log_line(lac_log_level level, const char *line, void *context) {
   const laci_ort_shared *shared = context;
   laci_ort_log(shared->ort, shared->logger,
@@ -169,15 +176,22 @@ lac_status laci_ort_ep_create(const laci_ort *ort, const ort_session_options *op
   ep *e = calloc(1, sizeof *e);
   *made = NULL;
   if (!e) return laci_ort_no_memory(err);
-  e->face = (ort_ep){.version = LAC_ORT_API,
+  bool profiles = ort->release >= LAC_ORT_PROFILES;
+  e->face = (ort_ep){.version = profiles ? LAC_ORT_PROFILES : LAC_ORT_API,
                      .get_name = get_name,
                      .get_capability = get_capability,
                      .compile = compile,
-                     .release_computes = release_computes};
+                     .release_computes = release_computes,
+                     .create_profiler = profiles ? create_profiler : NULL};
   e->shared.ort = ort;
   e->shared.logger = logger;
   lac_status st = LAC_OK;
+  if (!laci_ort_profiles_init(&e->shared.profiles, ort)) {
+    free(e);
+    return laci_ort_no_memory(err);
+  }
   if (pthread_mutex_init(&e->shared.lock, NULL) != 0) {
+    laci_ort_profiles_clear(&e->shared.profiles);
     free(e);
     return laci_ort_no_memory(err);
   }
@@ -198,5 +212,6 @@ void laci_ort_ep_destroy(ort_ep *self) {
   if (!e) return;
   lac_context_destroy(e->shared.context);
   (void)pthread_mutex_destroy(&e->shared.lock);
+  laci_ort_profiles_clear(&e->shared.profiles);
   free(e);
 }

@@ -14,10 +14,12 @@
 #include <stdint.h>
 
 enum {
-  LAC_ORT_API = 23,    /* the oldest API with providers from libraries, and the one asked for */
-  LAC_ORT_TENSOR = 1,  /* kind of a type that is a tensor */
-  LAC_ORT_CPU = 0,     /* kind of a device */
-  LAC_ORT_VERBOSE = 0, /* levels of the log */
+  LAC_ORT_API = 23,      /* the oldest API with providers from libraries, and the one asked for */
+  LAC_ORT_PROFILES = 25, /* since this one a provider may add to a session's profile */
+  LAC_ORT_TENSOR = 1,    /* kind of a type that is a tensor */
+  LAC_ORT_CPU = 0,       /* kind of a device */
+  LAC_ORT_KERNEL = 2,    /* kind of an event in a profile */
+  LAC_ORT_VERBOSE = 0,   /* levels of the log */
   LAC_ORT_INFO = 1,
   LAC_ORT_WARNING = 2,
   LAC_ORT_ERROR = 3,
@@ -47,6 +49,8 @@ enum {
 typedef struct ort_attribute ort_attribute;
 typedef struct ort_device ort_device;
 typedef struct ort_ep_device ort_ep_device;
+typedef struct ort_event ort_event; /* of a profile */
+typedef struct ort_events ort_events;
 typedef struct ort_external ort_external;
 typedef struct ort_graph ort_graph;
 typedef struct ort_kernel ort_kernel;
@@ -71,6 +75,7 @@ typedef struct ort_base {
 typedef struct ort_ep ort_ep;
 typedef struct ort_factory ort_factory;
 typedef struct ort_compute ort_compute;
+typedef struct ort_profiler ort_profiler;
 
 /** Says how nodes become one. */
 typedef struct ort_fusion {
@@ -109,8 +114,20 @@ struct ort_ep {
   ort_status *(*compile)(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
                          ort_compute **computes, ort_node **context_nodes);
   void (*release_computes)(ort_ep *self, ort_compute **computes, size_t n);
-  /* Layouts, dynamic options, notices of runs, allocators, streams, compatibility: defaults */
-  void *unused[8];
+  /* Layouts, dynamic options, notices of runs, allocators, streams, compatibility; since 24 a
+   * registry of kernels and concurrent runs, since 25 waiting for a device: defaults */
+  void *unused[11];
+  ort_status *(*create_profiler)(ort_ep *self, ort_profiler **made); /* since 25 */
+};
+
+/** Adds events to the profile of a session; since 25. */
+struct ort_profiler {
+  uint32_t version;
+  void (*release)(ort_profiler *self);
+  /** passed_ns: since the profile began. */
+  ort_status *(*start)(ort_profiler *self, int64_t passed_ns);
+  void *start_event, *stop_event; /* notices of ONNX Runtime's own events; NULL: none */
+  ort_status *(*end)(ort_profiler *self, ort_events *events);
 };
 
 struct ort_compute {

@@ -27,6 +27,13 @@ static const place provider_places[] = {
     {2, "fuse_nodes", offsetof(laci_ort, fuse_nodes)},
 };
 
+/* Those since LAC_ORT_PROFILES. */
+static const place profile_places[] = {
+    {65, "create_event", offsetof(laci_ort, create_event)},
+    {66, "release_event", offsetof(laci_ort, release_event)},
+    {72, "add_events", offsetof(laci_ort, add_events)},
+};
+
 static lac_status fill(laci_ort *ort, const ort_slot *table, const place *from, lac_error *err) {
   if (!table[from->at])
     return laci_ort_fail(err, LAC_UNSUPPORTED,
@@ -66,6 +73,11 @@ lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
     return laci_ort_fail(err, LAC_UNSUPPORTED, "ONNX Runtime has no table for providers");
   for (size_t k = 0; k < sizeof provider_places / sizeof provider_places[0]; k++) {
     lac_status st = fill(ort, for_providers, &provider_places[k], err);
+    if (st) return st;
+  }
+  size_t n_profile = sizeof profile_places / sizeof profile_places[0];
+  for (size_t k = 0; ort->release >= LAC_ORT_PROFILES && k < n_profile; k++) {
+    lac_status st = fill(ort, for_providers, &profile_places[k], err);
     if (st) return st;
   }
   return LAC_OK;

@@ -19,6 +19,12 @@ typedef struct laci_ort {
   void (*release_device)(ort_ep_device *device);
   ort_status *(*fuse_nodes)(ort_support *support, const ort_node *const *nodes, size_t n,
                             const ort_fusion *how);
+  /* NULL where ONNX Runtime is older than 1.25: */
+  ort_status *(*create_event)(int kind, int32_t process, int32_t thread, const char *name,
+                              int64_t begin_us, int64_t us, const char *const *keys,
+                              const char *const *values, size_t n, ort_event **made);
+  void (*release_event)(ort_event *event);
+  ort_status *(*add_events)(ort_events *to, const ort_event *const *events, size_t n);
   /* NULL where ONNX Runtime is older than 1.24: */
   bool (*has_shape)(const ort_shape *shape);
   int release; /* 28 for 1.28; 0: not known */

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provider for ONNX Runtime: its answers against those of ONNX Runtime's own, for whole graphs and parts of them."""
 
+import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -223,6 +226,42 @@ def test_only_what_gains_is_taken(tmp_path):
         lines = owners(path, {})
         assert len(lines) == 6
         assert all(("taken" if sparse else "its part would not be faster") in line for line in lines.values())
+
+
+# ---- What it says of itself ----
+
+
+def test_memory_is_told(tmp_path):
+    """Of fixed sizes when the session is made, of open ones after the first run."""
+    for batch in (2, "n"):
+        onnx.save(convolutions(True, batch=batch), tmp_path / "net.onnx")
+        _, log = run_alone("""
+            one = open_session(sys.argv[1], level=2, verbose="1")
+            print("made", file=sys.stderr, flush=True)
+            for _ in range(3): one.run(None, {"x0": numpy.ones((2, 64, 14, 14), numpy.float32)})
+        """, tmp_path / "net.onnx")
+        before, after = log.split("made")
+        told = r"the part that makes x3: 1 plan of \d+\.\d MB, most allowed \d+\.\d MB; 0.4 MB of weights are copies; \d+ thread"
+        assert bool(re.search(told, before)) == (batch == 2) and len(re.findall(told, after)) == 1
+
+
+@pytest.mark.skipif(RELEASE < 25, reason="providers of older releases cannot add to a profile")
+def test_steps_are_in_the_profile(tmp_path):
+    so = ort.SessionOptions()
+    so.enable_profiling, so.profile_file_prefix = True, str(tmp_path / "profile")
+    so.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == NAME], {})
+    one = ort.InferenceSession(convolutions(True).SerializeToString(), so)
+    for n in (1, 2):
+        one.run(None, {"x0": random(n, 64, 14, 14)})
+    events = json.loads(pathlib.Path(one.end_profiling()).read_text())
+    whole = [e for e in events if e.get("cat") == "Node" and e["args"].get("provider") == NAME]
+    steps = [e for e in events if e.get("cat") == "Kernel" and e["args"].get("provider") == NAME]
+    assert len(whole) == 2
+    assert [e["name"] for e in steps if e["name"].startswith("conv")] == ["conv0", "conv1", "conv2"] * 2
+    assert all(e["args"]["sparse"] == "1" for e in steps if e["name"].startswith("conv"))
+    for step in steps:  # each is inside of the node that the part has become
+        assert any(e["ts"] - 2 <= step["ts"] and step["ts"] + step["dur"] <= e["ts"] + e["dur"] + 2 for e in whole)
+    one.run(None, {"x0": random(1, 64, 14, 14)})
 
 
 # ---- Options and failures ----

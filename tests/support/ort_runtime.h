@@ -84,6 +84,13 @@ struct ort_device {
 struct ort_ep_device {
   int unused;
 };
+struct ort_event {
+  int64_t begin_us, us;
+};
+struct ort_events {
+  size_t n;
+  int64_t last_us; /* the latest end */
+};
 struct ort_logger {
   int n_lines;
 };
@@ -91,7 +98,7 @@ struct ort_logger {
 static struct {
   long n_calls, fail_at; /* the call that fails; 0: none */
   long n_held;           /* statuses, shapes, values and devices that were not given back */
-  ort_slot table[MOST_SLOTS], for_providers[8];
+  ort_slot table[MOST_SLOTS], for_providers[80];
 } runtime;
 
 static ort_status *make_status(int code, const char *text) {
@@ -531,6 +538,29 @@ static ort_status *host_fuse_nodes(ort_support *support, const ort_node *const *
   support->n_parts++;
   return NULL;
 }
+static ort_status *host_create_event(int kind, int32_t process, int32_t thread, const char *name,
+                                     int64_t begin_us, int64_t us, const char *const *keys,
+                                     const char *const *values, size_t n, ort_event **made) {
+  MAY_FAIL();
+  WANT(kind == LAC_ORT_KERNEL && process && thread && name && n == 4);
+  for (size_t k = 0; k < n; k++) WANT(keys[k] && values[k]);
+  *made = __real_malloc(sizeof **made);
+  if (!*made) return make_status(LAC_ORT_FAILS, "no memory of the host's");
+  **made = (ort_event){begin_us, us};
+  runtime.n_held++;
+  return NULL;
+}
+static void host_release_event(ort_event *event) {
+  if (event) runtime.n_held--;
+  free(event);
+}
+static ort_status *host_add_events(ort_events *to, const ort_event *const *events, size_t n) {
+  MAY_FAIL();
+  WANT(to && events);
+  for (size_t k = 0; k < n; k++) to->last_us = events[k]->begin_us + events[k]->us;
+  to->n += n;
+  return NULL;
+}
 static bool host_has_shape(const ort_shape *shape) { return shape != NULL; }
 
 /* ---- The tables ---- */
@@ -557,6 +587,9 @@ static void start_runtime(void) {
   PUT(runtime.for_providers, 0, host_create_device);
   PUT(runtime.for_providers, 1, host_release_device);
   PUT(runtime.for_providers, 2, host_fuse_nodes);
+  PUT(runtime.for_providers, 65, host_create_event);
+  PUT(runtime.for_providers, 66, host_release_event);
+  PUT(runtime.for_providers, 72, host_add_events);
   runtime.fail_at = runtime.n_calls = runtime.n_held = 0;
 }
 

@@ -54,6 +54,8 @@ typedef struct life {
   ort_ep *ep;
   ort_support support;
   ort_compute *compute;
+  ort_profiler *profiler;
+  ort_events events;
   float found[N];
   bool ran;
   char text[600];
@@ -100,6 +102,10 @@ static void run_once(life *l) {
 }
 
 static void end(life *l) {
+  if (l->profiler) {
+    (void)failed(l, l->profiler->end(l->profiler, &l->events));
+    l->profiler->release(l->profiler);
+  }
   if (l->compute) l->ep->release_computes(l->ep, &l->compute, 1);
   if (l->ep) l->factory->release_ep(l->factory, l->ep);
   if (l->factory) assert_null(ReleaseEpFactory(l->factory));
@@ -109,7 +115,9 @@ static void end(life *l) {
 static void live(life *l, const ort_session_options *options) {
   const ort_graph *graphs[] = {&network};
   const ort_node *nodes[] = {&fused};
-  if (begin(l, options) && !failed(l, l->ep->get_capability(l->ep, &network, &l->support)) &&
+  if (begin(l, options) && !failed(l, l->ep->create_profiler(l->ep, &l->profiler)) &&
+      !failed(l, l->profiler->start(l->profiler, 5000000)) &&
+      !failed(l, l->ep->get_capability(l->ep, &network, &l->support)) &&
       l->support.n == network.n_nodes &&
       !failed(l, l->ep->compile(l->ep, graphs, nodes, 1, &l->compute, NULL)))
     run_once(l);
@@ -163,7 +171,47 @@ static void the_network_runs_whole(void **state) {
     assert_int_equal(l.support.n_parts, 1);
     assert_true(l.ran);
     assert_right(&l);
+    assert_true(l.events.n >= 3 && l.events.last_us >= 5000 && l.events.last_us < 60000000);
   }
+}
+
+static void profiles_begin_and_end_as_they_like(void **state) {
+  static life l;
+  ort_profiler *other = NULL;
+  ort_events events = {0};
+  const ort_graph *graphs[] = {&network};
+  const ort_node *nodes[] = {&fused};
+  (void)state;
+  assert_true(begin(&l, &everything));
+  assert_false(failed(&l, l.ep->compile(l.ep, graphs, nodes, 1, &l.compute, NULL)));
+  assert_true(failed(&l, l.ep->create_profiler(l.ep, NULL)));
+  assert_false(failed(&l, l.ep->create_profiler(l.ep, &l.profiler)));
+  assert_false(failed(&l, l.ep->create_profiler(l.ep, &other)));
+  run_once(&l); /* none has been started */
+  assert_false(failed(&l, other->end(other, &events)));
+  assert_int_equal(events.n, 0);
+  assert_false(failed(&l, other->start(other, 0)));
+  run_once(&l);
+  assert_false(failed(&l, l.profiler->start(l.profiler, 0)));
+  run_once(&l);
+  assert_true(failed(&l, other->end(other, NULL)));
+  assert_false(failed(&l, other->end(other, &events)));
+  assert_false(failed(&l, l.profiler->end(l.profiler, &l.events)));
+  assert_int_equal(events.n, 2 * l.events.n);
+  run_once(&l);
+  assert_false(failed(&l, l.profiler->end(l.profiler, &events)));
+  assert_int_equal(events.n, 2 * l.events.n);
+  assert_false(failed(&l, other->start(other, 0)));
+  run_once(&l); /* its events are dropped: it is released, after the session's end */
+  l.profiler->release(l.profiler);
+  l.profiler = NULL;
+  l.ep->release_computes(l.ep, &l.compute, 1);
+  l.factory->release_ep(l.factory, l.ep);
+  l.compute = NULL;
+  l.ep = NULL;
+  assert_false(failed(&l, other->start(other, 0)));
+  other->release(other);
+  end(&l);
 }
 
 static void every_call_may_fail(void **state) {
@@ -217,14 +265,14 @@ static void functions_may_be_missing(void **state) {
     assert_non_null(strstr(l.text, "ONNX Runtime's table has no function"));
     assert_null(l.factory);
   }
-  for (int place = 0; place < 3; place++) {
+  for (int place = 0; place < 80; place++) {
     ort_slot kept = runtime.for_providers[place];
+    if (!kept) continue;
     runtime.for_providers[place] = NULL;
     live(&l, &everything);
     runtime.for_providers[place] = kept;
     assert_non_null(strstr(l.text, "ONNX Runtime's table has no function"));
   }
-  runtime.for_providers[0] = NULL;
 }
 
 static const ort_slot *no_api(uint32_t version) { return version == 1 ? runtime.table : NULL; }
@@ -315,6 +363,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(the_network_runs_whole, set_up),
       cmocka_unit_test_setup(nothing_is_an_error, set_up),
+      cmocka_unit_test_setup(profiles_begin_and_end_as_they_like, set_up),
       cmocka_unit_test_setup(every_call_may_fail, set_up),
       cmocka_unit_test_setup(memory_may_end, set_up),
       cmocka_unit_test_setup(functions_may_be_missing, set_up),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of Lacuna's in the profile of a session of ONNX Runtime, which has them since 1.25. */
+#ifndef LAC_ORT_PROFILE_H
+#define LAC_ORT_PROFILE_H
+
+#include <pthread.h>
+
+#include "lacuna/session.h"
+#include "table.h"
+
+typedef struct laci_ort_profiler laci_ort_profiler;
+
+/** The profilers of one session. */
+typedef struct laci_ort_profiles {
+  const laci_ort *ort;
+  pthread_mutex_t lock;
+  laci_ort_profiler *first; /* guarded by the lock, as all of them */
+  int n_started;            /* atomic */
+} laci_ort_profiles;
+
+/** Returns false where there is no memory for the lock. */
+bool laci_ort_profiles_init(laci_ort_profiles *profiles, const laci_ort *ort);
+/** Profilers that are left stay ONNX Runtime's, and add nothing any more. */
+void laci_ort_profiles_clear(laci_ort_profiles *profiles);
+
+/** Makes a profiler, which ONNX Runtime releases. */
+LAC_MUST_CHECK lac_status laci_ort_profiles_add(laci_ort_profiles *profiles, ort_profiler **made,
+                                                lac_error *err);
+/** Does one of them want to know of steps? Any thread. */
+bool laci_ort_profiles_wanted(const laci_ort_profiles *profiles);
+
+/** Adds a step to all profilers that have been started. For lac_session_watch, with the
+ * laci_ort_profiles as its context. */
+lac_on_step laci_ort_profiles_step;
+
+#endif
