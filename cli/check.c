@@ -8,6 +8,7 @@
 #include "layers.h"
 #include "masks.h"
 #include "outputs.h"
+#include "predicted.h"
 #include "targets.h"
 #include "verbs.h"
 
@@ -23,7 +24,9 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   layers_print_pruned(report, stdout);
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);
-  return targets_print(report, stdout, err);
+  st = targets_print(report, stdout, err);
+  if (!st) predicted_print(report, stdout);
+  return st;
 }
 
 /* Returns EXIT_DONE if the weights of every eligible layer are N:M sparse with the pattern. */

@@ -6,6 +6,7 @@
 #include "group.h"
 #include "layers.h"
 #include "outputs.h"
+#include "predicted.h"
 #include "targets.h"
 
 static lac_status print_result(const arguments *args, const lac_report *report, lac_error *err) {
@@ -18,6 +19,7 @@ static lac_status print_result(const arguments *args, const lac_report *report, 
   if (args->verb == VERB_prune) layers_print_pruned(report, stdout);
   layers_print_permuted(report, stdout);
   targets_print_sums(report, stdout);
+  predicted_print(report, stdout);
   return LAC_OK;
 }
 

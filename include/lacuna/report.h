@@ -199,6 +199,40 @@ typedef struct lac_summary {
                                     there was nothing to verify */
 } lac_summary;
 
+/** A reason for which pruned layers are not run as sparse, and how many layers have it. */
+typedef struct lac_predicted_reason {
+  const char *reason;
+  int n_layers;
+} lac_predicted_reason;
+
+/** What is predicted for a layer of the report. */
+typedef struct lac_predicted_layer {
+  double dense_seconds;    /* time of its step with the layer dense; 0: it has no step of its own */
+  double pruned_seconds;   /* the same with its weight as it is now */
+  int64_t multiplications; /* of its step, those by zeros included */
+  bool sparse;             /* the plan skips the zeros of its weight */
+  const char *reason;      /* why the plan does not skip them; NULL: it does */
+} lac_predicted_layer;
+
+/** The time of a run of the library's own engine, predicted by the costs that its plans are chosen
+ * by; nothing was run or measured. */
+typedef struct lac_prediction {
+  const char *refusal; /* why no time is predicted; NULL: one is */
+  bool assumed_sizes;  /* sizes of inputs are open, and were assumed; lac_options.input_shapes sets
+                          them */
+  bool costs_known;    /* the costs were measured on this kind of processor; else only the ratio of
+                          times means something */
+  int threads;
+  double dense_seconds;           /* of a run with all layers dense */
+  double pruned_seconds;          /* of a run of the network as it is now */
+  int64_t multiplications;        /* of a run, those by zeros included */
+  int64_t multiplications_pruned; /* those by weights that are zero in pruned layers */
+  int n_sparse, n_dense;          /* pruned layers that are run as sparse; those that are not */
+  int n_reasons;
+  const lac_predicted_reason *reasons; /* [n_reasons] why these are not; the most frequent first */
+  const lac_predicted_layer *layers;   /* [n_layers] of the report */
+} lac_prediction;
+
 /** What was found and done; lac_report_destroy frees it. */
 typedef struct lac_report {
   const char *verb;  /* "prune", "permute", "check", "inspect" */
@@ -222,6 +256,8 @@ typedef struct lac_report {
   const lac_plan_node *const *plan_nodes;      /* [plan->n_nodes] */
   const char *uncalibrated; /* why optional calibration was left out (lac_calibration.optional);
                                NULL: it was done, or was not wanted */
+  const lac_prediction *prediction; /* prune, and check for the target "lacuna-cpu"; NULL: nothing
+                                       is pruned, or the weights are not floats in memory */
 } lac_report;
 
 /** Frees the report and all that it points to. NULL is fine. */

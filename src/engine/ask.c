@@ -40,8 +40,36 @@ static lac_status keep_reasons(const question *q, lac_error *err) {
   return LAC_OK;
 }
 
+/* Returns the node of that name, looked for from *from on, since steps come in nearly the order of
+ * the nodes; -1: there is none. */
+static int find_named(const laci_graph *graph, const char *name, int *from) {
+  for (int at = 0; at < graph->n_nodes; at++) {
+    const int n = (*from + at) % graph->n_nodes;
+    if (strcmp(graph->nodes[n].name, name) != 0) continue;
+    *from = n;
+    return n;
+  }
+  return -1;
+}
+
+/* Adds up the steps of each node, and of a whole run. */
+static double predict(const question *q, const laci_engine *engine) {
+  double seconds = 0;
+  int from = 0;
+  for (size_t s = 0; s < laci_engine_step_count(engine); s++) {
+    const laci_engine_step step = laci_engine_step_info(engine, s);
+    const int n = step.name ? find_named(q->graph, step.name, &from) : -1;
+    seconds += step.predicted_seconds;
+    if (n < 0) continue;
+    q->nodes[n].predicted_seconds += step.predicted_seconds;
+    q->nodes[n].flops += step.flops;
+  }
+  return seconds;
+}
+
 /* Makes an engine, and lists how it runs the nodes. Fails as laci_engine_create. */
-static lac_status outline(const question *q, laci_engine_options options, lac_error *err) {
+static lac_status outline(const question *q, laci_engine_options options, double *seconds,
+                          lac_error *err) {
   laci_engine *engine = NULL;
   laci_budget budget = laci_budget_with_limit(UINT64_MAX);
   if (options.budget) budget = *options.budget;
@@ -53,6 +81,7 @@ static lac_status outline(const question *q, laci_engine_options options, lac_er
   for (int n = 0; n < q->graph->n_nodes; n++)
     q->nodes[n] = (laci_engine_node){.runner = LACI_RUNNER_NO_STEP};
   laci_engine_list_nodes(engine, q->graph, q->nodes);
+  *seconds = predict(q, engine);
   st = keep_reasons(q, err);
   laci_engine_destroy(engine);
   return st;
@@ -97,7 +126,8 @@ static lac_status list_refused(const question *q, const laci_engine_options *opt
   o.engine = LACI_ENGINE_AUTO;
   o.extent = LACI_EXTENT_PARTIAL;
   o.budget = NULL;
-  lac_status st = outline(q, o, &why);
+  double ignored;
+  lac_status st = outline(q, o, &ignored, &why);
   if (is_refusal(st)) return list_by_operators(q, refusal, err);
   if (st) return laci_fail(err, st, "%s", why.text);
   for (int n = 0; n < q->graph->n_nodes && !st; n++) {
@@ -204,7 +234,7 @@ static lac_status ask_open(const question *q, sizes *s, laci_engine_answer *answ
   for (size_t at = 0; at < sizeof usual / sizeof *usual && !s->unknown; at++) {
     lac_error why = {0};
     find_sizes(q, s, usual[at]);
-    lac_status st = outline(q, options, &why);
+    lac_status st = outline(q, options, &answer->predicted_seconds, &why);
     if (!st) answer->refusal = (lac_error){0};
     if (!st) return LAC_OK;
     if (!is_refusal(st)) return laci_fail(err, st, "%s", why.text);
@@ -221,7 +251,7 @@ static lac_status ask_open(const question *q, sizes *s, laci_engine_answer *answ
 
 static lac_status ask_fixed(const question *q, laci_engine_answer *answer, lac_error *err) {
   lac_error why = {0};
-  lac_status st = outline(q, *q->options, &why);
+  lac_status st = outline(q, *q->options, &answer->predicted_seconds, &why);
   if (!st) return LAC_OK;
   if (!is_refusal(st)) {
     if (err) *err = why;

@@ -188,6 +188,7 @@ typedef struct laci_engine_step {
   int64_t flops; /* multiplications and additions of a matrix product or convolution, those by
                         zeros included; 0 for other steps */
   int64_t bytes_read, bytes_written; /* each operand and result counted once */
+  double predicted_seconds; /* predicted by a table of costs, without a run; 0: not predicted */
 } laci_engine_step;
 
 /** What runs a node of the network. */
@@ -208,6 +209,9 @@ typedef struct laci_engine_node {
   bool sparse_possible; /* a kernel could skip the zeros that the weight has, faster or not */
   const char *reason;   /* why no fast kernel runs it; NULL: one does, or none is needed. Lives as
                            long as the engine */
+  double predicted_seconds; /* of its step, with all that was fused into it, as in
+                               laci_engine_step. Only laci_engine_ask says this */
+  int64_t flops;            /* of its step. Only laci_engine_ask says this */
 } laci_engine_node;
 
 /** Which part of a network runs on the exact engine, because the fast one cannot run it. */
@@ -249,6 +253,7 @@ typedef struct laci_engine_answer {
   lac_error refusal; /* what laci_engine_create fails with; status LAC_OK: it does not */
   bool open;         /* sizes of inputs are open: the nodes are those of a plan for sizes that were
                         assumed */
+  double predicted_seconds; /* of a run, all steps together; 0: refused, or not predicted */
 } laci_engine_answer;
 
 /** Can the graph be planned with these options, and how is each node run? Sizes of inputs may be

@@ -254,6 +254,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   if (report->quantization)
     laci_json_add(w, object, "quantisation", laci_quantization_json(w, report->quantization));
   add_targets(w, object, report);
+  if (report->prediction) laci_json_add(w, object, "prediction", laci_prediction_json(w, report));
   if (report->plan)
     laci_json_add(w, object, "plan", laci_plan_json(w, report->plan, report->plan_nodes));
   return object;

@@ -12,6 +12,7 @@ typedef struct lac_layer lac_layer;
 typedef struct lac_plan_facts lac_plan_facts;
 typedef struct lac_plan_node lac_plan_node;
 typedef struct lac_quantization_result lac_quantization_result;
+typedef struct lac_report lac_report;
 
 /** The fields that identify a layer in all reports. */
 typedef struct laci_layer_name {
@@ -28,6 +29,9 @@ json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer);
 json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *calibration);
 /** Adds the fields of a layer's calibration to its object. */
 void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
+
+/** Returns what is predicted of the report's network. */
+json_t *laci_prediction_json(laci_json_writer *w, const lac_report *report);
 
 /** Returns what would be planned, and what would run each node. */
 json_t *laci_plan_json(laci_json_writer *w, const lac_plan_facts *plan,

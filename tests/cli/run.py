@@ -29,7 +29,10 @@ SHARED = {"--pattern": 1, "--mask": 1, "--include": 1, "--exclude": 1, "--target
 VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
             (re.compile(r"\bin \d+:\d\d:\d\d\b"), "in TIME"), (re.compile(r"(on average )[0-9.]+"), r"\1N"),
             (re.compile(r"\b[0-9.]+ images a second"), "N images a second"),
-            (re.compile(r"(differ by at most )\S+( of )"), r"\1E\2")]
+            (re.compile(r"(differ by at most )\S+( of )"), r"\1E\2"),
+            # what depends on the processor: predictions by its figures
+            (re.compile(r"^predicted with .*times as fast.*$", re.M), "predicted TIMES"),
+            (re.compile(r"^\d+ of \d+ pruned layers? will run as sparse.*$", re.M), "LAYERS will run as sparse")]
 
 
 def split_tests(text):

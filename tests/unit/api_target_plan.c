@@ -75,7 +75,50 @@ static void check_is_the_plan(void **state) {
   }
 }
 
+/* The figures of prune and check are the same: check takes the network for dense that was. */
+static void check_predicts_what_prune_did(void **state) {
+  (void)state;
+  lac_model *model = load();
+  lac_report *pruned = NULL, *report = NULL;
+  lac_error err = {0};
+  const lac_options how = options_with(0), look = options_with(1);
+  if (lac_prune(model, &how, &pruned, &err)) fail_msg("%s", err.text);
+  if (lac_check(model, NULL, &look, &report, &err)) fail_msg("%s", err.text);
+  const lac_prediction *p = pruned->prediction, *c = report->prediction;
+  assert_non_null(p);
+  assert_non_null(c);
+  assert_null(p->refusal);
+  assert_true(p->dense_seconds > 0 && p->pruned_seconds > 0);
+  assert_true(p->dense_seconds == c->dense_seconds && p->pruned_seconds == c->pruned_seconds);
+  assert_int_equal(p->n_sparse + p->n_dense, pruned->summary.pruned);
+  assert_int_equal(p->n_sparse, report->targets[0].n_taken);
+  assert_true(p->multiplications_pruned > 0 && p->multiplications_pruned < p->multiplications);
+  double layers = 0;
+  int n_dense = 0;
+  for (int l = 0; l < pruned->n_layers; l++) layers += p->layers[l].dense_seconds;
+  for (int r = 0; r < p->n_reasons; r++) n_dense += p->reasons[r].n_layers;
+  assert_true(layers > 0 && layers <= p->dense_seconds);
+  assert_int_equal(n_dense, p->n_dense);
+  lac_report_destroy(report);
+  lac_report_destroy(pruned);
+  lac_model_destroy(model);
+}
+
+static void nothing_is_predicted_without_pruned_layers(void **state) {
+  (void)state;
+  lac_model *model = load();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  const lac_options look = options_with(1);
+  if (lac_check(model, NULL, &look, &report, &err)) fail_msg("%s", err.text);
+  assert_null(report->prediction);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(check_is_the_plan)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(check_is_the_plan),
+                                     cmocka_unit_test(check_predicts_what_prune_did),
+                                     cmocka_unit_test(nothing_is_predicted_without_pruned_layers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,8 @@ lac_status laci_check_model(const lac_model *model, const lac_model *original,
   if (!st) st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_report_measure(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
+  if (!st && laci_target_any_is_planned(&job, options))
+    st = laci_report_add_prediction(report, &job, options, NULL, err);
   if (!st) st = laci_report_measure_computed(report, &job, options, err);
   if (!st && original) st = find_and_verify_orders(original, model, options, report, err);
   laci_job_close(&job);

@@ -84,6 +84,8 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
     if (!st) st = laci_report_add_pruning(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
+    if (!st && mask && !options->quantization)
+      st = laci_report_add_prediction(report, &job, options, pruning, err);
     const laci_quantize_source from = {model, options, &job, pruning, &source};
     if (!st && mask) st = laci_quantize_model(&from, report, &quantized, err);
     st = lac_process_group_agree(options->group, st, err);

@@ -113,4 +113,12 @@ LAC_MUST_CHECK lac_status laci_report_add_computed_target(laci_report *report, c
                                                           int layer, const laci_weight_view *view,
                                                           lac_error *err);
 
+/** Adds to a report what is predicted for its network, dense and pruned; it then has the layers'
+ * figures. pruning NULL: for the job's network as it is, whose pruned layers are taken for dense
+ * first. Nothing is added for a model whose tensors are not in memory, and where no layer is
+ * pruned. Fails LAC_NO_MEMORY, and as laci_engine_ask. (report_predicted.c) */
+LAC_MUST_CHECK lac_status laci_report_add_prediction(laci_report *report, const laci_job *job,
+                                                     const lac_options *options,
+                                                     const laci_pruning *pruning, lac_error *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "analyze/analyze.h"
 #include "api/prune/job_in.h"
+#include "api/prune/predict_in.h"
 #include "api/prune/report_in.h"
 #include "api/prune/target_plan_in.h"
 #include "base/error.h"
@@ -90,21 +91,20 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
 
 /* Makes the answers those of the plan: layers that have the zeros, but are run as dense, are not
  * taken. */
-static lac_status use_plan(laci_report *report, const laci_job *job, const laci_pruning *pruning,
-                           int target, lac_error *err) {
+static lac_status use_plan(laci_report *report, const laci_job *job, const lac_options *options,
+                           const laci_pruning *pruning, int target, lac_error *err) {
   const laci_analysis *a = job->analysis;
-  const laci_target_plan_source from = {a,
-                                        pruning ? (const uint8_t *const *)pruning->weights : NULL,
-                                        0, job->targets[target].as == LAC_DTYPE_BF16};
-  const char **reasons;
-  lac_status st = laci_target_plan_ask(&from, &report->arena, &reasons, err);
+  const laci_predict_source from = {a, pruning ? (const uint8_t *const *)pruning->weights : NULL,
+                                    options->threads, job->targets[target].as == LAC_DTYPE_BF16};
+  laci_prediction plan;
+  lac_status st = laci_predict(&from, &report->arena, &plan, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_target_layer *layer = &report->target_layers[target][l];
-    if (layer->answer != LAC_TARGET_TAKEN || !reasons[l]) continue;
+    if (layer->answer != LAC_TARGET_TAKEN || plan.layers[l].sparse) continue;
     count_answer(&report->targets[target], layer->answer, -1);
     *layer = (lac_target_layer){.answer = LAC_TARGET_REFUSED,
                                 .fault = laci_target_fault_name(LACI_FAULT_PLAN),
-                                .reason = reasons[l]};
+                                .reason = plan.layers[l].reason};
     count_answer(&report->targets[target], layer->answer, 1);
   }
   return st;
@@ -142,7 +142,7 @@ lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
                                      .needs = target->needs};
     lac_status st = add_layers(report, job, pruning, t, err);
     if (!st && !job->streamed && laci_target_is_planned(&job->targets[t]))
-      st = use_plan(report, job, pruning, t, err);
+      st = use_plan(report, job, options, pruning, t, err);
     if (st) return st;
   }
   report->pub.n_targets = options->n_targets;

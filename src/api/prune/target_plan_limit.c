@@ -5,6 +5,7 @@
 
 #include "analyze/analyze.h"
 #include "api/prune/job_in.h"
+#include "api/prune/predict_in.h"
 #include "api/prune/rule_in.h"
 #include "api/prune/target_plan_in.h"
 #include "base/error.h"
@@ -44,16 +45,16 @@ static lac_status mask_layer(const laci_job *job, const lac_options *options, in
 }
 
 /* Leaves dense what the plan runs as dense; *n_left: how many layers these are. */
-static lac_status leave_dense(const laci_job *job, const laci_target_plan_source *from,
+static lac_status leave_dense(const laci_job *job, const laci_predict_source *from,
                               const char *target, int *n_left, lac_error *err) {
   laci_analysis *a = job->analysis;
-  const char **reasons;
+  laci_prediction plan;
   *n_left = 0;
-  lac_status st = laci_target_plan_ask(from, &a->arena, &reasons, err);
+  lac_status st = laci_predict(from, &a->arena, &plan, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
-    if (!a->layers[l].eligible || !reasons[l]) continue;
+    if (!a->layers[l].eligible || plan.layers[l].sparse) continue;
     char text[500];
-    (void)snprintf(text, sizeof text, "%.60s: %.400s", target, reasons[l]);
+    (void)snprintf(text, sizeof text, "%.60s: %.400s", target, plan.layers[l].reason);
     a->layers[l].eligible = false;
     a->layers[l].reason = laci_arena_text(&a->arena, text);
     if (!a->layers[l].reason) st = laci_fail_memory(err, "the plan");
@@ -81,8 +82,8 @@ static lac_status limit_to(const laci_job *job, const lac_options *options, int 
     if (!weights) return laci_fail_memory(err, "the plan");
     for (int l = 0; l < a->n_layers && !st; l++)
       if (a->layers[l].eligible) st = mask_layer(job, options, l, weights, err);
-    const laci_target_plan_source from = {a, (const uint8_t *const *)weights, options->threads,
-                                          job->targets[target].as == LAC_DTYPE_BF16};
+    const laci_predict_source from = {a, (const uint8_t *const *)weights, options->threads,
+                                      job->targets[target].as == LAC_DTYPE_BF16};
     if (!st) st = leave_dense(job, &from, options->targets[target], &n_left, err);
     for (int s = 0; s < n_stored; s++) laci_free(weights[s]);
     laci_free((void *)weights);

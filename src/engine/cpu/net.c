@@ -166,6 +166,15 @@ static lac_status check_code_generation(lac_error *err) {
                    why.text);
 }
 
+/** Needs the elements of constants, as lowering does. */
+static void predict_steps(laci_net *net) {
+  for (size_t at = 0; at < net->n_steps && !net->plan.status; at++) {
+    const laci_engine_step info = laci_net_step_info(net, at);
+    const double cost = laci_native_predict_cost(net, &net->steps[at], &info);
+    net->steps[at].predicted_seconds = laci_native_seconds_of_cost(net, cost);
+  }
+}
+
 static lac_status make_plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
   lac_status st = LAC_OK;
   if (!net->pool)
@@ -197,6 +206,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower_graph(net);
+    predict_steps(net);
     laci_native_seal_code(net);
     laci_plan_free_constants(&net->plan);
     laci_net_free_unused_weights(net);

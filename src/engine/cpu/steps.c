@@ -157,6 +157,7 @@ laci_engine_step laci_net_step_info(const laci_net *net, size_t at) {
                            .plain = step->plain,
                            .sparse = step->sparse,
                            .recomputed = step->recomputed,
+                           .predicted_seconds = step->predicted_seconds,
                            .op = step->node ? step->node->type : "reorder"};
   if (step->node && step->node->name[0]) info.name = step->node->name;
   if (step->primitive) {

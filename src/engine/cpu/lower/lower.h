@@ -116,6 +116,7 @@ typedef struct laci_net_step {
                                 none */
   /* operations of a step with `code`; those of primitives follow from their operands */
   int64_t flops;
+  double predicted_seconds;  /* by a table of costs */
   laci_primitive *primitive; /* only described until the arena is allocated, then also created */
   laci_net_code *code;       /* the function to run; NULL: the primitive is run */
   void *context;             /* context of `code`, allocated from the plan's memory */

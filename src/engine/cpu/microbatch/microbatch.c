@@ -52,6 +52,7 @@ laci_engine_step laci_microbatches_step_info(const laci_microbatches *stages, si
   step.flops *= s->micro_batches;
   step.bytes_read *= s->micro_batches;
   step.bytes_written *= s->micro_batches;
+  step.predicted_seconds *= (double)s->micro_batches;
   return step;
 }
 

@@ -92,6 +92,7 @@ typedef struct laci_native_layer {
   /* the kernel of a layer with a mask, set when the layer is lowered */
   struct laci_native_kernel *kernel;
   bool chosen;
+  double cost; /* of a chosen layer, in the unit of costs/figures.def; 0: not estimated */
   /* the algorithm of a chosen layer; before the choice, the default of the layer's kind */
   laci_algorithm_id algorithm;
 } laci_native_layer;

@@ -34,6 +34,11 @@ bool laci_native_next_refusal(const laci_net *net, int *at, laci_native_refusal 
 /** Finds the next layer, chosen or not, for whose weight a kernel skips zeros, from layer *at on,
  * and sets *at to the layer after it. Returns its node; -1: there are no more. */
 int laci_native_next_sparse(const laci_net *net, int *at);
+/** Predicts what a step costs (choose/predict.c), in units of costs/figures.def. info: its work.
+ * laci_native_seconds_of_cost: returns the time of a cost with the threads of the net. */
+double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
+                                const laci_engine_step *info);
+double laci_native_seconds_of_cost(const laci_net *net, double cost);
 /** Is the fused node a chosen layer? */
 bool laci_native_has_layer(const laci_net *net, const laci_fused *fused);
 /** Makes generated code executable. Called when everything is lowered. */

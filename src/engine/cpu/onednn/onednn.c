@@ -215,7 +215,8 @@ bool laci_primitive_copies_windows(const laci_primitive *p) {
 }
 
 static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
-  const_dnnl_primitive_desc_t pd = NULL;
+  const_dnnl_primitive_desc_t pd = p->pd;
+  if (pd) return pd;
   return dnnl_primitive_get_primitive_desc(p->primitive, &pd) ? NULL : pd;
 }
 

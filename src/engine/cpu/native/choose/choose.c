@@ -180,6 +180,14 @@ static void avoid_needless_phases(laci_native_net *native) {
   }
 }
 
+/** Notes the costs of chosen layers for predictions. Measured times are no costs, so with these
+ * there are none. */
+static void keep_costs(const choice *c) {
+  laci_native_net *native = c->net->native;
+  for (int at = 0; at < native->n_layers && c->costs.step > 0; at++)
+    native->layers[at].cost = native->layers[at].chosen ? c->costs.chosen[at] : 0;
+}
+
 static void choose_faster_layers(laci_net *net) {
   choice c = {.net = net};
   c.values = laci_plan_alloc(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
@@ -188,6 +196,7 @@ static void choose_faster_layers(laci_net *net) {
   avoid_needless_phases(net->native);
   describe_values(&c);
   choose_best_layers(&c);
+  keep_costs(&c);
 }
 
 /** Chooses layers whatever they cost. If only algorithms that use zeros were asked for, and the

@@ -27,6 +27,10 @@ bool laci_native_set_post_functions(laci_net *net, laci_native_layer *layer);
  * chosen. net->native stays NULL if there are none. */
 void laci_native_find_layers(laci_net *net);
 
+/** Describes a convolution or a product with a constant matrix as a layer whose weights are all
+ * kept, for its cost by dense kernels; false: it is none that can be described. */
+bool laci_native_describe_product(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+
 /* ---- find_between.c ---- */
 
 /** Is the node a sum of two int8 values whose result is int8? */

@@ -74,6 +74,19 @@ static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) 
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
+bool laci_native_describe_product(laci_net *net, const laci_fused *fused,
+                                  laci_native_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const bool conv = node->op == &laci_op_conv;
+  if (fused->pattern || node->n_inputs < 2 || node->inputs[1] < 0) return false;
+  if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
+  *layer = (laci_native_layer){.fused = fused, .input = node->inputs[0], .kept = 1};
+  if (!(conv ? find_window(net, fused, layer) : find_product_window(net, fused, layer)))
+    return false;
+  if (conv && laci_native_is_depthwise(&layer->window)) layer->kind = LACI_NATIVE_DEPTHWISE;
+  return true;
+}
+
 static bool find_layer(laci_net *net, const laci_fused *fused, bool bytes,
                        laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];

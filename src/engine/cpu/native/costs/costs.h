@@ -71,6 +71,7 @@ typedef enum laci_figure_kind {
   LACI_FIGURE_SHARE,
   LACI_FIGURE_AMOUNT,
   LACI_FIGURE_MAYBE,
+  LACI_FIGURE_SPARED,
 } laci_figure_kind;
 
 typedef struct laci_figure {

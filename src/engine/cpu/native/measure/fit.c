@@ -166,6 +166,7 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
   const laci_cost_table first = *table;
   const laci_figure *figure;
   const fit f = begin_fit(m, table);
+  const double picoseconds = 1e12;
   double best = sum_of_squares(&f);
   if (!(f.unit > 0)) return;
   for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
@@ -178,6 +179,7 @@ void laci_costs_fit(const laci_measured *m, laci_cost_table *table) {
       laci_figure_set(table, figure, round_to_3_digits(laci_figure_get(table, figure)));
     }
   }
+  table->figures[LACI_COSTS_f32].unit = round_to_3_digits(f.unit * picoseconds);
 }
 
 double laci_costs_error(const laci_measured *m, const laci_cost_table *table,
