@@ -13,6 +13,7 @@
 
 #include "analyze/tracks_in.h"
 #include "base/error.h"
+#include "base/union_find.h"
 
 enum {
   MAX_ROOTS = 4096,
@@ -65,11 +66,6 @@ static signature signature_add(signature s, uint64_t x) {
   return s;
 }
 
-static int64_t find_root(int64_t *parent, int64_t v) {
-  while (parent[v] != v) v = parent[v] = parent[parent[v]];
-  return v;
-}
-
 /* Numbers the positions of all root tracks. */
 static bool number_positions(walker *w) {
   const laci_tracks *t = w->t;
@@ -113,19 +109,17 @@ static bool find_components(walker *w) {
     const laci_link *link = &w->t->links[l];
     for (int64_t i = 0; i < link->n; i++) {
       if (link->to[i] < 0) continue;
-      int64_t a = find_root(parent, vertex_of_position(w, link->big, laci_link_position(link, i))),
-              b = find_root(parent, vertex_of_position(w, link->small, link->to[i]));
-      if (a < b) parent[b] = a;
-      else parent[a] = b;
+      laci_unite(parent, vertex_of_position(w, link->big, laci_link_position(link, i)),
+                 vertex_of_position(w, link->small, link->to[i]));
     }
   }
   for (int64_t v = 0; v < w->n; v++) {
-    if (find_root(parent, v) == v) w->out->component_of[v] = w->n_components++;
+    if (laci_find_root(parent, v) == v) w->out->component_of[v] = w->n_components++;
   }
   w->member_first = laci_alloc((size_t)w->n_components + 1, sizeof *w->member_first);
   if (!w->member_first) return false;
   for (int64_t v = 0; v < w->n; v++) {
-    w->out->component_of[v] = w->out->component_of[find_root(parent, v)];
+    w->out->component_of[v] = w->out->component_of[laci_find_root(parent, v)];
     w->member_first[w->out->component_of[v] + 1]++;
   }
   for (int32_t c = 0; c < w->n_components; c++) w->member_first[c + 1] += w->member_first[c];

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analyze/resolve_in.h"
+#include "base/union_find.h"
 
 enum { MAX_SET = 2 * LACI_MAX_RANK };
 
@@ -54,13 +55,8 @@ static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis
   return any;
 }
 
-/* Finds the root of a label in the union-find forest; labels of one axis set are in one tree. */
-static int find_root(int *parent, int label) {
-  while (parent[label] != label) label = parent[label] = parent[parent[label]];
-  return label;
-}
-
-static void connect_labels(const laci_resolve *r, int *parent) {
+/* Labels of one axis set are in one tree. */
+static void connect_labels(const laci_resolve *r, int64_t *parent) {
   for (int l = 0; l <= r->c->n_labels; l++) parent[l] = l;
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
@@ -71,7 +67,7 @@ static void connect_labels(const laci_resolve *r, int *parent) {
       for (int k = 0; k < axis_set->n_axes; k++) {
         int label = label_at(r, port, axis_set->axes[k]);
         if (label <= 0) continue;
-        if (first) parent[find_root(parent, label)] = find_root(parent, first);
+        if (first) laci_unite(parent, label, first);
         else first = label;
       }
     }
@@ -86,9 +82,9 @@ typedef struct label_place {
 /* All axes with labels, sorted by the root of the label, then by port. A node may have thousands of
  * ports and labels, so a set must not search all ports. */
 typedef struct label_sets {
-  int *parent;   /* [n_labels + 1] */
-  int *n;        /* [n_labels + 1] labels of a root's set */
-  int *first;    /* [n_labels + 2] index of the first place of a root */
+  int64_t *parent; /* [n_labels + 1] */
+  int *n;          /* [n_labels + 1] labels of a root's set */
+  int *first;      /* [n_labels + 2] index of the first place of a root */
   int64_t *size; /* [n_labels + 1] size of the first axis that has the label; INT64_MIN: no axis was
                     seen yet */
   label_place *places;
@@ -106,7 +102,7 @@ static void list_label_places(const laci_resolve *r, label_sets *sets, int *at) 
     for (int a = 0; layout && a < layout->rank; a++) {
       int label = label_at(r, port, a);
       if (label <= 0) continue;
-      int root = find_root(sets->parent, label);
+      const int root = (int)laci_find_root(sets->parent, label);
       if (sets->places) sets->places[at[root]++] = (label_place){port, a};
       else sets->first[root + 1]++;
     }
@@ -132,7 +128,7 @@ static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
   if (ok) {
     connect_labels(r, sets->parent);
     for (size_t l = 0; l < n; l++) sets->size[l] = INT64_MIN;
-    for (size_t l = 1; l < n; l++) sets->n[find_root(sets->parent, (int)l)]++;
+    for (size_t l = 1; l < n; l++) sets->n[laci_find_root(sets->parent, (int64_t)l)]++;
     list_label_places(r, sets, at);
     for (size_t l = 0; l < n; l++) sets->first[l + 1] += sets->first[l];
     for (size_t l = 0; l < n; l++) at[l] = sets->first[l];
@@ -159,13 +155,14 @@ static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
 /* Chooses the full axis set of the set, and finds fixed axes in it. */
 static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
-  int wanted = sets->n[root], *parent = sets->parent;
+  int wanted = sets->n[root];
+  int64_t *parent = sets->parent;
   for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
     const laci_layout *layout = laci_port_layout(r, port);
     const laci_shape *shape = laci_port_value_shape(r, port);
     for (int a = 0; a < layout->rank; a++) {
       int label = label_at(r, port, a);
-      if (label <= 0 || find_root(parent, label) != root || set->fixed_cause >= 0) continue;
+      if (label <= 0 || laci_find_root(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->set[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
       /* The axis belongs to a composite that was mapped and frozen, or whose output has a layout
@@ -183,7 +180,7 @@ static void describe_set(laci_resolve *r, const label_sets *sets, int root, labe
         if (label > 0 && !first) first = label;
         has += label > 0;
       }
-      if (find_root(parent, first) != root) continue;
+      if (laci_find_root(parent, first) != root) continue;
       set->any_axis_set = true;
       if (has != wanted || set->track >= 0) continue;
       set->track = axis_set->track;
@@ -464,7 +461,7 @@ void laci_resolve_labels(laci_resolve *r) {
   label_sets sets;
   if (!label_sets_init(r, &sets)) r->t->no_memory = true;
   for (int l = 1; l <= r->c->n_labels && !r->t->no_memory; l++) {
-    if (find_root(sets.parent, l) != l) continue;
+    if (laci_find_root(sets.parent, l) != l) continue;
     if (sizes_agree(r, &sets, l)) {
       resolve_set(r, &sets, l);
     } else {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/to_int.h"
 #include "cpu/pool.h"
@@ -64,16 +65,6 @@ static double rate_of(const job *j, int64_t step, int64_t steps) {
   return (j->o->rate > 0 ? j->o->rate : RATE) * (ramp < cosine ? ramp : cosine);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(double *times, int n) {
-  qsort(times, (size_t)n, sizeof *times, compare_doubles);
-  return times[n / 2];
-}
-
 /** Returns how many steps fit into the time, after `done` steps of `step_seconds` each, with time
  * left for judging. */
 static int64_t steps_in_time(const job *j, int64_t done, double step_seconds) {
@@ -111,13 +102,14 @@ static lac_status take_steps(job *j, lac_error *err) {
         n_times >= TIMED && (now - j->start > TIMED_SHARE * j->o->seconds || step + 1 == WARM_UP);
     bool late = now - j->start > j->o->seconds;
     if (steps == 0 && (enough || late)) {
-      steps = steps_in_time(j, step + 1, n_times > 0 ? median(times, n_times) : now - start);
+      steps = steps_in_time(j, step + 1,
+                            n_times > 0 ? laci_median(times, (size_t)n_times) : now - start);
       laci_log(LAC_LOG_DEBUG, "%lld steps fit into %g s", (long long)steps, j->o->seconds);
     }
     if (steps > 0) laci_progress("refining", step + 1, steps);
   }
   j->to->steps = step;
-  j->to->step_seconds = n_times > 0 ? median(times, n_times) : 0;
+  j->to->step_seconds = laci_median(times, (size_t)n_times);
   return st;
 }
 

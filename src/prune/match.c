@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/union_find.h"
 #include "graph/graph.h"
 #include "permute/plan.h"
 #include "permute/search.h"
@@ -148,39 +149,30 @@ static bool apply_counts(laci_match *m, int group) {
   return ok;
 }
 
-static int root_of(int32_t *parent, int i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
 /* Finds the components of the graph of candidates, each named by its first old channel. False: some
  * component has more new channels than old ones. *changed is set if the components changed. */
 static bool find_components(laci_match *m, int group, bool *changed) {
   laci_match_group *g = &m->groups[group];
   const size_t n = (size_t)g->n;
-  int32_t *parent = laci_alloc(3 * n, sizeof *parent);
+  int64_t *parent = laci_alloc(3 * n, sizeof *parent);
   m->no_memory |= !parent;
   if (!parent) return false;
-  int32_t *balance = parent + 2 * n;
+  int64_t *balance = parent + 2 * n;
   for (int i = 0; i < 2 * g->n; i++) parent[i] = i;
   for (int c = 0; c < g->n; c++) {
     for (int o = next_old(g, c, 0); o < g->n; o = next_old(g, c, o + 1)) {
-      int a = root_of(parent, o), b = root_of(parent, g->n + c);
-      if (a < b)
-        parent[b] = a; /* old channels have the lower numbers, so a root is an old
-                                   channel */
-      else parent[a] = b;
+      laci_unite(parent, o, g->n + c); /* old channels have the lower numbers: a root is one */
     }
   }
   bool fit = true;
   for (int c = 0; c < g->n; c++) {
-    balance[root_of(parent, g->n + c)]++;
-    balance[root_of(parent, g->alike[c])]--;
+    balance[laci_find_root(parent, g->n + c)]++;
+    balance[laci_find_root(parent, g->alike[c])]--;
   }
   for (int c = 0; c < g->n; c++) fit = fit && balance[c] == 0;
   *changed = false;
   for (int i = 0; i < 2 * g->n; i++) {
-    const int is = i < g->n ? root_of(parent, g->n + i) : root_of(parent, g->alike[i - g->n]);
+    const int is = (int)laci_find_root(parent, i < g->n ? g->n + i : g->alike[i - g->n]);
     *changed = *changed || g->component[i] != is;
     g->component[i] = is;
   }

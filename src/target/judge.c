@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "base/words.h"
 #include "target/target_in.h"
 #include "tensor/buf.h"
 
@@ -16,17 +17,6 @@ enum {
   LOOKS_SPARSE = 25
 }; /* percentage of zeros from which a weight counts as sparse; weights that were only trained have
       fewer zeros */
-
-/* Is `word` one of the words of `list`? */
-static bool has_word(const char *list, const char *word) {
-  const size_t n = strlen(word);
-  for (const char *at = list; at && *at;) {
-    const size_t length = strcspn(at, " ");
-    if (length == n && strncmp(at, word, n) == 0) return true;
-    at += length + (at[length] == ' ');
-  }
-  return false;
-}
 
 static int64_t positions_of(const laci_target_layer *layer) {
   int64_t n = 1;
@@ -104,9 +94,9 @@ static void check_rule(const laci_target_choice *choice, const laci_target_rule 
                        const laci_target_layer *layer, laci_target_answer *a) {
   const char *type = lac_dtype_name(choice->as ? choice->as : layer->dtype);
   *a = (laci_target_answer){.answer = LAC_TARGET_TAKEN};
-  if (!has_word(rule->ops, layer->op)) {
+  if (!laci_has_word(rule->ops, layer->op, strlen(layer->op))) {
     refuse(a, LACI_FAULT_OPERATOR, "%s is not taken", layer->op);
-  } else if (!has_word(rule->types, type)) {
+  } else if (!laci_has_word(rule->types, type, strlen(type))) {
     refuse(a, LACI_FAULT_TYPE, "weights of %s, taken are %s", type, rule->types);
   } else {
     check_form(rule, layer, a);
@@ -176,7 +166,7 @@ static void finish_answer(const laci_target_choice *choice, const laci_target_la
                           laci_target_answer *a) {
   const laci_target *target = choice->target;
   if (a->answer == LAC_TARGET_REFUSED && a->fault == LACI_FAULT_OPERATOR &&
-      has_word(target->unstated, layer->op)) {
+      laci_has_word(target->unstated, layer->op, strlen(layer->op))) {
     *a = (laci_target_answer){0};
     answer_not_stated(a, LACI_FAULT_OPERATOR, "%s", layer->op);
   }

@@ -8,6 +8,7 @@
 #include "api/run/tuning.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
 
@@ -30,11 +31,6 @@ static double *next_row(laci_bench_samples *s) {
   return s->values + s->n * s->width;
 }
 
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step) {
   const laci_bench_samples *s = &plan->steps;
   double least = s->n > 0 ? s->values[step] : 0;
@@ -48,9 +44,8 @@ double laci_bench_plan_step_seconds(const laci_bench_plan *plan, size_t step) {
 lac_bench_time laci_bench_plan_time(laci_bench_plan *plan) {
   const laci_bench_samples *s = &plan->runs;
   if (s->n == 0) return (lac_bench_time){0};
-  qsort(s->values, s->n, sizeof *s->values, compare);
-  return (lac_bench_time){.min = s->values[0],
-                          .median = 0.5 * (s->values[(s->n - 1) / 2] + s->values[s->n / 2])};
+  const double median = laci_median(s->values, s->n);
+  return (lac_bench_time){.min = s->values[0], .median = median};
 }
 
 /* ---- Planning ---- */

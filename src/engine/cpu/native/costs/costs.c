@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "cpu/cpu.h"
 #include "cpu/model.h"
 #include "jit/isa.h"
@@ -31,24 +32,11 @@ laci_cost_processor laci_costs_this_processor(void) {
 
 /* ---- The distance between processors ---- */
 
-/** Returns the length of the next word and moves *at to its beginning; 0: there is none. */
-static size_t next_word(const char **at) {
-  *at += strspn(*at, " ");
-  return strcspn(*at, " ");
-}
-
-static bool has_word(const char *words, const char *word, size_t n) {
-  for (size_t m; (m = next_word(&words)) > 0; words += m) {
-    if (m == n && strncmp(words, word, n) == 0) return true;
-  }
-  return false;
-}
-
 /** Do both processors generate code for the same instruction set? */
 static bool has_same_instructions(const laci_cost_processor *a, const laci_cost_processor *b) {
   const char *x = a->instructions, *y = b->instructions;
-  const size_t n = next_word(&x);
-  return n > 0 && next_word(&y) == n && strncmp(x, y, n) == 0;
+  const size_t n = laci_next_word(&x);
+  return n > 0 && laci_next_word(&y) == n && strncmp(x, y, n) == 0;
 }
 
 static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
@@ -58,7 +46,7 @@ static bool is_same_processor(const laci_cost_processor *a, const laci_cost_proc
 /** Returns how many words of `of` are missing in `in`. */
 static int count_missing_words(const char *of, const char *in) {
   int n_missing = 0;
-  for (size_t n; (n = next_word(&of)) > 0; of += n) n_missing += !has_word(in, of, n);
+  for (size_t n; (n = laci_next_word(&of)) > 0; of += n) n_missing += !laci_has_word(in, of, n);
   return n_missing;
 }
 

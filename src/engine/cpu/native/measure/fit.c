@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "base/memory.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/measure/measure.h"
@@ -58,18 +59,6 @@ static bool is_plain_dense(const laci_observation *o) {
   return l->window.groups == 1 && laci_cost_n_results(l) * laci_cost_n_terms(&l->window) >= MANY;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/** Returns the median of n numbers, which are reordered; 0: there are none. */
-static double median(double *x, size_t n) {
-  if (n == 0) return 0;
-  qsort(x, n, sizeof *x, compare);
-  return x[n / 2];
-}
-
 static double seconds_of_cost_unit(const laci_observation *observations, size_t n) {
   double *x = laci_alloc(n, sizeof *x), unit;
   size_t n_plain = 0;
@@ -79,7 +68,7 @@ static double seconds_of_cost_unit(const laci_observation *observations, size_t 
     x[n_plain++] =
         o->seconds / (laci_cost_n_results(o->layer) * laci_cost_n_terms(&o->layer->window));
   }
-  unit = x ? median(x, n_plain) : 0;
+  unit = x ? laci_median(x, n_plain) : 0;
   laci_free(x);
   return unit;
 }
@@ -193,7 +182,7 @@ double laci_costs_error(const laci_measured *m, const laci_cost_table *table,
     x[n_of++] = exp(fabs(log_error(&f, o))) - 1;
   }
   *n_times = (int)n_of;
-  error = x ? median(x, n_of) : 0;
+  error = x ? laci_median(x, n_of) : 0;
   laci_free(x);
   return error;
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lists that are written as words with spaces between. */
+#ifndef LACI_BASE_WORDS_H
+#define LACI_BASE_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Moves *at to the beginning of the next word and returns its length; 0: there is none. */
+size_t laci_next_word(const char **at);
+/** Is the word of n characters one of the list's? list NULL: it has none. */
+bool laci_has_word(const char *list, const char *word, size_t n);
+
+#endif
