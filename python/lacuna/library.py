@@ -17,12 +17,15 @@ PATH = os.path.join(os.path.dirname(__file__), "lib", LIBRARY)
 
 
 def _load():
-    """The library. Its OpenMP run time reads once, when it is loaded, how long idle threads spin: as short as in the command."""
+    """The library, bound at once: names of OpenMP that another package makes global later are none of its.
+
+    Its OpenMP run time reads once, when it is loaded, how long idle threads spin: as short as in the command.
+    """
     asked = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(os.environ)
     if not asked:
         os.environ["GOMP_SPINCOUNT"] = "1000"
     try:
-        return ffi.dlopen(PATH, ffi.RTLD_LAZY | ffi.RTLD_LOCAL)
+        return ffi.dlopen(PATH, ffi.RTLD_NOW | ffi.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"liblacuna: {error}") from error
     finally:

@@ -5,6 +5,10 @@
  * Our library may have been opened for its own use only (as Python opens libraries): then the names
  * are not global symbols of the process, but symbols of our library and its dependencies.
  *
+ * A process may have several run times: PyTorch brings its own, and makes its names global. oneDNN
+ * calls the one that the loader found when it loaded oneDNN with us. The names are therefore looked
+ * up at that moment, too: later, the same look-up may find another run time.
+ *
  * A library that has a run time of its own, which a forked process may use, says so by a function
  * laci_team_survives_fork (plugins/ort/openmp.c). */
 #ifndef _GNU_SOURCE
@@ -34,7 +38,6 @@ static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsig
 static _Thread_local pid_t team_of; /* the process in which this thread had its team; 0: it has had
                                        none */
 static bool survives_fork;          /* a forked process may use this run time */
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
 
 static void *find_function(void *library, const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
@@ -47,10 +50,10 @@ static bool are_of_one_object(const void *one, const void *other) {
   return one && other && dladdr(one, &a) && dladdr(other, &b) && a.dli_fbase == b.dli_fbase;
 }
 
-static void find_openmp_runtime(void) {
+__attribute__((constructor)) static void find_openmp_runtime(void) {
   Dl_info self;
   void *library = NULL;
-  if (dladdr(&looked, &self) && self.dli_fname)
+  if (dladdr(&set_threads, &self) && self.dli_fname)
     library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   void *set = find_function(library, "omp_set_num_threads"),
        *max = find_function(library, "omp_get_max_threads");
@@ -66,10 +69,7 @@ static void find_openmp_runtime(void) {
   if (library) (void)dlclose(library);
 }
 
-bool laci_openmp_has_team(void) {
-  (void)pthread_once(&looked, find_openmp_runtime);
-  return run_region != NULL;
-}
+bool laci_openmp_has_team(void) { return run_region != NULL; }
 
 /* ---- Can the run time start its threads? ---- */
 
@@ -137,7 +137,6 @@ static void do_nothing(void *context) { (void)context; }
 int laci_openmp_available_threads(int n) {
   static _Thread_local int seen = 1; /* per thread, since the run time's threads belong to the
                                         thread that calls it */
-  (void)pthread_once(&looked, find_openmp_runtime);
   if (!set_threads || n <= seen) return n;
   seen += count_startable_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);
@@ -149,7 +148,6 @@ void laci_openmp_run(int n, void (*body)(void *context), void *context) {
 }
 
 bool laci_openmp_can_use(int n) {
-  (void)pthread_once(&looked, find_openmp_runtime);
   if (n <= 1 || survives_fork) return true;
   pid_t self = getpid();
   if (!team_of) team_of = self;
@@ -157,7 +155,6 @@ bool laci_openmp_can_use(int n) {
 }
 
 int laci_openmp_set_threads(int n) {
-  (void)pthread_once(&looked, find_openmp_runtime);
   if (!set_threads) return n;
   int before = max_threads();
   if (before != n) set_threads(n);

@@ -8,10 +8,11 @@
  * the library, the plain implementation is used.
  *
  * There are three builds of OpenBLAS. A build with OpenMP uses as many threads as a loop of its
- * caller would, so we set one thread around every call. We set it in the OpenMP run time that was
- * loaded with the library: if nothing else in the process uses OpenMP, its symbols are found only
- * through the library. A build with its own threads is set to one thread once, for the process. A
- * build without threads must not be called by two threads at a time. */
+ * caller would, so we set one thread around every call. A process may have two OpenMP run times:
+ * the one that was loaded with the library, and one whose names are global. Which of them OpenBLAS
+ * calls depends on the order in which they were loaded, so we set one thread in both. A build with
+ * its own threads is set to one thread once, for the process. A build without threads must not be
+ * called by two threads at a time. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,9 +56,19 @@ static struct {
 #undef FIELD
 } blas;
 
-/* Functions of OpenBLAS's OpenMP run time, for the calling thread; NULL: it has none. */
-static void (*set_threads)(int n);
-static int (*max_threads)(void);
+/* An OpenMP run time that OpenBLAS may call; its functions are for the calling thread. */
+typedef struct runtime {
+  void (*set_threads)(int n);
+  int (*max_threads)(void);
+} runtime;
+
+enum { MOST_RUNTIMES = 2 };
+static runtime runtimes[MOST_RUNTIMES];
+static int n_runtimes;
+
+typedef struct call { /* how many threads each run time had before it */
+  int threads[MOST_RUNTIMES];
+} call;
 
 static const enum CBLAS_ORDER ROWS = CblasRowMajor;
 static const enum CBLAS_UPLO LOWER = CblasLower;
@@ -80,12 +91,23 @@ static bool find_all(void *library) {
   return true;
 }
 
-static void find_openmp(void *library) {
-  void *const set = dlsym(library, "omp_set_num_threads");
-  void *const most = dlsym(library, "omp_get_max_threads");
+/** Adds the run time whose names are found from a library's handle. */
+static void add_runtime(void *library) {
+  void *const set = library ? dlsym(library, "omp_set_num_threads") : NULL;
+  void *const most = library ? dlsym(library, "omp_get_max_threads") : NULL;
   if (!set || !most) return;
-  memcpy(&set_threads, &set, sizeof set);
-  memcpy(&max_threads, &most, sizeof most);
+  runtime found;
+  memcpy(&found.set_threads, &set, sizeof set);
+  memcpy(&found.max_threads, &most, sizeof most);
+  if (n_runtimes && runtimes[0].set_threads == found.set_threads) return;
+  runtimes[n_runtimes++] = found;
+}
+
+static void find_openmp(void *library) {
+  void *const global = dlopen(NULL, RTLD_LAZY);
+  add_runtime(global);
+  add_runtime(library);
+  if (global) (void)dlclose(global);
 }
 
 /* Creates OpenBLAS's buffers for n threads; they are never freed. The two functions are not in its
@@ -139,15 +161,20 @@ static void find_library(void) {
              why);
 }
 
-static int begin_call(void) {
+static call begin_call(void) {
+  call begun = {{0}};
   if (parallel == SERIAL) pthread_mutex_lock(&lock);
-  const int threads = max_threads ? max_threads() : 1;
-  if (threads != 1) set_threads(1);
-  return threads;
+  for (int at = 0; at < n_runtimes; at++) {
+    begun.threads[at] = runtimes[at].max_threads();
+    if (begun.threads[at] != 1) runtimes[at].set_threads(1);
+  }
+  return begun;
 }
 
-static void end_call(int threads) {
-  if (threads != 1) set_threads(threads);
+static void end_call(call begun) {
+  for (int at = 0; at < n_runtimes; at++) {
+    if (begun.threads[at] != 1) runtimes[at].set_threads(begun.threads[at]);
+  }
   if (parallel == SERIAL) pthread_mutex_unlock(&lock);
 }
 
@@ -158,38 +185,38 @@ static enum CBLAS_TRANSPOSE transpose_flag(bool transposed) {
 }
 
 static void compute_product(const laci_linear_operands *p) {
-  const int threads = begin_call();
+  const call begun = begin_call();
   blas.cblas_dgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  end_call(threads);
+  end_call(begun);
 }
 
 static void compute_product_f32(const laci_linear_operands_f32 *p) {
-  const int threads = begin_call();
+  const call begun = begin_call();
   blas.cblas_sgemm(ROWS, transpose_flag(p->a_transposed), transpose_flag(p->b_transposed), p->m,
                    p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
-  end_call(threads);
+  end_call(begun);
 }
 
 /* LAPACK's columns are our rows: our lower triangle is LAPACK's upper one. */
 static int cholesky(double *a, int n, int lda) {
   int info = 0;
-  const int threads = begin_call();
+  const call begun = begin_call();
   blas.dpotrf_("U", &n, a, &lda, &info);
-  end_call(threads);
+  end_call(begun);
   return info;
 }
 
 static int cholesky_f32(float *a, int n, int lda) {
   int info = 0;
-  const int threads = begin_call();
+  const call begun = begin_call();
   blas.spotrf_("U", &n, a, &lda, &info);
-  end_call(threads);
+  end_call(begun);
   return info;
 }
 
 static void solve_with(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE transpose) {
-  const int threads = begin_call();
+  const call begun = begin_call();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -197,12 +224,12 @@ static void solve_with(const laci_linear_solve_operands *s, enum CBLAS_TRANSPOSE
     blas.cblas_dtrsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  end_call(threads);
+  end_call(begun);
 }
 
 static void solve_with_f32(const laci_linear_solve_operands_f32 *s,
                            enum CBLAS_TRANSPOSE transpose) {
-  const int threads = begin_call();
+  const call begun = begin_call();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = transpose == CblasTrans ? CblasNoTrans : CblasTrans;
     blas.cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
@@ -210,7 +237,7 @@ static void solve_with_f32(const laci_linear_solve_operands_f32 *s,
     blas.cblas_strsm(ROWS, CblasRight, LOWER, transpose, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
                      s->ldb);
   }
-  end_call(threads);
+  end_call(begun);
 }
 
 static void solve_transposed(const laci_linear_solve_operands *s) { solve_with(s, CblasTrans); }
@@ -221,9 +248,9 @@ static void solve_transposed_f32(const laci_linear_solve_operands_f32 *s) {
 static void solve_f32(const laci_linear_solve_operands_f32 *s) { solve_with_f32(s, CblasNoTrans); }
 
 static void symmetric_multiply(const double *a, int n, const double *x, double *y) {
-  const int threads = begin_call();
+  const call begun = begin_call();
   blas.cblas_dsymv(ROWS, LOWER, n, 1, a, n, x, 1, 0, y, 1);
-  end_call(threads);
+  end_call(begun);
 }
 
 const laci_linear_backend *laci_linear_blas(void) {
