@@ -102,8 +102,8 @@ class _Pruned:
         self.permuted = True
 
     def compute(self):
-        """Permutes once, and masks."""
-        if self.permute and not self.permuted:
+        """Permutes once, and masks. What is pruned already, as by a checkpoint, stays in its order."""
+        if self.permute and not self.permuted and not self.is_pruned():
             if self.example_inputs is None:
                 self.pending = True
                 return
@@ -133,6 +133,15 @@ class _Pruned:
                 parameter.add_(pruned.to(parameter.device))
                 mask.fill_(True)
                 pruned.zero_()
+
+
+def _without_targets(batch):
+    """A batch of a loader without what is no class of a sample, such as a picture that the network is to draw."""
+    if isinstance(batch, (torch.Tensor, dict)):
+        return batch
+    first, *rest = batch
+    classes = rest and isinstance(rest[0], torch.Tensor) and rest[0].ndim == 1 and not rest[0].is_floating_point() and len(rest[0]) == len(first)
+    return (first, rest[0]) if classes else first
 
 
 class ASP:
@@ -224,10 +233,11 @@ class ASP:
     @classmethod
     def prune_calibrated(cls, model, loader, optimizer=None, samples=512, **keywords):
         """As prune_trained_model, with masks and weights fitted to inputs of the model: lacuna.torch.prune. The first batch of the
-        loader is the example; labels after the inputs are used where the module takes fewer arguments than a batch has."""
+        loader is the example. A batch is a tensor, a dict of inputs, or the input followed by labels, which then judge the result where
+        they are classes."""
         batch = next(iter(loader))
         example = batch if isinstance(batch, (torch.Tensor, dict)) else tuple(batch)[:1]
-        return prune(model, example, optimizer=optimizer, calibration=loader, calibration_samples=samples, **keywords)
+        return prune(model, example, optimizer=optimizer, calibration=map(_without_targets, loader), calibration_samples=samples, **keywords)
 
     @classmethod
     def set_permutation_saving_params(cls, allow_permutation=False, save_permutation_graph=False, permutation_output_dir="."):

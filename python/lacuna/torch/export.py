@@ -12,13 +12,16 @@ import torch
 
 from ..errors import failure
 from ..model import Model
+from .masks import is_ours
+
+WRAPPERS = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel, torch.optim.swa_utils.AveragedModel)
 
 
 def unwrapped(module):
-    """The module inside torch.compile, DistributedDataParallel and DataParallel."""
+    """The module inside torch.compile, DistributedDataParallel, DataParallel and AveragedModel."""
     while True:
         inner = getattr(module, "_orig_mod", None)
-        if inner is None and isinstance(module, (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)):
+        if inner is None and isinstance(module, WRAPPERS):
             inner = module.module
         if inner is None:
             return module
@@ -47,10 +50,10 @@ def to_cpu(value):
 
 
 def tensors_of(module):
-    """{name: tensor} of all parameters and buffers of floats, each tensor under its first name."""
+    """{name: tensor} of all parameters and buffers of floats but masks' own, each tensor under its first name."""
     found, seen = {}, set()
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
-        if value.is_floating_point() and value.data_ptr() not in seen:
+        if value.is_floating_point() and value.data_ptr() not in seen and not is_ours(name):
             seen.add(value.data_ptr())
             found[name] = value
     return found

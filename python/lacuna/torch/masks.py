@@ -13,8 +13,21 @@ def owner_of(module, name):
     return module.get_submodule(path), own
 
 
+def is_ours(name):
+    """Is this the name of a mask, or of what it left out?"""
+    own = name.rpartition(".")[2]
+    return own.startswith("__") and own.endswith(("_mma_mask", "_mma_pruned_p"))
+
+
 def set_mask(module, name, mask):
     """Registers the mask of a parameter as a buffer next to it, and sets the parameter's other elements to zero."""
+    parameter, mask = add_mask(module, name, mask)
+    with torch.no_grad():
+        parameter.mul_(mask)
+
+
+def add_mask(module, name, mask):
+    """Registers the mask of a parameter as a buffer next to it; (parameter, mask)."""
     part, own = owner_of(module, name)
     parameter = getattr(part, own)
     mask = mask.to(parameter.device).bool()
@@ -23,8 +36,7 @@ def set_mask(module, name, mask):
         part._buffers[buffer].copy_(mask)
     else:
         part.register_buffer(buffer, mask)
-    with torch.no_grad():
-        parameter.mul_(mask)
+    return parameter, mask
 
 
 def masks_of(module):
@@ -53,7 +65,8 @@ def states_of(optimizer, parameter):
 
 
 def hold(module, optimizer):
-    """Keeps zeros at every step of an optimizer: gradients are masked before it, weights and its state after it."""
+    """Keeps zeros at every step of an optimizer: gradients are masked before it, weights and its state after it. Hooks of torch, or a
+    method around `step` where there are none."""
     module = weakref.ref(module)
 
     def before(_optimizer, _arguments, _keywords):
@@ -67,4 +80,14 @@ def hold(module, optimizer):
             for _, parameter, mask in masks_of(module()) if module() is not None else ():
                 for value in (parameter, *states_of(stepped, parameter).values()):
                     value.mul_(mask.to(value.dtype))
-    return optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
+    if hasattr(optimizer, "register_step_pre_hook"):
+        return optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)
+    step = optimizer.step  # an optimizer around another one, which is none of torch's
+
+    def masked_step(*arguments, **keywords):
+        before(optimizer, arguments, keywords)
+        result = step(*arguments, **keywords)
+        after(optimizer, arguments, keywords)
+        return result
+    optimizer.step = masked_step
+    return None

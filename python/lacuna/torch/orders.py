@@ -98,6 +98,10 @@ def move(module, order, example_inputs, optimizers=(), others=()):
     """Moves a module's tensors, optimizers' states and modules of the same structure; how far answers then differ. Where that
     is too far, all is as it was, and an error says so."""
     held = tensors_of(module)
+    for other in others:
+        missing = sorted(set(order.exported.names) - set(tensors_of(unwrapped(other))))
+        if missing:
+            raise failure(f"{type(other).__name__}: it has no {missing[0]}, and is to move with {type(module).__name__}; nothing was changed")
     before, kept = answers(module, example_inputs), {name: value.detach().clone() for name, value in held.items()}
     put(order.moved(held), held)
     worst = difference(before, answers(module, example_inputs))
@@ -137,7 +141,8 @@ def prune(module, example_inputs, *, optimizer=None, ema=(), calibration=None, p
     module: a torch.nn.Module, also one in torch.compile or DistributedDataParallel; all processes of a group call this
     example_inputs: what its forward pass takes: a tensor, a tuple or a dict
     optimizer: one whose state moves along; with `hold` the zeros then stay while it steps
-    ema: modules of the same structure that move along, such as a moving average; they are not masked
+    ema: modules of the same structure that move along, such as a moving average; they get the masks as buffers, but keep all weights:
+        lacuna.torch.apply_masks(average) masks them
     calibration: data as lacuna.prune takes them, such as a list of batches, or "synthetic"; masks and weights are then fitted.
         None: masks by magnitude
     permute: False: masks only
@@ -165,6 +170,8 @@ def prune(module, example_inputs, *, optimizer=None, ema=(), calibration=None, p
         put({name: torch.from_numpy(report.model.tensors[name]) for name in exported.names}, held)
     for name, mask in report.masks.items():
         masks.set_mask(module, name, mask)
+        for other in ema:  # whose buffers are then those of the module, as averages expect
+            masks.add_mask(unwrapped(other), name, mask)
     if optimizer is not None:
         mask_states(module, optimizer)
         if hold:
