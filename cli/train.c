@@ -38,6 +38,12 @@ typedef struct run {
   char source[PATH_MAX]; /* file that the network is read from; empty: the network is created */
   lac_finetune_result result;
   outputs *outputs;
+  int64_t first_step; /* where this run began */
+  struct {
+    int64_t epoch, n;
+    double loss, top1; /* sums over n steps of this epoch */
+    bool ended;        /* the last step was its epoch's last one */
+  } so_far;
 } run;
 
 /* ---- The log ---- */
@@ -71,20 +77,48 @@ static void report_begin(const run *r, const lac_train_event *event) {
   }
 }
 
+/* Adds a step to the means over its epoch. event->epoch counts complete epochs, so that it grows
+ * with the last step of one. */
+static void add_step(run *r, const lac_train_event *event) {
+  if (r->so_far.ended) {
+    r->so_far.n = 0;
+    r->so_far.loss = r->so_far.top1 = 0;
+  }
+  r->so_far.ended = event->epoch != r->so_far.epoch && r->so_far.n > 0;
+  r->so_far.epoch = event->epoch;
+  r->so_far.n++;
+  r->so_far.loss += event->loss;
+  r->so_far.top1 += event->top1;
+}
+
+/* Says after a few steps how long the run will take, where that is long. */
+static void report_estimate(const run *r, const lac_train_event *event) {
+  enum { MEASURED_STEPS = 5, LONG_S = 120 };
+  char time[32];
+  if (event->step - r->first_step != MEASURED_STEPS || event->seconds_left < LONG_S) return;
+  write_time(event->seconds_left, time);
+  log_line("about %s for %" PRId64 " steps, and evaluations", time, event->steps - event->step);
+}
+
 static void on_event(const lac_train_event *event, void *context) {
-  const run *r = context;
+  run *r = context;
   char left[32], speed[32];
   outputs_keep_event(r->outputs, event);
   if (event->kind == LAC_TRAIN_BEGIN) {
+    r->first_step = event->step;
     report_begin(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
     write_time(event->seconds_left, left);
     write_speed(event->images_per_second, speed);
+    add_step(r, event);
+    report_estimate(r, event);
     log_note(", %s, %s left", speed, left);
     if (!event->is_display) return;
     log_line("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
-             ": loss %.4f, rate %.4g, %s, %s left",
-             event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
+             ": loss %.4f, so far %.4f, top-1 %.1f%%, rate %.4g, %s, %s left",
+             event->step, event->steps, event->epoch, event->loss,
+             r->so_far.loss / (double)r->so_far.n, r->so_far.top1 / (double)r->so_far.n,
+             event->rate, speed, left);
   } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.training.eval_only) {
     log_line("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step, event->top1,
              event->top5, event->loss,

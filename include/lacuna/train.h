@@ -74,9 +74,10 @@ typedef struct lac_train_event {
                                  EVALUATED: the loss alone */
   double images_per_second;   /* STEP */
   double seconds_left;        /* STEP: without evaluations */
-  double top1, top5;          /* EVALUATED: percent */
-  bool is_best;               /* EVALUATED */
-  size_t memory_bytes;        /* BEGIN: memory planned for values, weights, gradients and the
+  double top1, top5;   /* EVALUATED: percent; STEP: top1 alone, of this process's images of the
+                                 step, before the update */
+  bool is_best;        /* EVALUATED */
+  size_t memory_bytes; /* BEGIN: memory planned for values, weights, gradients and the
                                  optimizer's state */
 } lac_train_event;
 

@@ -42,6 +42,13 @@ typedef struct laci_run_mark {
   const char *network; /* a path, or a name */
   uint64_t seed;
   int64_t steps;
+  const char *options; /* members of a JSON object, as checkpoints hold them */
+  const char *processor, *instructions, *system, *compiler; /* where it runs */
+  int threads, processes;
+  const char *format; /* of the data */
+  int64_t images, test_images;
+  int classes;
+  uint64_t data_hash; /* of labels and some images */
 } laci_run_mark;
 
 LAC_MUST_CHECK lac_status laci_run_mark_json(const laci_run_mark *mark, char **text,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes the report of a training as JSON: its options, its result, and which layers kept their
  * zeros. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "lacuna/dtype.h"
@@ -132,7 +133,40 @@ lac_status laci_train_json(const lac_train_about *about, const lac_train_result 
 
 /* ---- The folder of a run ---- */
 
-enum { MARK_VERSION = 1 };
+enum { MARK_VERSION = 2 };
+
+static void add_machine(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
+  json_t *machine = json_object();
+  laci_json_add(w, machine, "processor", laci_json_text(w, mark->processor));
+  laci_json_add(w, machine, "instructions", laci_json_text(w, mark->instructions));
+  laci_json_add(w, machine, "system", laci_json_text(w, mark->system));
+  laci_json_add(w, machine, "compiler", laci_json_text(w, mark->compiler));
+  laci_json_add(w, machine, "threads", json_integer(mark->threads));
+  laci_json_add(w, machine, "processes", json_integer(mark->processes));
+  laci_json_add(w, root, "machine", machine);
+}
+
+static void add_data(laci_json_writer *w, json_t *root, const laci_run_mark *mark) {
+  char hash[32];
+  json_t *data = json_object();
+  (void)snprintf(hash, sizeof hash, "%016" PRIx64, mark->data_hash);
+  laci_json_add(w, data, "format", laci_json_text(w, mark->format));
+  laci_json_add(w, data, "images", json_integer((json_int_t)mark->images));
+  laci_json_add(w, data, "test_images", json_integer((json_int_t)mark->test_images));
+  laci_json_add(w, data, "classes", json_integer(mark->classes));
+  laci_json_add(w, data, "hash", json_string(hash));
+  laci_json_add(w, root, "data", data);
+}
+
+/* Returns the object of these members; NULL: no memory. */
+static json_t *object_of_members(const char *members) {
+  const size_t n = strlen(members) + 3;
+  char *text = laci_alloc(n, 1);
+  if (text) (void)snprintf(text, n, "{%s}", members);
+  json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+  laci_free(text);
+  return object;
+}
 
 lac_status laci_run_mark_json(const laci_run_mark *mark, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
@@ -143,5 +177,8 @@ lac_status laci_run_mark_json(const laci_run_mark *mark, char **text, lac_error 
   laci_json_add(&w, root, "network", laci_json_text(&w, mark->network));
   laci_json_add(&w, root, "seed", laci_json_uint64(mark->seed));
   laci_json_add(&w, root, "steps", json_integer((json_int_t)mark->steps));
-  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "run.json", text, err);
+  laci_json_add(&w, root, "options", object_of_members(mark->options));
+  add_machine(&w, root, mark);
+  add_data(&w, root, mark);
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(7), "run.json", text, err);
 }

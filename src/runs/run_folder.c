@@ -18,8 +18,9 @@
 #include "base/folder.h"
 
 bool laci_is_run_file_name(const char *name) {
-  static const char *const patterns[] = {LACI_RUN_MARK,  LACI_RUN_LOG,         LACI_RUN_CURVES,
-                                         LACI_RUN_ORDER, LACI_RUN_CHECKPOINTS, LACI_RUN_EVENTS};
+  static const char *const patterns[] = {LACI_RUN_MARK,    LACI_RUN_LOG,   LACI_RUN_CURVES,
+                                         LACI_RUN_SUMMARY, LACI_RUN_ORDER, LACI_RUN_CHECKPOINTS,
+                                         LACI_RUN_EVENTS};
   for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
     if (fnmatch(patterns[k], name, FNM_PERIOD) == 0) return true;
   }

@@ -14,6 +14,7 @@
 #define LACI_RUN_MARK "run.json"
 #define LACI_RUN_LOG "log.jsonl"
 #define LACI_RUN_CURVES "curves.svg"
+#define LACI_RUN_SUMMARY "summary.csv"
 #define LACI_RUN_ORDER "order.json"
 #define LACI_RUN_BEST "best" /* folder of the best checkpoints */
 #define LACI_RUN_CHECKPOINTS "checkpoint-*.lac"

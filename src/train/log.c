@@ -172,7 +172,7 @@ static const char *number_text(double value, char text[32]) {
 }
 
 lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, lac_error *err) {
-  char text[320], a[32], b[32], c[32];
+  char text[320], a[32], b[32], c[32], d[32];
   int n;
   if (line->is_eval) {
     n = snprintf(text, sizeof text,
@@ -183,9 +183,9 @@ lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, 
   } else {
     n = snprintf(text, sizeof text,
                  "{\"step\": %" PRId64 ", \"epoch\": %" PRId64
-                 ", \"loss\": %s, \"lr\": %s, \"images_per_second\": %s}\n",
+                 ", \"loss\": %s, \"lr\": %s, \"images_per_second\": %s, \"top1\": %s}\n",
                  line->step, line->epoch, number_text(line->loss, a), number_text(line->rate, b),
-                 number_text(line->images_per_second, c));
+                 number_text(line->images_per_second, c), number_text(line->top1, d));
   }
   for (int at = 0; at < n;) {
     ssize_t written = write(log->fd, text + at, (size_t)(n - at));

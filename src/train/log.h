@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * log.jsonl: the events of a training, one JSON object in each line, for scripts and for plots.
  *
- *     {"step": 1, "epoch": 0, "loss": 0.0, "lr": 0.1, "images_per_second": 0.0}
+ *     {"step": 1, "epoch": 0, "loss": 0.0, "lr": 0.1, "images_per_second": 0.0, "top1": 0.0}
  *     {"eval": true, "step": 391, "top1": 0.0, "top5": 0.0, "loss": 0.0}
  *
  * Each line is appended immediately. A run that continues from step k first removes lines about
@@ -22,7 +22,8 @@ typedef struct laci_log_line {
   int64_t epoch; /* training only */
   double loss;   /* loss of the step or of the evaluation; null in the file if it is not finite */
   double rate, images_per_second; /* training only */
-  double top1, top5;              /* evaluation only, percent */
+  double top1;                    /* percent: of the evaluation, or of the step's images */
+  double top5;                    /* evaluation only, percent */
 } laci_log_line;
 
 /** Opens or creates folder/log.jsonl and keeps the lines of steps up to `step`; -1 keeps none. A

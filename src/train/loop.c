@@ -156,6 +156,25 @@ static lac_status take_batch(laci_loop *l, const float **images, const float **l
   return st;
 }
 
+/** Returns the index of the largest of n numbers, the first one of several. */
+static int find_largest(const float *numbers, int n) {
+  int best = 0;
+  for (int k = 1; k < n; k++) {
+    if (numbers[k] > numbers[best]) best = k;
+  }
+  return best;
+}
+
+/** Counts the images of the last batch whose class the network had right. */
+static void count_right(laci_loop *l, const float *labels) {
+  const int n = l->options->feed.n_classes;
+  const float *logits = laci_trainer_logits(l->trainer);
+  for (int k = 0; k < l->options->feed.batch; k++) {
+    const size_t at = (size_t)k * (size_t)n;
+    l->n_right += find_largest(logits + at, n) == find_largest(labels + at, n);
+  }
+}
+
 static lac_status run_batch(laci_loop *l, const float *images, const float *labels, double *sum,
                             lac_error *err) {
   float part = 0;
@@ -179,6 +198,7 @@ static lac_status fail_unreported(const laci_loop *l, lac_error *err) {
 static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
   const int n = l->options->accumulate;
   double sum = 0;
+  l->n_right = 0;
   for (int k = 0; k < n; k++) {
     const float *images = NULL, *labels = NULL;
     lac_status st =
@@ -191,6 +211,7 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
       st = run_batch(l, images, labels, &sum, err);
     }
     if (st) return st;
+    count_right(l, labels);
     if (!isfinite(sum) && !l->share) return fail_loss(l, sum, err);
   }
   *loss = l->share ? sum : sum / n;
@@ -235,11 +256,13 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   if (compares) st = laci_loop_compare_processes(l, err);
   if (st) return st;
   laci_progress("train", l->step, o->steps);
-  laci_loop_event event = {.kind = LACI_LOOP_STEP,
-                           .loss = loss,
-                           .rate = rate,
-                           .images_per_second = l->result->images_per_second,
-                           .seconds_left = l->seconds_a_step * (double)(o->steps - l->step)};
+  laci_loop_event event = {
+      .kind = LACI_LOOP_STEP,
+      .loss = loss,
+      .rate = rate,
+      .top1 = 100 * (double)l->n_right / ((double)o->feed.batch * (double)o->accumulate),
+      .images_per_second = l->result->images_per_second,
+      .seconds_left = l->seconds_a_step * (double)(o->steps - l->step)};
   return report_step(l, &event, err);
 }
 

@@ -37,6 +37,8 @@ typedef struct laci_loop_event {
   int64_t steps;       /* steps of the whole run */
   double loss, rate;   /* STEP: mean loss before the update, and the rate of the update */
   double images_per_second, seconds_left;
+  double top1;           /* STEP: percent of this process's images whose class the network had right
+                            before the update; of blended images the larger part counts */
   laci_loop_score score; /* SCORE */
   bool is_best;
 } laci_loop_event;

@@ -43,6 +43,7 @@ typedef struct laci_loop {
   double best_top5;               /* NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* running mean */
+  int64_t n_right;       /* images of the step so far whose class the network had right */
   bool stopped; /* the run ended between two steps because images could not be read, so the state
                    may be saved */
   uint64_t structure;

@@ -355,6 +355,8 @@ lac_status laci_trainer_run_batch_watched(laci_trainer *t, const float *images, 
   return LAC_OK;
 }
 
+const float *laci_trainer_logits(const laci_trainer *t) { return t->logits; }
+
 /* ---- Buckets ---- */
 
 enum { LEAST_TAPER = 1 << 14 }; /* floats */

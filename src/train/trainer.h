@@ -111,6 +111,10 @@ LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, 
                                                          const float *labels, float *loss,
                                                          const laci_batch_watch *watch,
                                                          lac_error *err);
+/** Returns the logits [batch, classes] of the last batch that had no other place for them; a view,
+ * until the next batch. */
+const float *laci_trainer_logits(const laci_trainer *trainer);
+
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
  * last update, on the engine if that does so (laci_engine_update). Fails as the engine does;
  * the weights are then undefined. */

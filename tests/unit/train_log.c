@@ -47,11 +47,13 @@ static void lines_are_those_of_the_interface(void **state) {
   char *text = text_of(&f, "log.jsonl");
   assert_string_equal(
       text,
-      "{\"step\": 2, \"epoch\": 0, \"loss\": 0.5, \"lr\": 0.1, \"images_per_second\": 100}\n"
+      "{\"step\": 2, \"epoch\": 0, \"loss\": 0.5, \"lr\": 0.1, \"images_per_second\": 100, "
+      "\"top1\": 0}\n"
       "{\"step\": 3, \"epoch\": 1, \"loss\": 0.333333333, \"lr\": 0.1, \"images_per_second\": "
-      "100}\n"
+      "100, \"top1\": 0}\n"
       "{\"eval\": true, \"step\": 3, \"top1\": 91.25, \"top5\": 99, \"loss\": 0.5}\n"
-      "{\"step\": 4, \"epoch\": 1, \"loss\": null, \"lr\": 0.0001, \"images_per_second\": 0}\n");
+      "{\"step\": 4, \"epoch\": 1, \"loss\": null, \"lr\": 0.0001, \"images_per_second\": 0, "
+      "\"top1\": 0}\n");
   laci_free(text);
   remove_folder(&f);
 }

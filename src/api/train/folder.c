@@ -21,7 +21,7 @@
 static lac_status mark_folder(const laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   if (o->recover && laci_folder_has_match(o->model_dir, LACI_RUN_MARK)) return LAC_OK;
-  return laci_train_mark_folder(o->model_dir, t->model->path, o->seed, t->plan->steps, err);
+  return laci_train_mark_folder(t, err);
 }
 
 /* Creates the folder and those above it: a, a/b, a/b/c. */

@@ -19,6 +19,7 @@ static void copy_event(const laci_loop_event *from, lac_train_event *to) {
     to->kind = LAC_TRAIN_STEP;
     to->loss = from->loss;
     to->rate = from->rate;
+    to->top1 = from->top1;
     to->images_per_second = from->images_per_second;
     to->seconds_left = from->seconds_left;
   } else if (from->kind == LACI_LOOP_SCORE) {

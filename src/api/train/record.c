@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of a training: one line per step in log.jsonl, TensorBoard events at every display
- * step, and the curves, which are drawn at every evaluation from all lines so far, including those
- * of earlier runs. */
+ * The records of a training: one line per step in log.jsonl, TensorBoard events at the first and
+ * every display step, and the summary and curves, which are made at every evaluation from all lines
+ * so far, including those of earlier runs. */
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/train/record_in.h"
@@ -17,7 +18,6 @@
 #include "base/writer.h"
 #include "lacuna/train.h"
 #include "report/curve.h"
-#include "report/json.h"
 #include "train/events.h"
 #include "train/log.h"
 
@@ -26,32 +26,9 @@ struct laci_train_record {
   laci_events *events;
   laci_train_about about;
   int folder; /* descriptor of the folder, which stays valid if its path changes */
-  char curves[PATH_MAX];
+  char curves[PATH_MAX], summary[PATH_MAX];
+  bool has_step; /* a step of this run was recorded */
 };
-
-lac_status laci_train_mark_folder(const char *folder, const char *network, uint64_t seed,
-                                  int64_t steps, lac_error *err) {
-  char path[PATH_MAX], started[32] = "";
-  time_t now = time(NULL);
-  struct tm parts;
-  int n = snprintf(path, sizeof path, "%s/" LACI_RUN_MARK, folder);
-  if (n < 0 || (size_t)n >= sizeof path) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
-  }
-  (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-  const laci_run_mark mark = {.started = started, .network = network, .seed = seed, .steps = steps};
-  char *text;
-  int in;
-  lac_status st = laci_run_mark_json(&mark, &text, err);
-  if (st) return st;
-  st = laci_folder_enter(folder, &in, err);
-  if (!st) {
-    st = laci_file_write_at(in, LACI_RUN_MARK, path, text, strlen(text), err);
-    (void)close(in);
-  }
-  laci_free(text);
-  return st;
-}
 
 lac_status laci_train_record_open(const char *folder, int64_t step, const laci_train_about *about,
                                   laci_train_record **record, lac_error *err) {
@@ -60,9 +37,10 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
   if (!r) return laci_fail_memory(err, "the log");
   r->about = *about;
   r->folder = -1;
-  int n = snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder);
+  int n = snprintf(r->summary, sizeof r->summary, "%s/" LACI_RUN_SUMMARY, folder);
   lac_status st = LAC_OK;
-  if (n < 0 || (size_t)n >= sizeof r->curves) {
+  (void)snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder); /* shorter */
+  if (n < 0 || (size_t)n >= sizeof r->summary) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
   if (!st) st = laci_folder_enter(folder, &r->folder, err);
@@ -129,19 +107,83 @@ static lac_status draw_curves(const laci_train_record *r, lac_error *err) {
   return st;
 }
 
+/* ---- The summary ---- */
+
+/** The steps since the last evaluation. */
+typedef struct stretch {
+  double loss, top1, images_per_second; /* sums */
+  int64_t n;
+  double rate; /* of the last step */
+} stretch;
+
+static void add_to_stretch(stretch *s, const laci_log_line *line) {
+  s->loss += line->loss;
+  s->top1 += line->top1;
+  s->images_per_second += line->images_per_second;
+  s->rate = line->rate;
+  s->n++;
+}
+
+/** Writes a cell: a number, or nothing for one that there is not. */
+static void print_cell(FILE *out, double value, bool exists) {
+  fputc(',', out);
+  if (exists && isfinite(value)) fprintf(out, "%.6g", value);
+}
+
+/** Writes summary.csv: one row per evaluation, with means over the steps before it. It is made of
+ * the log's lines, so that a run that goes on has the rows of one that nothing disturbed. */
+static lac_status write_summary(const laci_train_record *r, lac_error *err) {
+  int64_t n = 0;
+  const laci_log_line *lines = laci_train_log_lines(r->log, &n);
+  char *text = NULL;
+  size_t size = 0;
+  stretch s = {0};
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return laci_fail_memory(err, LACI_RUN_SUMMARY);
+  fprintf(out, "step,epoch,train_loss,train_top1,test_loss,top1,top5,lr,images_per_second\n");
+  for (int64_t k = 0; k < n; k++) {
+    const laci_log_line *line = &lines[k];
+    if (!line->is_eval) {
+      add_to_stretch(&s, line);
+      continue;
+    }
+    const double steps = s.n ? (double)s.n : 1;
+    fprintf(out, "%" PRId64, line->step);
+    print_cell(out, (double)line->step / (double)r->about.steps_per_epoch, true);
+    print_cell(out, s.loss / steps, s.n > 0);
+    print_cell(out, s.top1 / steps, s.n > 0);
+    print_cell(out, line->loss, true);
+    print_cell(out, line->top1, true);
+    print_cell(out, line->top5, true);
+    print_cell(out, s.rate, s.n > 0);
+    print_cell(out, s.images_per_second / steps, s.n > 0);
+    fputc('\n', out);
+    s = (stretch){0};
+  }
+  lac_status st = fclose(out) ? laci_fail_memory(err, LACI_RUN_SUMMARY) : LAC_OK;
+  if (!st) st = laci_file_write_at(r->folder, LACI_RUN_SUMMARY, r->summary, text, size, err);
+  free(text); /* of open_memstream */
+  return st;
+}
+
 /* ---- Events ---- */
 
 static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_error *err) {
   const laci_log_line line = {.step = e->step,
                               .epoch = e->epoch,
                               .loss = e->loss,
+                              .top1 = e->top1,
                               .rate = e->rate,
                               .images_per_second = e->images_per_second};
-  const laci_scalar scalars[] = {
-      {"loss/train", e->loss}, {"rate", e->rate}, {"images_per_second", e->images_per_second}};
+  const laci_scalar scalars[] = {{"loss/train", e->loss},
+                                 {"accuracy/train", e->top1},
+                                 {"rate", e->rate},
+                                 {"images_per_second", e->images_per_second}};
+  const bool is_first = !r->has_step;
   lac_status st = laci_train_log_write(r->log, &line, err);
-  if (st || !e->is_display) return st;
-  return laci_events_write(r->events, e->step, scalars, 3, err);
+  r->has_step = true;
+  if (st || !(e->is_display || is_first)) return st;
+  return laci_events_write(r->events, e->step, scalars, sizeof scalars / sizeof *scalars, err);
 }
 
 /** Does the log end with the evaluation of this step? If an earlier run was killed after an
@@ -160,6 +202,7 @@ static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_
   lac_status st =
       is_evaluation_logged(r, e->step) ? LAC_OK : laci_train_log_write(r->log, &line, err);
   if (!st) st = laci_events_write(r->events, e->step, scalars, 3, err);
+  if (!st) st = write_summary(r, err);
   return st ? st : draw_curves(r, err);
 }
 
@@ -171,7 +214,8 @@ lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e,
 
 lac_status laci_train_record_close(laci_train_record *r, lac_error *err) {
   if (!r) return LAC_OK;
-  lac_status st = r->log && r->events ? draw_curves(r, err) : LAC_OK;
+  lac_status st = r->log && r->events ? write_summary(r, err) : LAC_OK;
+  if (!st && r->log && r->events) st = draw_curves(r, err);
   lac_status closed = laci_train_log_close(r->log, st ? NULL : err);
   if (!st) st = closed;
   closed = laci_events_close(r->events, st ? NULL : err);

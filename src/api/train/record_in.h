@@ -9,11 +9,17 @@
 #include "lacuna/status.h"
 
 typedef struct lac_train_event lac_train_event;
+typedef struct laci_train_plan laci_train_plan;
+typedef struct laci_training laci_training;
 
-/** Writes run.json, which marks the folder as one of a training run: program, network's name, seed,
- * steps, time of the start. Fails LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_train_mark_folder(const char *folder, const char *network,
-                                                 uint64_t seed, int64_t steps, lac_error *err);
+/** mark.c: writes run.json, which marks the folder as one of a training run: program, network's
+ * name, seed, steps, time of the start, options, machine, and the data with their hash. Fails as
+ * reading some of the images does, and LAC_IO, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_train_mark_folder(const laci_training *training, lac_error *err);
+
+/** data_hash.c: returns the hash of all labels and some images of the part for training; of labels
+ * alone where an image cannot be read, which is left to the training. */
+uint64_t laci_train_hash_data(const laci_train_plan *plan);
 
 /** log.jsonl, TensorBoard events and curves.svg of a run. */
 typedef struct laci_train_record laci_train_record;
