@@ -2,7 +2,7 @@
 """What the functions of `_verbs.py` do: keywords to options, one call of the library, outputs. The work is all in the library."""
 import os
 
-from . import jobs, samples, training
+from . import folders, jobs, samples, training
 from .errors import failure
 from .files import json_text, write_text
 from .library import NULL, call, context, ffi, lib, options, path_bytes, sized
@@ -120,7 +120,9 @@ def _write(report, given):
 
 
 def prune(model, *, progress=None, **given):
-    """lac_prune."""
+    """lac_prune; a folder of Hugging Face goes through its module."""
+    if folders.is_folder(model):
+        return _prune_folder(model, given, progress)
     _check_outputs(given)
 
     def work():
@@ -130,6 +132,23 @@ def prune(model, *, progress=None, **given):
         how.calibration, how.quantization = _calibration(given, network, kept), _quantization(given, kept)
         return Report(_report("lac_prune", network.pointer, how), network)
     return _write(jobs.run(work, progress), given)
+
+
+def _prune_folder(path, given, progress):
+    """lacuna.folders.prune of the keywords that were given."""
+    given = {name: value for name, value in given.items() if value is not None}
+    output, report_path, force = given.pop("output", None), given.pop("json", None), bool(given.pop("force", False))
+    if output is None:
+        raise failure(f"{os.fspath(path)}: a folder of Hugging Face, whose new folder has no name", cure="output=FOLDER")
+    taken = sorted({"plot", "save_permutation", "curve", "quantize", "quantize_range", "quantize_activations", "fold", "lenient"} & set(given))
+    if taken:
+        raise failure(f"{os.fspath(path)}: a folder of Hugging Face, which takes no {taken[0]}", "UNSUPPORTED")
+    if given.pop("no_calibration", False) and given.get("calibration") is not None:
+        raise failure("calibration and no_calibration=True: wanted one")
+    report = folders.prune(path, output, force=force, progress=progress, **given)
+    if report_path is not None:
+        write_text(report_path, report.to_json(), force)
+    return report
 
 
 def quantize(model, *, progress=None, **given):

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STAGED = pathlib.Path(os.environ.get("LAC_BUILD_DIR", ROOT / "build" / "release")) / "python"
 if STAGED.is_dir():
     sys.path.insert(0, str(STAGED))
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(STAGED), *filter(None, [os.environ.get("PYTHONPATH")])])  # of processes that tests start
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@
 """
 from .asp import ASP, Permutation
 from .masks import apply as apply_masks
+from .masks import drop as drop_masks
 from .masks import hold
 from .orders import prune
 
-__all__ = ["ASP", "Permutation", "apply_masks", "hold", "prune"]
+__all__ = ["ASP", "Permutation", "apply_masks", "drop_masks", "hold", "prune"]

@@ -57,6 +57,13 @@ def apply(module):
             parameter.mul_(mask.to(parameter.dtype))
 
 
+def drop(module):
+    """Removes the masks' buffers, so that a checkpoint has the module's own names alone; weights stay as they are."""
+    for part in module.modules():
+        for name in [name for name in part._buffers if is_ours(name)]:
+            delattr(part, name)
+
+
 def states_of(optimizer, parameter):
     """{key: tensor} of an optimizer's state that is as large as the parameter."""
     state = optimizer.state.get(parameter, {})
