@@ -117,7 +117,7 @@ static lac_status check_file_is_free(const output_file *file, const arguments *a
   return LAC_OK;
 }
 
-static lac_status check_drawing(const char *path, output_role role, lac_error *err) {
+static lac_status check_drawing_ending(const char *path, output_role role, lac_error *err) {
   const char *ending = strrchr(path, '.');
   static const char *const formats[] = {".svg", ".pdf", ".png", ".dot"};
   size_t n = role != OUTPUT_PLOT ? 1 : sizeof formats / sizeof formats[0];
@@ -144,7 +144,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     return LAC_OK;
   }
   if (is_drawing(role)) {
-    lac_status st = check_drawing(file->path, role, err);
+    lac_status st = check_drawing_ending(file->path, role, err);
     if (st) return st;
   }
   lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve_path(file, err);
@@ -159,8 +159,8 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
 }
 
 /* Checks that no output file has the name of a folder that the command will create. */
-static lac_status check_folder(const outputs *plan, const char *folder, const char *option,
-                               lac_error *err) {
+static lac_status check_no_output_is_folder(const outputs *plan, const char *folder,
+                                            const char *option, lac_error *err) {
   for (int role = 0; folder[0] && role < OUTPUT_COUNT; role++) {
     if (strcmp(plan->files[role].real, folder) != 0) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s makes a folder of that name",
@@ -199,7 +199,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
     plan->files[OUTPUT_EXPORT].path = plan->export_path;
   }
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
-  return st ? st : check_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
+  return st ? st : check_no_output_is_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
 }
 
 /* Would saving the model as `out` write an external data file named `real`? Data files of OUT.onnx
@@ -322,7 +322,8 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
   /* a folder that does not exist contains no outputs, except for the exported network, whose name
    * differs from the run's files; other problems are reported when the folder is created */
   if (!realpath(model_dir, folder))
-    return resolve_path(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
+    return resolve_path(&made, NULL) ? LAC_OK
+                                     : check_no_output_is_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     bool taken = file->real[0] && laci_run_may_write_file(folder, file->real);
@@ -333,8 +334,9 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
                      file->path, model_dir);
   }
   int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder); /* with --keep-best */
-  return n < 0 || (size_t)n >= sizeof made.real ? LAC_OK
-                                                : check_folder(plan, made.real, "model-dir", err);
+  return n < 0 || (size_t)n >= sizeof made.real
+             ? LAC_OK
+             : check_no_output_is_folder(plan, made.real, "model-dir", err);
 }
 
 /* ---- Writing ---- */

@@ -90,7 +90,7 @@ static int segment_of(const reshape *c, int in_axis) {
   return -1;
 }
 
-static void join_segments(reshape *c) {
+static void join_segments_that_share_axis_sets(reshape *c) {
   for (int b = 0; b < c->in->n_axis_sets; b++) {
     const laci_axis_set *axis_set = &c->in->axis_sets[b];
     int first = -1;
@@ -116,7 +116,7 @@ static void fix_outputs(reshape *c, const segment *s, int cause) {
 }
 
 /* Returns all axes of the segments that are joined, in the order of the values' axes. */
-static segment merge_segments(const reshape *c, int first, bool *plain) {
+static segment collect_joined_axes(const reshape *c, int first, bool *plain) {
   segment all = {0};
   *plain = true;
   for (int s = first; s < c->n_segments; s++) {
@@ -284,14 +284,14 @@ void laci_resolve_reshape(laci_resolve *r) {
                .in_shape = laci_port_value_shape(r, 0),
                .out_shape = laci_port_value_shape(r, LACI_OUT(0))};
   find_segments(&c);
-  join_segments(&c);
+  join_segments_that_share_axis_sets(&c);
   for (int a = 0; a < out->rank; a++) {
     if (c.out_shape->dims[a] == 1) out->set[a] = LACI_AXIS_UNIFORM;
   }
   for (int s = 0; s < c.n_segments; s++) {
     if (c.joined[s] != s) continue;
     bool plain;
-    segment all = merge_segments(&c, s, &plain);
+    segment all = collect_joined_axes(&c, s, &plain);
     if (plain) copy_axis_sets(&c, &all);
     else reshape_segment(&c, s, &all);
   }

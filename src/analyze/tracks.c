@@ -99,16 +99,17 @@ void laci_link_add_runs(laci_tracks *t, laci_link link) {
   t->links[t->n_links++] = link;
 }
 
-void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy) {
-  int64_t n = laci_track_at(t, big)->n;
+void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
+                   int32_t *small_position, int32_t *copy_number) {
+  int64_t n = laci_track_at(t, big_track)->n;
   laci_link_add_runs(t, (laci_link){.node = node,
-                                    .big = big,
-                                    .small = small,
+                                    .big = big_track,
+                                    .small = small_track,
                                     .n = n,
                                     .run = n,
                                     .stride = n,
-                                    .to = to,
-                                    .copy = copy});
+                                    .to = small_position,
+                                    .copy = copy_number});
 }
 
 int laci_cause_create(laci_tracks *t, int node, int value, const char *text) {

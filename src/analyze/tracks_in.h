@@ -114,9 +114,10 @@ int laci_track_root(const laci_tracks *t, int track);
 laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
 /** Merges two tracks of equal size into one. Returns the root. */
 int laci_track_union(laci_tracks *t, int a, int b);
-/** Adds a link of all positions of the big track. Owns `to` and `copy` from now on (from
- * laci_alloc; copy may be NULL). */
-void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy);
+/** Adds a link of all positions of the big track. Owns `small_position` and `copy_number`
+ * from now on (from laci_alloc; copy_number may be NULL). */
+void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
+                   int32_t *small_position, int32_t *copy_number);
 /** Adds a link of runs of positions. Owns link.to and link.copy from now on. */
 void laci_link_add_runs(laci_tracks *t, laci_link link);
 

@@ -36,9 +36,9 @@ typedef struct pruning {
   _Atomic bool short_of_memory, interrupted;
 } pruning;
 
-/** The state of a lane for one row; its n columns are those that were alive at the last update of
+/** A thread's memory for one row; its n columns are those that were alive at the last update of
  * P. */
-typedef struct lane {
+typedef struct scratch {
   int n;                /* columns of P */
   int n_pending;        /* number of u since the last update */
   double *p;            /* [n, n] lower triangle */
@@ -48,61 +48,62 @@ typedef struct lane {
   int *block;           /* [n] */
   uint8_t *alive;       /* [n] */
   int *excess;          /* [blocks] number of weights still to be removed */
-} lane;
+} scratch;
 
-static bool lane_init(lane *l, const laci_fit *fit) {
+static bool scratch_init(scratch *own, const laci_fit *fit) {
   const size_t n = (size_t)fit->columns;
-  l->p = laci_alloc(n * n, sizeof *l->p);
-  l->u = laci_alloc(n * PENDING, sizeof *l->u);
-  l->w = laci_alloc(n, sizeof *l->w);
-  l->diagonal = laci_alloc(n, sizeof *l->diagonal);
-  l->column = laci_alloc(n, sizeof *l->column);
-  l->block = laci_alloc(n, sizeof *l->block);
-  l->alive = laci_alloc(n, sizeof *l->alive);
-  l->excess = laci_alloc((size_t)laci_fit_count_blocks(fit), sizeof *l->excess);
-  return l->p && l->u && l->w && l->diagonal && l->column && l->block && l->alive && l->excess;
+  own->p = laci_alloc(n * n, sizeof *own->p);
+  own->u = laci_alloc(n * PENDING, sizeof *own->u);
+  own->w = laci_alloc(n, sizeof *own->w);
+  own->diagonal = laci_alloc(n, sizeof *own->diagonal);
+  own->column = laci_alloc(n, sizeof *own->column);
+  own->block = laci_alloc(n, sizeof *own->block);
+  own->alive = laci_alloc(n, sizeof *own->alive);
+  own->excess = laci_alloc((size_t)laci_fit_count_blocks(fit), sizeof *own->excess);
+  return own->p && own->u && own->w && own->diagonal && own->column && own->block && own->alive &&
+         own->excess;
 }
 
-static void lane_clear(lane *l) {
-  laci_free(l->p);
-  laci_free(l->u);
-  laci_free(l->w);
-  laci_free(l->diagonal);
-  laci_free(l->column);
-  laci_free(l->block);
-  laci_free(l->alive);
-  laci_free(l->excess);
+static void scratch_clear(scratch *own) {
+  laci_free(own->p);
+  laci_free(own->u);
+  laci_free(own->w);
+  laci_free(own->diagonal);
+  laci_free(own->column);
+  laci_free(own->block);
+  laci_free(own->alive);
+  laci_free(own->excess);
 }
 
-/** Initializes the lane for a row; returns how many weights are to be removed. */
-static int begin_row(const pruning *job, lane *l, const double *weight) {
+/** Initializes the scratch for a row; returns how many weights are to be removed. */
+static int begin_row(const pruning *job, scratch *own, const double *weight) {
   const laci_fit *fit = job->fit;
   const int n_blocks = laci_fit_count_blocks(fit);
   int to_go = 0;
-  l->n = fit->columns;
-  l->n_pending = 0;
-  memcpy(l->p, job->inverse, sizeof *l->p * (size_t)l->n * (size_t)l->n);
-  memcpy(l->w, weight, sizeof *l->w * (size_t)l->n);
-  memset(l->alive, 1, (size_t)l->n);
+  own->n = fit->columns;
+  own->n_pending = 0;
+  memcpy(own->p, job->inverse, sizeof *own->p * (size_t)own->n * (size_t)own->n);
+  memcpy(own->w, weight, sizeof *own->w * (size_t)own->n);
+  memset(own->alive, 1, (size_t)own->n);
   for (int b = 0; b < n_blocks; b++) {
     const laci_fit_block block = laci_fit_block_at(fit, b);
-    l->excess[b] = block.n_columns > fit->pattern.n ? block.n_columns - fit->pattern.n : 0;
-    to_go += l->excess[b];
-    for (int c = block.first; c < block.first + block.n_columns; c++) l->block[c] = b;
+    own->excess[b] = block.n_columns > fit->pattern.n ? block.n_columns - fit->pattern.n : 0;
+    to_go += own->excess[b];
+    for (int c = block.first; c < block.first + block.n_columns; c++) own->block[c] = b;
   }
-  for (int c = 0; c < l->n; c++) {
-    l->column[c] = c;
-    l->diagonal[c] = l->p[(int64_t)c * l->n + c];
+  for (int c = 0; c < own->n; c++) {
+    own->column[c] = c;
+    own->diagonal[c] = own->p[(int64_t)c * own->n + c];
   }
   return to_go;
 }
 
-static int cheapest_weight(const lane *l) {
+static int cheapest_weight(const scratch *own) {
   double least = INFINITY;
   int found = -1;
-  for (int c = 0; c < l->n; c++) {
-    if (!l->alive[c] || !l->excess[l->block[c]]) continue;
-    const double loss = l->w[c] * l->w[c] / l->diagonal[c];
+  for (int c = 0; c < own->n; c++) {
+    if (!own->alive[c] || !own->excess[own->block[c]]) continue;
+    const double loss = own->w[c] * own->w[c] / own->diagonal[c];
     if (loss < least || found < 0) {
       least = loss;
       found = c;
@@ -111,100 +112,100 @@ static int cheapest_weight(const lane *l) {
   return found;
 }
 
-static void remove_weight(lane *l, int at, double least_diagonal) {
-  const int n = l->n;
-  double *u = l->u + (int64_t)l->n_pending * n;
-  const double pivot = l->diagonal[at], part = l->w[at] / pivot, scale = 1 / sqrt(pivot);
-  memcpy(u, l->p + (int64_t)at * n, sizeof *u * (size_t)at);
-  for (int c = at; c < n; c++) u[c] = l->p[(int64_t)c * n + at];
-  for (int i = 0; i < l->n_pending; i++) {
-    const double *earlier = l->u + (int64_t)i * n, factor = earlier[at];
+static void remove_weight(scratch *own, int at, double least_diagonal) {
+  const int n = own->n;
+  double *u = own->u + (int64_t)own->n_pending * n;
+  const double pivot = own->diagonal[at], part = own->w[at] / pivot, scale = 1 / sqrt(pivot);
+  memcpy(u, own->p + (int64_t)at * n, sizeof *u * (size_t)at);
+  for (int c = at; c < n; c++) u[c] = own->p[(int64_t)c * n + at];
+  for (int i = 0; i < own->n_pending; i++) {
+    const double *earlier = own->u + (int64_t)i * n, factor = earlier[at];
     for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
   }
   for (int c = 0; c < n; c++) {
-    if (!l->alive[c])
+    if (!own->alive[c])
       u[c] = 0; /* set to exactly 0, since the computed value is 0 only up to
                                    rounding */
-    l->w[c] -= part * u[c];
+    own->w[c] -= part * u[c];
     u[c] *= scale;
-    l->diagonal[c] = fmax(l->diagonal[c] - u[c] * u[c], least_diagonal);
+    own->diagonal[c] = fmax(own->diagonal[c] - u[c] * u[c], least_diagonal);
   }
-  l->w[at] = 0;
-  l->alive[at] = 0;
-  l->excess[l->block[at]]--;
-  l->n_pending++;
+  own->w[at] = 0;
+  own->alive[at] = 0;
+  own->excess[own->block[at]]--;
+  own->n_pending++;
 }
 
 /* Sets P to the alive rows and columns of P - U' U. */
-static void apply_removals(lane *l) {
-  const int n = l->n;
+static void apply_removals(scratch *own) {
+  const int n = own->n;
   int left = 0;
   for (int first = 0; first < n; first += STRIP) {
     const int rows = n - first < STRIP ? n - first : STRIP;
     laci_linear_product(NULL, &(laci_linear_operands){.m = rows,
                                                       .n = first + rows,
-                                                      .k = l->n_pending,
+                                                      .k = own->n_pending,
                                                       .a_transposed = true,
                                                       .alpha = -1,
                                                       .beta = 1,
-                                                      .a = l->u + first,
+                                                      .a = own->u + first,
                                                       .lda = n,
-                                                      .b = l->u,
+                                                      .b = own->u,
                                                       .ldb = n,
-                                                      .c = l->p + (int64_t)first * n,
+                                                      .c = own->p + (int64_t)first * n,
                                                       .ldc = n});
   }
-  for (int c = 0; c < n; c++) left += l->alive[c];
+  for (int c = 0; c < n; c++) left += own->alive[c];
   for (int c = 0, to = 0; c < n; c++) { /* in place: a write never overtakes the reads */
-    if (!l->alive[c]) continue;
-    double *row = l->p + (int64_t)to * left;
-    const double *old = l->p + (int64_t)c * n;
+    if (!own->alive[c]) continue;
+    double *row = own->p + (int64_t)to * left;
+    const double *old = own->p + (int64_t)c * n;
     for (int d = 0, j = 0; d <= c; d++) {
-      if (l->alive[d]) row[j++] = old[d];
+      if (own->alive[d]) row[j++] = old[d];
     }
-    l->w[to] = l->w[c];
-    l->diagonal[to] = l->diagonal[c];
-    l->column[to] = l->column[c];
-    l->block[to] = l->block[c];
+    own->w[to] = own->w[c];
+    own->diagonal[to] = own->diagonal[c];
+    own->column[to] = own->column[c];
+    own->block[to] = own->block[c];
     to++;
   }
-  memset(l->alive, 1, (size_t)left);
-  l->n = left;
-  l->n_pending = 0;
+  memset(own->alive, 1, (size_t)left);
+  own->n = left;
+  own->n_pending = 0;
 }
 
-static void prune_row(const pruning *job, lane *l, int row) {
+static void prune_row(const pruning *job, scratch *own, int row) {
   const int columns = job->fit->columns;
   double *weight = job->weight + (int64_t)row * columns;
   uint8_t *mask = job->mask + (int64_t)row * columns;
-  for (int to_go = begin_row(job, l, weight); to_go > 0; to_go--) {
-    remove_weight(l, cheapest_weight(l), job->least);
-    if (l->n_pending == PENDING && to_go > 1) apply_removals(l);
+  for (int to_go = begin_row(job, own, weight); to_go > 0; to_go--) {
+    remove_weight(own, cheapest_weight(own), job->least);
+    if (own->n_pending == PENDING && to_go > 1) apply_removals(own);
   }
   memset(weight, 0, sizeof *weight * (size_t)columns);
   memset(mask, 0, (size_t)columns);
-  for (int c = 0; c < l->n; c++) {
-    if (!l->alive[c]) continue;
-    weight[l->column[c]] = l->w[c];
-    mask[l->column[c]] = 1;
+  for (int c = 0; c < own->n; c++) {
+    if (!own->alive[c]) continue;
+    weight[own->column[c]] = own->w[c];
+    mask[own->column[c]] = 1;
   }
 }
 
-static void run_lane(int64_t begin, int64_t end, void *context) {
+static void prune_rows(int64_t begin, int64_t end, void *context) {
   pruning *job = context;
-  lane l = {0};
+  scratch own = {0};
   (void)begin;
   (void)end;
   if (atomic_load(&job->next) >= job->fit->rows) return;
-  if (!lane_init(&l, job->fit)) job->short_of_memory = true;
+  if (!scratch_init(&own, job->fit)) job->short_of_memory = true;
   while (!job->short_of_memory) {
     const int row = atomic_fetch_add(&job->next, 1);
     if (row >= job->fit->rows) break;
     if (laci_interrupted()) job->interrupted = true;
     if (job->interrupted) break;
-    prune_row(job, &l, row);
+    prune_row(job, &own, row);
   }
-  lane_clear(&l);
+  scratch_clear(&own);
 }
 
 static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weight,
@@ -220,7 +221,7 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
     double trace = 0;
     for (size_t c = 0; c < n; c++) trace += fit->h[c * n + c] + sums->damping;
     job.least = 1 / trace;
-    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, run_lane, &job);
+    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, prune_rows, &job);
     if (job.short_of_memory) st = laci_fail_memory(err, "the inverses of a layer's rows");
     else if (job.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
   }
@@ -230,8 +231,8 @@ static lac_status choose_mask(const laci_sums *sums, uint8_t *mask, double *weig
 
 static uint64_t memory_needed(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns;
-  const uint64_t of_a_lane = n * ((n + PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
-  return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_lane;
+  const uint64_t of_a_thread = n * ((n + PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
+  return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_thread;
 }
 
 const laci_score laci_score_obs = {

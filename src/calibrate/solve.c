@@ -6,8 +6,9 @@
  *     w[s] A[s, s] = G[s],    A = H + d I
  *
  * Rows are sorted by their masks, so that those with the same support are neighbours and share one
- * Cholesky factor; such a group of rows is one task of a thread. Each thread's lane has its own
- * memory and processes groups one by one; results do not depend on which lane gets which group.
+ * Cholesky factor; such a group of rows is one task of a thread. Each thread has its own
+ * memory, a scratch, and processes groups one by one; results do not depend on which thread gets
+ * which group.
  *
  * A large support is factorized in float, which is three times as fast, A scaled to a unit
  * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until
@@ -58,8 +59,8 @@ typedef struct solver {
   _Atomic bool short_of_memory, interrupted;
 } solver;
 
-/** The memory of a lane; the last four arrays are only for large supports. */
-typedef struct lane {
+/** The memory of one thread; the last four arrays are only for large supports. */
+typedef struct scratch {
   int *support;   /* [n] columns */
   double *matrix; /* [n, n] A[s, s], lower triangle, overwritten by its factor */
   double *side;   /* [n] G[s] */
@@ -68,7 +69,7 @@ typedef struct lane {
   double *scale;  /* [n] 1 / roots of the diagonal */
   float *factor;  /* [n, n] of the scaled matrix */
   float *step;    /* [n] */
-} lane;
+} scratch;
 
 /* ---- groups ---- */
 
@@ -84,7 +85,7 @@ static int count_kept(const uint8_t *mask, int columns) {
   return n;
 }
 
-static void find_groups(solver *s) {
+static void group_rows_by_mask(solver *s) {
   const laci_fit *fit = s->sums->fit;
   for (int row = 0; row < fit->rows; row++) {
     s->sorted[row] = (sorted_row){s->mask + (int64_t)row * fit->columns, fit->columns, row};
@@ -124,15 +125,15 @@ static void factorize(const solver *s, const int *support, int n, double *factor
   }
 }
 
-static bool factorize_scaled(const lane *l, int n) {
+static bool factorize_scaled(const scratch *own, int n) {
   for (int i = 0; i < n; i++) {
-    const double *from = l->matrix + (int64_t)i * n;
-    float *to = l->factor + (int64_t)i * n;
-    l->scale[i] = 1 / sqrt(from[i]);
-    for (int j = 0; j < i; j++) to[j] = (float)(from[j] * l->scale[i] * l->scale[j]);
+    const double *from = own->matrix + (int64_t)i * n;
+    float *to = own->factor + (int64_t)i * n;
+    own->scale[i] = 1 / sqrt(from[i]);
+    for (int j = 0; j < i; j++) to[j] = (float)(from[j] * own->scale[i] * own->scale[j]);
     to[i] = 1;
   }
-  return laci_linear_cholesky_f32(NULL, l->factor, n) == 0;
+  return laci_linear_cholesky_f32(NULL, own->factor, n) == 0;
 }
 
 static double largest_magnitude(const double *x, int n) {
@@ -141,100 +142,100 @@ static double largest_magnitude(const double *x, int n) {
   return most;
 }
 
-/* Solves for l->answer from l->side by the float factor, with refinement. False: the residual did
- * not become small enough. */
-static bool refine_solution(const lane *l, int n) {
-  const double wanted = RESIDUAL * largest_magnitude(l->side, n);
+/* Solves for own->answer from own->side by the float factor, with refinement. False: the residual
+ * did not become small enough. */
+static bool refine_solution(const scratch *own, int n) {
+  const double wanted = RESIDUAL * largest_magnitude(own->side, n);
   double before = INFINITY;
-  memset(l->answer, 0, sizeof *l->answer * (size_t)n);
-  memcpy(l->rest, l->side, sizeof *l->rest * (size_t)n);
+  memset(own->answer, 0, sizeof *own->answer * (size_t)n);
+  memcpy(own->rest, own->side, sizeof *own->rest * (size_t)n);
   for (int step = 0; step < MOST_STEPS; step++) {
-    const double most = largest_magnitude(l->rest, n);
+    const double most = largest_magnitude(own->rest, n);
     if (most <= wanted) return true;
     if (!(most < 0.5 * before)) return false;
     before = most;
-    for (int i = 0; i < n; i++) l->step[i] = (float)(l->rest[i] / most * l->scale[i]);
-    laci_linear_cholesky_solve_f32(NULL, l->factor, n, l->step, 1);
-    for (int i = 0; i < n; i++) l->answer[i] += (double)l->step[i] * most * l->scale[i];
-    laci_linear_symmetric_multiply(l->matrix, n, l->answer, l->rest);
-    for (int i = 0; i < n; i++) l->rest[i] = l->side[i] - l->rest[i];
+    for (int i = 0; i < n; i++) own->step[i] = (float)(own->rest[i] / most * own->scale[i]);
+    laci_linear_cholesky_solve_f32(NULL, own->factor, n, own->step, 1);
+    for (int i = 0; i < n; i++) own->answer[i] += (double)own->step[i] * most * own->scale[i];
+    laci_linear_symmetric_multiply(own->matrix, n, own->answer, own->rest);
+    for (int i = 0; i < n; i++) own->rest[i] = own->side[i] - own->rest[i];
   }
   return false;
 }
 
-static void solve_rows(const solver *s, const support_group *group, const lane *l, int n) {
+static void solve_rows(const solver *s, const support_group *group, const scratch *own, int n) {
   const int columns = s->sums->fit->columns;
   bool in_float = false, factorized = false;
   if (n >= FLOAT_FROM) {
-    gather_matrix(s, l->support, n, s->sums->damping, l->matrix);
-    in_float = factorize_scaled(l, n);
+    gather_matrix(s, own->support, n, s->sums->damping, own->matrix);
+    in_float = factorize_scaled(own, n);
   }
   for (int at = group->begin; at < group->end; at++) {
     double *weight = s->weight + (int64_t)s->sorted[at].row * columns;
-    for (int i = 0; i < n; i++) l->side[i] = weight[l->support[i]];
+    for (int i = 0; i < n; i++) own->side[i] = weight[own->support[i]];
     memset(weight, 0, sizeof *weight * (size_t)columns);
     if (!n) continue;
-    if (in_float) in_float = refine_solution(l, n);
+    if (in_float) in_float = refine_solution(own, n);
     if (!in_float) {
-      if (!factorized) factorize(s, l->support, n, l->matrix);
+      if (!factorized) factorize(s, own->support, n, own->matrix);
       factorized = true;
-      memcpy(l->answer, l->side, sizeof *l->answer * (size_t)n);
-      laci_linear_cholesky_solve(NULL, l->matrix, n, l->answer, 1);
+      memcpy(own->answer, own->side, sizeof *own->answer * (size_t)n);
+      laci_linear_cholesky_solve(NULL, own->matrix, n, own->answer, 1);
     }
-    for (int i = 0; i < n; i++) weight[l->support[i]] = l->answer[i];
+    for (int i = 0; i < n; i++) weight[own->support[i]] = own->answer[i];
   }
 }
 
-static void solve_group(const solver *s, const support_group *group, const lane *l) {
+static void solve_group(const solver *s, const support_group *group, const scratch *own) {
   const uint8_t *mask = s->sorted[group->begin].mask;
   int n = 0;
   for (int c = 0; c < s->sums->fit->columns; c++) {
-    if (mask[c]) l->support[n++] = c;
+    if (mask[c]) own->support[n++] = c;
   }
-  solve_rows(s, group, l, n);
+  solve_rows(s, group, own, n);
 }
 
-static bool lane_init(lane *l, int most) {
+static bool scratch_init(scratch *own, int most) {
   const size_t n = (size_t)most;
-  l->support = laci_alloc(n, sizeof *l->support);
-  l->matrix = laci_alloc(n * n, sizeof *l->matrix);
-  l->side = laci_alloc(n, sizeof *l->side);
-  l->answer = laci_alloc(n, sizeof *l->answer);
-  if (!l->support || !l->matrix || !l->side || !l->answer) return false;
+  own->support = laci_alloc(n, sizeof *own->support);
+  own->matrix = laci_alloc(n * n, sizeof *own->matrix);
+  own->side = laci_alloc(n, sizeof *own->side);
+  own->answer = laci_alloc(n, sizeof *own->answer);
+  if (!own->support || !own->matrix || !own->side || !own->answer) return false;
   if (most < FLOAT_FROM) return true;
-  l->rest = laci_alloc(n, sizeof *l->rest);
-  l->scale = laci_alloc(n, sizeof *l->scale);
-  l->factor = laci_alloc(n * n, sizeof *l->factor);
-  l->step = laci_alloc(n, sizeof *l->step);
-  return l->rest && l->scale && l->factor && l->step;
+  own->rest = laci_alloc(n, sizeof *own->rest);
+  own->scale = laci_alloc(n, sizeof *own->scale);
+  own->factor = laci_alloc(n * n, sizeof *own->factor);
+  own->step = laci_alloc(n, sizeof *own->step);
+  return own->rest && own->scale && own->factor && own->step;
 }
 
-static void lane_clear(lane *l) {
-  laci_free(l->support);
-  laci_free(l->matrix);
-  laci_free(l->side);
-  laci_free(l->answer);
-  laci_free(l->rest);
-  laci_free(l->scale);
-  laci_free(l->factor);
-  laci_free(l->step);
+static void scratch_clear(scratch *own) {
+  laci_free(own->support);
+  laci_free(own->matrix);
+  laci_free(own->side);
+  laci_free(own->answer);
+  laci_free(own->rest);
+  laci_free(own->scale);
+  laci_free(own->factor);
+  laci_free(own->step);
 }
 
-static void run_lane(int64_t begin, int64_t end, void *context) {
+static void solve_groups(int64_t begin, int64_t end, void *context) {
   solver *s = context;
-  lane l = {0};
+  scratch own = {0};
   (void)begin;
   (void)end;
   if (atomic_load(&s->next) >= s->n_groups) return;
-  if (!lane_init(&l, s->most_support)) s->short_of_memory = true;
+  if (!scratch_init(&own, s->most_support)) s->short_of_memory = true;
   while (!s->short_of_memory) {
     const int at = atomic_fetch_add(&s->next, 1);
     if (at >= s->n_groups) break;
     if (laci_interrupted()) s->interrupted = true;
     if (s->interrupted) break;
-    solve_group(s, &s->groups[at], &l);
+    solve_group(s, &s->groups[at], &own);
   }
-  lane_clear(&l);
+  scratch_clear(&own);
 }
 
 lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci_pool *pool,
@@ -247,8 +248,8 @@ lac_status laci_fit_solve_weights(const laci_fit *fit, const uint8_t *mask, laci
   s.groups = laci_alloc((size_t)fit->rows, sizeof *s.groups);
   if (s.sorted && s.groups) {
     laci_fit_compute_target(&sums, weight);
-    find_groups(&s);
-    laci_pool_for(pool, laci_pool_threads(pool), 1, run_lane, &s);
+    group_rows_by_mask(&s);
+    laci_pool_for(pool, laci_pool_threads(pool), 1, solve_groups, &s);
   } else {
     s.short_of_memory = true;
   }
@@ -266,8 +267,8 @@ uint64_t laci_solve_memory(const laci_fit *fit, int n_threads) {
     const int b = laci_fit_block_at(fit, at).n_columns;
     n += (uint64_t)(b < fit->pattern.n ? b : fit->pattern.n);
   }
-  uint64_t of_a_lane = n * ((n + 2) * sizeof(double) + sizeof(int));
-  if (n >= FLOAT_FROM) of_a_lane += n * ((n + 1) * sizeof(float) + 2 * sizeof(double));
+  uint64_t of_a_thread = n * ((n + 2) * sizeof(double) + sizeof(int));
+  if (n >= FLOAT_FROM) of_a_thread += n * ((n + 1) * sizeof(float) + 2 * sizeof(double));
   return (uint64_t)fit->rows * (sizeof(sorted_row) + sizeof(support_group)) +
-         (uint64_t)n_threads * of_a_lane;
+         (uint64_t)n_threads * of_a_thread;
 }

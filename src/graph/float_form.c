@@ -282,8 +282,8 @@ static int *lift_all(builder *b, const laci_node *node, lifted *to) {
   return inputs;
 }
 
-/** Adds the operator on floats; output 0 goes to a new value, which it returns, if `apart`. */
-static int add_float_node(builder *b, const laci_node *node, const int *inputs, bool apart) {
+/** Adds the operator on floats; output 0 goes to a new value, which it returns, if `new_output`. */
+static int add_float_node(builder *b, const laci_node *node, const int *inputs, bool new_output) {
   const laci_quantized_form *form = node->op->quantized;
   laci_node made = laci_quantized_float_node(form, node);
   const int n = laci_quantized_count(form, node);
@@ -292,7 +292,7 @@ static int add_float_node(builder *b, const laci_node *node, const int *inputs, 
     if (inputs[k] >= 0) made.n_inputs = k + 1;
   }
   made.inputs = copy_list(b, inputs, made.n_inputs);
-  const int y = apart ? add_value(b) : node->outputs[0];
+  const int y = new_output ? add_value(b) : node->outputs[0];
   int *outputs = laci_arena_alloc(b->arena, (size_t)node->n_outputs, sizeof *outputs);
   if (!outputs || b->failed) {
     b->failed = true;

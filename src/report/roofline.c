@@ -75,20 +75,20 @@ static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
 }
 
 /* Returns the measured peak rate, at least 1: a measurement is 0 if the clock did not advance. */
-static double peak_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
-static double memory_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
+static double peak_rate_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
+static double read_rate_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
 /* Computes the ranges of the diagram: they include the point where both limits meet, all layers,
  * and some space around. */
-static roofline roof_of(const lac_bench_result *r) {
-  double ridge = peak_of(r) / memory_of(r);
+static roofline fit_axes(const lac_bench_result *r) {
+  double ridge = peak_rate_of(r) / read_rate_of(r);
   roofline roof = {.result = r,
                    .dense = r->has_sparse ? r->dense_layers : r->layers,
                    .n_dense = r->has_sparse ? r->n_dense_layers : r->n_layers,
                    .x = {ridge / 4, ridge * 4},
-                   .y = {peak_of(r) / DECADE, peak_of(r)}};
-  if (r->has_sparse) roof.sparse_peak = peak_of(r) * r->pattern_m / r->pattern_n;
-  extend_range(&roof.y, fmax(roof.sparse_peak, peak_of(r)));
+                   .y = {peak_rate_of(r) / DECADE, peak_rate_of(r)}};
+  if (r->has_sparse) roof.sparse_peak = peak_rate_of(r) * r->pattern_m / r->pattern_n;
+  extend_range(&roof.y, fmax(roof.sparse_peak, peak_rate_of(r)));
   extend_by_rows(&roof, r->layers, r->n_layers);
   extend_by_rows(&roof, roof.dense, roof.n_dense);
   roof.x = (range){roof.x.low / 1.5, roof.x.high * 1.5};
@@ -142,8 +142,9 @@ static void draw_scales(laci_svg *out, const roofline *roof) {
 /* ---- Limits ---- */
 
 static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const char *text) {
-  double y = y_of(roof, peak), from = x_of(roof, fmax(peak / memory_of(roof->result), roof->x.low));
-  bool is_sparse = peak > peak_of(roof->result);
+  double y = y_of(roof, peak),
+         from = x_of(roof, fmax(peak / read_rate_of(roof->result), roof->x.low));
+  bool is_sparse = peak > peak_rate_of(roof->result);
   laci_svg_append(out, "<path d=\"M%.1f %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\"%s/>", from, y,
                   WIDTH - RIGHT, is_sparse ? sparse_colour : limit_colour,
                   is_sparse ? " stroke-dasharray=\"6 4\"" : "");
@@ -157,28 +158,28 @@ static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const
  * frame. */
 static void draw_slope(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
-  double top = fmax(peak_of(r), roof->sparse_peak);
-  double low = fmax(roof->x.low, roof->y.low / memory_of(r));
-  double high = fmin(roof->x.high, top / memory_of(r));
+  double top = fmax(peak_rate_of(r), roof->sparse_peak);
+  double low = fmax(roof->x.low, roof->y.low / read_rate_of(r));
+  double high = fmin(roof->x.high, top / read_rate_of(r));
   if (low >= high) return;
-  double x0 = x_of(roof, low), y0 = y_of(roof, low * memory_of(r));
-  double x1 = x_of(roof, high), y1 = y_of(roof, high * memory_of(r));
+  double x0 = x_of(roof, low), y0 = y_of(roof, low * read_rate_of(r));
+  double x1 = x_of(roof, high), y1 = y_of(roof, high * read_rate_of(r));
   laci_svg_append(out, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"1.5\"/>", x0,
                   y0, x1, y1, limit_colour);
   double angle = atan2(y1 - y0, x1 - x0) * 180 / acos(-1);
   laci_svg_append(out,
                   "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" dx=\"12\" dy=\"-5\" "
                   "%s fill=\"%s\">memory: %.3g GB/s</text>\n",
-                  x0, y0, angle, over, limit_colour, 1e-9 * memory_of(r));
+                  x0, y0, angle, over, limit_colour, 1e-9 * read_rate_of(r));
 }
 
 static void draw_limits(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;
   char text[160];
   draw_slope(out, roof);
-  (void)snprintf(text, sizeof text, "multiply-adds: %.4g GFLOP/s (%s)", 1e-9 * peak_of(r),
+  (void)snprintf(text, sizeof text, "multiply-adds: %.4g GFLOP/s (%s)", 1e-9 * peak_rate_of(r),
                  r->peak_kernel);
-  draw_ceiling(out, roof, peak_of(r), text);
+  draw_ceiling(out, roof, peak_rate_of(r), text);
   if (!r->has_sparse) return;
   (void)snprintf(text, sizeof text, "%d:%d: %.4g GFLOP/s, where those by zeros are left out",
                  r->pattern_n, r->pattern_m, 1e-9 * roof->sparse_peak);
@@ -279,7 +280,7 @@ static void draw_title(laci_svg *out, const lac_bench_result *r) {
 lac_status laci_roofline_svg(const lac_bench_result *result, char **svg, size_t *size_bytes,
                              lac_error *err) {
   laci_svg out = {0};
-  roofline roof = roof_of(result);
+  roofline roof = fit_axes(result);
   laci_svg_begin(&out, WIDTH, HEIGHT);
   draw_title(&out, result);
   draw_legend(&out, &roof);

@@ -55,7 +55,8 @@ static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *
 }
 
 /* Checks that inputs and outputs of the network are not reordered. */
-static lac_status check_frozen(const laci_graph *graph, const laci_orders *orders, lac_error *err) {
+static lac_status check_network_ports(const laci_graph *graph, const laci_orders *orders,
+                                      lac_error *err) {
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
     bool overridable = value->stored >= 0 && graph->stored[value->stored].overridable;
@@ -69,7 +70,8 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
 }
 
 /* Checks a node whose operator is not known: none of its inputs and outputs may be reordered. */
-static lac_status check_unknown(const laci_round *r, const laci_node *node, lac_error *err) {
+static lac_status check_unknown_operator(const laci_round *r, const laci_node *node,
+                                         lac_error *err) {
   const int id = (int)(node - r->graph->nodes);
   if (node->op || node->assume || !laci_node_affects_outputs(r->graph, r->matters, id))
     return LAC_OK;
@@ -100,8 +102,8 @@ static laci_draw draw_for(const laci_round *r, int value) {
 
 /* Is there memory for a value that is made up in both runs? A damaged file can declare any size for
  * the result of a node that cannot be computed. */
-static lac_status check_memory(const laci_round *r, int value, const laci_shape *shape,
-                               lac_error *err) {
+static lac_status check_memory_for_value(const laci_round *r, int value, const laci_shape *shape,
+                                         lac_error *err) {
   char text[256];
   laci_budget budget = r->budget;
   laci_budget_add(&budget, laci_bytes_of(laci_shape_count(shape), 2 * sizeof(double)),
@@ -119,7 +121,7 @@ static lac_status draw_content(laci_round *r, int value, bool *made, lac_error *
                                 &shape);
   if (!*made) return LAC_OK;
   laci_draw draw = draw_for(r, value);
-  lac_status st = check_memory(r, value, &shape, err);
+  lac_status st = check_memory_for_value(r, value, &shape, err);
   if (!st) st = laci_draw_value(r->graph, value, &shape, &draw, &a, err);
   if (!st) st = laci_buf_reorder(a, &r->orders->values[value], &b, err);
   if (st) {
@@ -157,7 +159,7 @@ static void note_node(laci_verification *found, const laci_node *node, const cha
 /* Skips a node that cannot be run, and replaces its outputs by random values, so that the rest of
  * the network can be verified. */
 static lac_status skip_node(laci_round *r, const laci_node *node, const char *why, lac_error *err) {
-  lac_status st = check_unknown(r, node, err);
+  lac_status st = check_unknown_operator(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
@@ -468,7 +470,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.substituted = laci_alloc((size_t)graph->n_values, sizeof *r.substituted);
   r.seen = laci_alloc((size_t)graph->n_values, sizeof *r.seen);
   lac_status st = sizes && r.scale && r.substituted && r.seen
-                      ? check_frozen(graph, orders, err)
+                      ? check_network_ports(graph, orders, err)
                       : laci_fail_memory(err, "the verification");
   if (!st) st = laci_find_values_that_matter(graph, &r.matters, err);
   laci_budget planned = r.budget;

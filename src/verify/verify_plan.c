@@ -31,8 +31,8 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
 /* Finds the types of all values for the first sizes that the network accepts, in the order in which
  * the verification tries them. *types is NULL where it accepts none; the verification will report
  * that. */
-static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
-                             lac_error *err) {
+static lac_status find_accepted_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
+                                      lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   *types = NULL;
   for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_symbol_sizes(graph, attempt, sizes);
@@ -46,8 +46,8 @@ static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type 
 lac_status laci_verify_shapes(const laci_graph *graph, laci_shape *shapes, lac_error *err) {
   laci_type *types = NULL;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
-  lac_status st =
-      sizes ? find_types(graph, sizes, &types, err) : laci_fail_memory(err, "shapes of inputs");
+  lac_status st = sizes ? find_accepted_types(graph, sizes, &types, err)
+                        : laci_fail_memory(err, "shapes of inputs");
   if (!st && !types) st = laci_fail(err, LAC_UNSUPPORTED, "no sizes that the network accepts");
   for (int i = 0; i < graph->n_inputs && !st; i++) shapes[i] = types[graph->inputs[i]].shape;
   laci_free(types);
@@ -78,9 +78,9 @@ static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
   return most;
 }
 
-static lac_status add_runs(const laci_graph *graph, const laci_verify_options *options,
-                           const laci_type *types, const int64_t *sizes, laci_budget *budget,
-                           lac_error *err) {
+static lac_status add_memory_of_runs(const laci_graph *graph, const laci_verify_options *options,
+                                     const laci_type *types, const int64_t *sizes,
+                                     laci_budget *budget, lac_error *err) {
   laci_products *products = NULL;
   bool *skipped = laci_alloc((size_t)graph->n_stored, sizeof *skipped);
   lac_status st = skipped ? LAC_OK : laci_fail_memory(err, "the plan of the verification");
@@ -108,9 +108,9 @@ lac_status laci_verify_plan_memory(const laci_graph *graph, const laci_verify_op
                                    laci_budget *budget, lac_error *err) {
   laci_type *types = NULL;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
-  lac_status st = sizes ? find_types(graph, sizes, &types, err)
+  lac_status st = sizes ? find_accepted_types(graph, sizes, &types, err)
                         : laci_fail_memory(err, "the plan of the verification");
-  if (!st && types) st = add_runs(graph, options, types, sizes, budget, err);
+  if (!st && types) st = add_memory_of_runs(graph, options, types, sizes, budget, err);
   laci_free(types);
   laci_free(sizes);
   return st ? st : laci_budget_check(budget, "the verification of the reordering", err);

@@ -42,7 +42,7 @@ static bool is_run_by_node(const lac_infer_options *options) {
   return engine && laci_engine_has_stepper(engine);
 }
 
-static lac_status check_options(laci_inference *run, lac_error *err) {
+static lac_status resolve_options(laci_inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   lac_status st = laci_check_run_options(&options->run, err);
   if (st) return st;
@@ -144,7 +144,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   lac_context *before = laci_call_begin(own.run.context);
   laci_file_set_begin(&set);
   st = inference_init(&run, model, &own, n_inputs, err);
-  if (!st) st = check_options(&run, err);
+  if (!st) st = resolve_options(&run, err);
   if (!st) st = laci_inference_read_inputs(&run, inputs, n_inputs, err);
   if (!st) run.result->pub.batch = batch_of(&run);
   if (!st) st = laci_inference_name_outputs(&run, folder, err);

@@ -106,7 +106,7 @@ static item item_of(const laci_bytes_form *f, int64_t at) {
 }
 
 /* Returns how many channels exist of the int8x4 that begins with this channel. */
-static int count_channels(const item *i, int64_t channel) {
+static int channels_in_int8x4(const item *i, int64_t channel) {
   const int64_t left = i->channel_last - channel;
   return left < INT8X4 ? (int)left : INT8X4;
 }
@@ -116,7 +116,7 @@ static void pack_items(const laci_bytes_form *f, const float *floats, float *int
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
-      i.run.n_channels = count_channels(&i, c);
+      i.run.n_channels = channels_in_int8x4(&i, c);
       pack_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
       i.floats += INT8X4 * i.run.stride;
     }
@@ -128,7 +128,7 @@ static void unpack_items(const laci_bytes_form *f, const float *int8x4, float *f
   for (int64_t at = first; at < last; at++) {
     item i = item_of(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
-      i.run.n_channels = count_channels(&i, c);
+      i.run.n_channels = channels_in_int8x4(&i, c);
       unpack_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
       i.floats += INT8X4 * i.run.stride;
     }

@@ -107,7 +107,7 @@ typedef struct builder {
   int64_t n_row_groups, n_rows, n_singles, n_windows;
 } builder;
 
-static void count_window(builder *m, const rows *r) {
+static void add_window_totals(builder *m, const rows *r) {
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
     m->n_row_groups += (r->n_rows[pattern] + MOST - 1) / MOST;
     m->n_rows += r->n_rows[pattern];
@@ -221,7 +221,7 @@ lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *wei
       .p = p, .weight = weight, .b = b, .chunk_rows = laci_ceil_div(p->rows_together, cuts)};
   lac_status st = laci_sparse_check_columns(p, err);
   if (st) return st;
-  visit_chunks(&m, count_window);
+  visit_chunks(&m, add_window_totals);
   if (!allocate_groups(&m)) {
     laci_grouped_rows_clear(b);
     return laci_fail_memory(err, "a sparse product's grouped rows");
@@ -261,7 +261,7 @@ bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
   begin_rows(p, 0, SAMPLE, &r);
   for (int64_t at = 0; at < laci_sparse_columns_per_group(p); at += WINDOW) {
     next_window(&r);
-    count_window(&m, &r);
+    add_window_totals(&m, &r);
   }
   return m.n_singles * MOST_SINGLES <= m.n_rows * KEPT;
 }

@@ -27,6 +27,6 @@ static inline bool laci_sparse_lanes_are_pixels(const laci_sparse_layout *l) {
   return l->format == LACI_FORMAT_CHW || l->format == LACI_FORMAT_PC16P;
 }
 
-void laci_sparse_find_item(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);
+void laci_sparse_describe_item(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);
 
 #endif

@@ -530,7 +530,7 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     w.to_lanes[lane] = lane * (w.from_axis == IMAGES ? r->to.n_floats : r->to.channel_stride);
   }
   for (int64_t index = first; index < last; index++) {
-    laci_sparse_find_item(r, index, &item);
+    laci_sparse_describe_item(r, index, &item);
     w.from = from + image_offset(&r->from, item.image);
     w.to = to + image_offset(&r->to, item.image);
     if (w.from_axis != w.to_axis) transpose_item(&w);

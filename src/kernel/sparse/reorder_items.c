@@ -62,9 +62,10 @@ static int64_t ceil_divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil
 
 /* Finds the pixels of n places of the item from `at` on, which are neighbours in a row of the grid.
  * The pixel of the first is at y, x; the next is `step` further. */
-static void find_pixels(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
-                        laci_sparse_item *item) {
-  const int64_t each_h = is_target ? 1 : r->stride_h, each_w = is_target ? 1 : r->stride_w;
+static void list_pixel_pairs(const laci_sparse_reorder *r, bool in_target_grid, const run *p,
+                             int64_t at, laci_sparse_item *item) {
+  const int64_t each_h = in_target_grid ? 1 : r->stride_h,
+                each_w = in_target_grid ? 1 : r->stride_w;
   int64_t skip = p->x < 0 ? ceil_divide(-p->x, p->step) : 0, hop = 1;
   if (p->y < 0 || (each_h > 1 && p->y % each_h) || p->y >= r->size.h * each_h) return;
   while (each_w > 1 && skip < p->n && (p->x + skip * p->step) % each_w) skip++;
@@ -77,12 +78,13 @@ static void find_pixels(const laci_sparse_reorder *r, bool is_target, const run 
                   ceil_divide(hop * p->step, each_w), n, hop};
   const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
   /* Layouts whose vectors are pixels need no array of offsets. */
-  const bool own = laci_sparse_lanes_are_pixels(is_target ? &r->to : &r->from);
-  list_pixels(own && !is_target ? NULL : &r->from, &from, item->from + at + skip);
-  list_pixels(own && is_target ? NULL : &r->to, &to, item->to + at + skip);
+  const bool own = laci_sparse_lanes_are_pixels(in_target_grid ? &r->to : &r->from);
+  list_pixels(own && !in_target_grid ? NULL : &r->from, &from, item->from + at + skip);
+  list_pixels(own && in_target_grid ? NULL : &r->to, &to, item->to + at + skip);
 }
 
-static void find_all_pixels(const laci_sparse_reorder *r, const grid *g, laci_sparse_item *item) {
+static void list_all_pixel_pairs(const laci_sparse_reorder *r, const grid *g,
+                                 laci_sparse_item *item) {
   for (int64_t at = 0; at < item->n_places;) {
     const int64_t place = item->place + at, phase = place / g->phase_stride;
     const int64_t in_phase = place % g->phase_stride;
@@ -95,7 +97,7 @@ static void find_all_pixels(const laci_sparse_reorder *r, const grid *g, laci_sp
       p.y = in_phase / g->row_stride * g->phases_h + phase / g->phases_w - g->top;
       p.x = in_row * g->phases_w + phase % g->phases_w - g->left;
     }
-    find_pixels(r, g->is_target, &p, at, item);
+    list_pixel_pairs(r, g->is_target, &p, at, item);
     at += n;
   }
 }
@@ -113,7 +115,8 @@ static int64_t chunk_length(int64_t first, int64_t n, int64_t most) {
   return n - first < most ? n - first : most;
 }
 
-void laci_sparse_find_item(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item) {
+void laci_sparse_describe_item(const laci_sparse_reorder *r, int64_t index,
+                               laci_sparse_item *item) {
   const grid g = grid_of(r);
   const int64_t images = images_per_item(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
   const int64_t n_slices = laci_ceil_div(r->size.channels, CHUNK);
@@ -124,5 +127,5 @@ void laci_sparse_find_item(const laci_sparse_reorder *r, int64_t index, laci_spa
   item->n_channels = chunk_length(item->channel, r->size.channels, CHUNK);
   item->n_images = chunk_length(item->image, r->size.n_images, images);
   for (int64_t at = 0; at < CHUNK; at++) item->from[at] = item->to[at] = -1;
-  find_all_pixels(r, &g, item);
+  list_all_pixel_pairs(r, &g, item);
 }

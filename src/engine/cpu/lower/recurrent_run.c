@@ -149,8 +149,8 @@ static rows rows_of(const team *t, const lane *l) {
 }
 
 /** Adds the product of r and x to gates [first, last) of the units. */
-static void add_state(const team *t, const lane *l, const units *u, const float *x,
-                      const int gates[2], float *to) {
+static void add_state_products(const team *t, const lane *l, const units *u, const float *x,
+                               const int gates[2], float *to) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t matrix = l->direction * s->node.n_gates, strip = s->r.depth * LACI_STRIP;
   const int64_t block = u->begin / LACI_STRIP, n = (u->end - u->begin) / LACI_STRIP;
@@ -175,7 +175,7 @@ static void add_state(const team *t, const lane *l, const units *u, const float 
 
 /** Multiplies the state by the last gate of a GRU with linear_before_reset, apart from its
  * inputs. */
-static void multiply_inner(const team *t, const lane *l, const units *u, const rows *r) {
+static void multiply_hidden_gate(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t gate = l->direction * s->node.n_gates + 2;
   const laci_strip_product p = {
@@ -210,10 +210,10 @@ static void step_gru(const team *t, const lane *l, const units *u, const rows *r
   const laci_recurrent_step *s = t->run->s;
   const bool linear = s->node.linear_before;
   if (t->phase == 0) {
-    add_state(t, l, u, r->before, (const int[]){0, 2}, r->gates);
-    if (linear) multiply_inner(t, l, u, r);
+    add_state_products(t, l, u, r->before, (const int[]){0, 2}, r->gates);
+    if (linear) multiply_hidden_gate(t, l, u, r);
   } else {
-    add_state(t, l, u, r->extra, (const int[]){2, 3}, r->gates);
+    add_state_products(t, l, u, r->extra, (const int[]){2, 3}, r->gates);
   }
   for (int64_t at = 0; at < l->n; at++) {
     float *x = r->gates + at * row_size(s) + u->begin;
@@ -230,7 +230,7 @@ static void step_units(const team *t, const lane *l, const units *u) {
     step_gru(t, l, u, &r);
     if (t->phase == 0 && !s->node.linear_before) return;
   } else {
-    add_state(t, l, u, r.before, (const int[]){0, s->node.n_gates}, r.gates);
+    add_state_products(t, l, u, r.before, (const int[]){0, s->node.n_gates}, r.gates);
   }
   for (int64_t at = 0; at < l->n && s->node.kind != LACI_RECURRENT_GRU; at++) {
     float *x = r.gates + at * row_size(s) + u->begin;
@@ -246,14 +246,14 @@ static void step_units(const team *t, const lane *l, const units *u) {
 }
 
 /** Returns the units of blocks [begin, end), which count through all lanes, that are the lane's. */
-static units units_of(const team *t, int index, int64_t begin, int64_t end) {
+static units units_in_lane(const team *t, int lane_index, int64_t block_begin, int64_t block_end) {
   const laci_recurrent_step *s = t->run->s;
-  const int64_t direction = t->lanes[index].direction, first = index * s->blocks;
+  const int64_t direction = t->lanes[lane_index].direction, first = lane_index * s->blocks;
   const float *peephole = t->run->scratch + s->at.peephole + direction * 3 * s->width;
-  begin = begin > first ? begin - first : 0;
-  end = end < first + s->blocks ? end - first : s->blocks;
-  return (units){.begin = begin * LACI_STRIP,
-                 .end = end * LACI_STRIP,
+  block_begin = block_begin > first ? block_begin - first : 0;
+  block_end = block_end < first + s->blocks ? block_end - first : s->blocks;
+  return (units){.begin = block_begin * LACI_STRIP,
+                 .end = block_end * LACI_STRIP,
                  .gate = s->width,
                  .peephole = s->peephole >= 0 ? peephole : NULL,
                  .functions = s->node.functions[direction]};
@@ -263,7 +263,7 @@ static void step_part(int part, int n, void *context) {
   const team *t = context;
   const int64_t blocks = t->n_lanes * t->run->s->blocks;
   for (int at = 0; at < t->n_lanes; at++) {
-    const units u = units_of(t, at, part * blocks / n, (part + 1) * blocks / n);
+    const units u = units_in_lane(t, at, part * blocks / n, (part + 1) * blocks / n);
     if (u.begin < u.end) step_units(t, &t->lanes[at], &u);
   }
 }
