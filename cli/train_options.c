@@ -62,6 +62,9 @@ static lac_status check_reals(const arguments *args, lac_error *err) {
   if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
   if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
   if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
+  if (!st) st = check_real("cutmix", args->cutmix, 0, 1e6, err);
+  if (!st) st = check_real("erasing", args->erasing, 0, 1, err);
+  if (!st) st = check_real("clip-norm", args->clip_norm, 0, 1e9, err);
   if (!st && !(args->ema < 1)) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "--ema %g: wanted 0 to less than 1, such as 0.9999",
                    args->ema);
@@ -155,6 +158,9 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
   if (args->given.nesterov) o->nesterov = args->nesterov;
   if (args->given.label_smoothing) o->label_smoothing = args->label_smoothing;
   if (args->given.mixup) o->mixup = args->mixup;
+  if (args->given.cutmix) o->cutmix = args->cutmix;
+  if (args->given.erasing) o->erasing = args->erasing;
+  if (args->given.clip_norm) o->clip_norm = args->clip_norm;
   if (args->given.decay) o->decay = args->decay;
   if (args->given.warmup_epochs) o->warmup_epochs = args->warmup_epochs;
   o->decay_all = args->decay_all;

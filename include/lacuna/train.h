@@ -95,7 +95,7 @@ typedef struct lac_train_options {
                          bits: most values that gradients need are dropped after the forward pass
                          and computed again (false) */
   uint64_t seed;      /* of shuffling, augmentation, MixUp (0) */
-  const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar */
+  const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar, adamw-300 */
   int batch;          /* images per batch, 1..65536; 0 (default): the recipe's, or 128 (256 in bf16)
                          if it has none */
   int accumulate;     /* batches per step (gradient accumulation), 1..65536 (1) */
@@ -178,6 +178,10 @@ typedef struct lac_train_options {
   const lac_samples *from_memory;
   /** With from_memory: samples to evaluate on; NULL: those that are trained on (NULL) */
   const lac_samples *test_from_memory;
+  double cutmix;    /* alpha of CutMix, 0: none; with MixUp, each step does one of both (-1) */
+  double erasing;   /* share of images of which a random rectangle becomes the mean, 0..1 (-1) */
+  double clip_norm; /* gradients of a step are scaled down where their norm is larger; 0: never (-1)
+                     */
 } lac_train_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:
@@ -193,7 +197,7 @@ typedef struct lac_train_setting {
                        options */
 } lac_train_setting;
 
-enum { LAC_TRAIN_MOST_SETTINGS = 16 };
+enum { LAC_TRAIN_MOST_SETTINGS = 20 };
 
 /** Writes the recipe's settings with the options applied, without looking at data. settings: the
  * caller's array of LAC_TRAIN_MOST_SETTINGS elements, of which *n are filled. Fails

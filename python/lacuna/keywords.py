@@ -28,7 +28,7 @@ FIELDS = {
         "remat": "remat", "seed": "seed", "recipe": "recipe", "batch_size": "batch", "accumulate": "accumulate", "epochs": "epochs",
         "steps": "steps", "optimizer": "optimizer", "lr": "rate", "momentum": "momentum", "weight_decay": "weight_decay",
         "nesterov": "nesterov", "decay_all": "decay_all", "schedule": "schedule", "decay": "decay", "warmup_epochs": "warmup_epochs",
-        "label_smoothing": "label_smoothing", "mixup": "mixup", "ema": "ema", "augment": "augment", "shuffle": "shuffle",
+        "label_smoothing": "label_smoothing", "mixup": "mixup", "cutmix": "cutmix", "erasing": "erasing", "clip_norm": "clip_norm", "ema": "ema", "augment": "augment", "shuffle": "shuffle",
         "eval": "evaluate", "eval_only": "eval_only", "eval_limit": "eval_limit", "eval_steps": "eval_steps",
         "epochs_between_evals": "epochs_between_evals", "steps_per_loop": "steps_per_loop", "keep_best": "keep_best",
         "model_dir": "model_dir", "checkpoint_steps": "checkpoint_steps", "keep_checkpoints": "keep_checkpoints",

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/loader.h"
+#include "data/cut.h"
 #include "data/mix.h"
+#include "tensor/shape.h"
 
 enum { DEPTH = 2, READERS = 1 };
 
@@ -79,6 +81,29 @@ void laci_feed_destroy(laci_feed *f) {
   laci_free(f);
 }
 
+/** Erases parts of images, and mixes pairs of them. */
+static void change_batch(laci_feed *f) {
+  const laci_feed_options *o = &f->options;
+  const laci_shape shape = laci_preprocessing_shape(&o->preprocessing);
+  const laci_plane_sizes sizes = {(int)shape.dims[0], (int)shape.dims[1], (int)shape.dims[2]};
+  const uint64_t step = (uint64_t)(f->shown.first / o->batch);
+  const size_t n_classes = (size_t)o->n_classes;
+  const bool is_image = shape.rank == 3;
+  for (int k = 0; k < f->shown.n && o->erasing > 0 && is_image; k++) {
+    laci_erase_part(o->seed, (uint64_t)f->shown.first + (uint64_t)k, o->erasing, sizes,
+                    f->shown.pixels + (size_t)k * f->sample);
+  }
+  if (is_image && laci_cutmix_is_drawn(o->seed, step, o->mixup, o->cutmix)) {
+    const laci_cut cut = laci_cutmix_cut(o->seed, step, o->cutmix, sizes.height, sizes.width);
+    laci_cutmix_items(&cut, sizes, f->shown.pixels, f->shown.n);
+    laci_mixup_items(cut.share, f->rows, f->shown.n, n_classes);
+  } else if (o->mixup > 0) {
+    const double share = laci_mixup_share(o->seed, step, o->mixup);
+    laci_mixup_items(share, f->shown.pixels, f->shown.n, f->sample);
+    laci_mixup_items(share, f->rows, f->shown.n, n_classes);
+  }
+}
+
 lac_status laci_feed_take_batch(laci_feed *f, const float **images, const float **labels,
                                 lac_error *err) {
   const laci_feed_options *o = &f->options;
@@ -92,11 +117,7 @@ lac_status laci_feed_take_batch(laci_feed *f, const float **images, const float 
         laci_labels_smooth(f->shown.labels, f->shown.n, (int)n_classes, o->smoothing, f->rows, err);
   }
   if (st) return st;
-  if (o->mixup > 0) {
-    double share = laci_mixup_share(o->seed, (uint64_t)(f->shown.first / o->batch), o->mixup);
-    laci_mixup_items(share, f->shown.pixels, f->shown.n, f->sample);
-    laci_mixup_items(share, f->rows, f->shown.n, n_classes);
-  }
+  change_batch(f);
   *images = f->shown.pixels;
   *labels = f->rows;
   return LAC_OK;

@@ -23,6 +23,7 @@ typedef struct laci_feed_options {
   bool shuffle, augmented;
   laci_augment augment;
   double smoothing, mixup; /* smoothing: of labels, 0..1; mixup: alpha of MixUp, 0: none */
+  double cutmix, erasing;  /* alpha of CutMix, 0: none; share of images with an erased part */
 } laci_feed_options;
 
 /** Creates a feed that starts with batch number `first`. The set must outlive the feed. Fails as

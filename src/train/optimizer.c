@@ -221,6 +221,20 @@ void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uin
   }
 }
 
+double laci_optimizer_gradient_norm(const laci_optimizer *o, const float *gradients) {
+  double whole = 0;
+  for (int p = 0; p < o->n_tensors; p++) {
+    const tensor *t = &o->tensors[p];
+    const float *g = gradients + t->about.offset;
+    double sum = 0;
+    for (int64_t k = 0; k < t->about.count; k++) {
+      if (!t->mask || t->mask[k]) sum += (double)g[k] * (double)g[k];
+    }
+    whole += sum;
+  }
+  return sqrt(whole);
+}
+
 /* ---- A step ---- */
 
 typedef struct step {

@@ -98,6 +98,10 @@ const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer,
                                                       float scale, float *weights,
                                                       float *gradients);
 
+/** Returns the norm of the gradients [size], elements whose mask is 0 left out. The sums are in
+ * double, in the order of the parameters. */
+double laci_optimizer_gradient_norm(const laci_optimizer *optimizer, const float *gradients);
+
 /** Takes one step: updates weights [size] from gradients [size], each multiplied by scale (1 / n
  * for the sum over n batches). Masked elements of the gradients become zero. */
 void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, float *weights,

@@ -37,6 +37,9 @@ typedef enum laci_recipe_setting {
   LACI_RECIPE_BATCH,
   LACI_RECIPE_SMOOTHING,
   LACI_RECIPE_MIXUP,
+  LACI_RECIPE_CUTMIX,
+  LACI_RECIPE_ERASING,
+  LACI_RECIPE_CLIP_NORM,
   LACI_RECIPE_AUGMENT,
   LACI_RECIPE_SETTINGS
 } laci_recipe_setting;
@@ -56,6 +59,8 @@ typedef struct laci_training_recipe {
   double warmup_of_epochs; /* a run of fewer epochs than this has a proportional part of the
                               warm-up; 0: every run has all of it */
   double smoothing, mixup; /* smoothing of labels, 0..1; alpha of MixUp, 0: none */
+  double cutmix, erasing;  /* alpha of CutMix, 0: none; share of images with an erased part */
+  double clip_norm;        /* the largest norm of a step's gradients; 0: any */
   bool augment;            /* crop and flip */
   int n_stages;            /* of piecewise */
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];

@@ -20,6 +20,9 @@ static const char *const names[LACI_RECIPE_SETTINGS] = {
     [LACI_RECIPE_BATCH] = "batch",
     [LACI_RECIPE_SMOOTHING] = "label smoothing",
     [LACI_RECIPE_MIXUP] = "MixUp",
+    [LACI_RECIPE_CUTMIX] = "CutMix",
+    [LACI_RECIPE_ERASING] = "random erasing",
+    [LACI_RECIPE_CLIP_NORM] = "largest gradient norm",
     [LACI_RECIPE_AUGMENT] = "augmentation",
 };
 
@@ -118,6 +121,15 @@ void laci_recipe_setting_text(const laci_training_recipe *r, laci_recipe_setting
       return;
     case LACI_RECIPE_MIXUP:
       if (r->mixup > 0) (void)snprintf(text, capacity, "alpha %.10g", r->mixup);
+      return;
+    case LACI_RECIPE_CUTMIX:
+      if (r->cutmix > 0) (void)snprintf(text, capacity, "alpha %.10g", r->cutmix);
+      return;
+    case LACI_RECIPE_ERASING:
+      if (r->erasing > 0) (void)snprintf(text, capacity, "%.10g of the images", r->erasing);
+      return;
+    case LACI_RECIPE_CLIP_NORM:
+      if (r->clip_norm > 0) (void)snprintf(text, capacity, "%.10g", r->clip_norm);
       return;
     case LACI_RECIPE_AUGMENT:
       (void)snprintf(text, capacity, "%s", r->augment ? "crop and flip" : "none");

@@ -11,6 +11,8 @@
 #define INCEPTION "Szegedy et al. 2016"
 #define EXAMPLES "NVIDIA's example ResNeXt101-32x4d"
 #define LARS "You et al. 2017"
+#define DEIT "Touvron et al. 2021"
+#define SWIN "Liu et al. 2021"
 #define USUAL "what fits a small machine; bf16: 256"
 
 static const laci_training_recipe recipes[] = {
@@ -123,6 +125,38 @@ static const laci_training_recipe recipes[] = {
               [LACI_RECIPE_EPOCHS] = "Loshchilov, Hutter 2017",
               [LACI_RECIPE_BATCH] = RESIDUAL,
               [LACI_RECIPE_AUGMENT] = RESIDUAL}},
+    {.name = "adamw-300",
+     .optimizer = {.kind = LACI_OPTIMIZER_ADAMW,
+                   .momentum = 0.9F,
+                   .decay = 0.05F,
+                   .beta2 = 0.999F,
+                   .epsilon = 1e-8F},
+     .rate = 0.001,
+     .base_batch = 1024,
+     .schedule = LACI_SCHEDULE_COSINE,
+     .warmup_epochs = 5,
+     .epochs = 300,
+     .warmup_of_epochs = 300,
+     .smoothing = 0.1,
+     .mixup = 0.8,
+     .cutmix = 1,
+     .erasing = 0.25,
+     .clip_norm = 5,
+     .augment = true,
+     .from = {[LACI_RECIPE_OPTIMIZER] = "Loshchilov, Hutter 2019",
+              [LACI_RECIPE_MOMENTUM] = DEIT,
+              [LACI_RECIPE_WEIGHT_DECAY] = DEIT,
+              [LACI_RECIPE_RATE] = SWIN,
+              [LACI_RECIPE_SCHEDULE] = "Loshchilov, Hutter 2017",
+              [LACI_RECIPE_WARMUP] = DEIT,
+              [LACI_RECIPE_EPOCHS] = DEIT,
+              [LACI_RECIPE_BATCH] = USUAL,
+              [LACI_RECIPE_SMOOTHING] = DEIT,
+              [LACI_RECIPE_MIXUP] = DEIT,
+              [LACI_RECIPE_CUTMIX] = DEIT,
+              [LACI_RECIPE_ERASING] = DEIT,
+              [LACI_RECIPE_CLIP_NORM] = SWIN,
+              [LACI_RECIPE_AUGMENT] = "Szegedy et al. 2015"}},
 };
 
 enum { N_RECIPES = sizeof recipes / sizeof *recipes };

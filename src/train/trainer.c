@@ -27,6 +27,7 @@ struct laci_trainer {
   float *sums;                 /* [size] sums of the gradients of the step's earlier batches; NULL:
                                   no step had several batches so far */
   float *statistics, *updates; /* [n_statistics] */
+  double clip_norm;            /* limit of the norm of a step's gradients; 0: none */
   double ema;                  /* decay of the averages; 0: none are kept, and the next two are
                                   NULL */
   float *average, *average_statistics; /* [size], [n_statistics] */
@@ -180,6 +181,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   *trainer = NULL;
   if (!t) return laci_fail_memory(err, "the trainer");
   t->ema = options->ema;
+  t->clip_norm = options->clip_norm;
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
   if (!st) st = lay_out_buffers(t, err);
   if (!st) st = plan_engine(t, model, options, err);
@@ -419,9 +421,20 @@ static void move_average(laci_trainer *t, int64_t n_before) {
   laci_average_update(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
 }
 
+/** Returns the factor of the gradients: one over the batches of their sum, and less where the norm
+ * of their mean is above the limit, as PyTorch's clip_grad_norm_ has it. */
+static float find_scale(const laci_trainer *t) {
+  static const double tiny = 1e-6; /* PyTorch's */
+  const float scale = 1.0f / (float)t->n_batches;
+  if (!(t->clip_norm > 0)) return scale;
+  const double norm = laci_optimizer_gradient_norm(t->optimizer, t->gradients) * (double)scale;
+  const double part = t->clip_norm / (norm + tiny);
+  return part < 1 ? (float)((double)scale * part) : scale;
+}
+
 /* By the engine if it does so, else by the optimizer. */
 static lac_status take_step(laci_trainer *t, float rate, lac_error *err) {
-  const float scale = 1.0f / (float)t->n_batches;
+  const float scale = find_scale(t);
   const int64_t n_before = laci_optimizer_steps(t->optimizer);
   lac_error why = {0};
   const lac_engine_update *update =

@@ -31,6 +31,7 @@ typedef struct laci_trainer_options {
   int n_weights;
   double ema;          /* decay of the moving averages of weights and statistics, 0 <= d < 1; 0:
                           none are kept */
+  double clip_norm;    /* the gradients of a step are scaled down to this norm; 0: they are not */
   bool shared;         /* several processes train: memory for their gradients is counted, too */
   laci_budget *budget; /* laci_engine_options.budget; the optimizer's state is counted, too */
 } laci_trainer_options;

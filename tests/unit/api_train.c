@@ -63,7 +63,7 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "accumulated batches 0: wanted 1 to 65536",
       "momentum 1: wanted 0 to 1",
       "rate nan: wanted 0 to 1e+06",
-      "recipe x: wanted resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
+      "recipe x: wanted resnet-sgd, resnet-lars, resnext, mixup-250, cifar or adamw-300",
       "optimizer x: wanted sgd, lars or adamw",
       "schedule x: wanted constant, piecewise, cosine or polynomial",
       "optimizer adamw: the rate of recipe cifar is made for sgd: wanted a rate, 0.001 say",

@@ -106,8 +106,8 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
   const laci_training_recipe *from = laci_training_recipes(&n);
   if (o->recipe) from = laci_training_recipe_find(o->recipe);
   if (!from) {
-    return fail_name("recipe", o->recipe, "resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
-                     err);
+    return fail_name("recipe", o->recipe,
+                     "resnet-sgd, resnet-lars, resnext, mixup-250, cifar or adamw-300", err);
   }
   *r = *from;
   if (o->schedule && !laci_schedule_find(o->schedule, &r->schedule)) {
@@ -117,6 +117,9 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
   if (o->warmup_epochs >= 0) set_warmup(o->warmup_epochs, r);
   if (o->label_smoothing >= 0) r->smoothing = o->label_smoothing;
   if (o->mixup >= 0) r->mixup = o->mixup;
+  if (o->cutmix >= 0) r->cutmix = o->cutmix;
+  if (o->erasing >= 0) r->erasing = o->erasing;
+  if (o->clip_norm >= 0) r->clip_norm = o->clip_norm;
   if (!o->augment) r->augment = false;
   lac_status st = LAC_OK;
   if (o->n_boundaries) st = set_stages(o, r, err);

@@ -87,6 +87,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
                             .weights = weights,
                             .n_weights = n_weights,
                             .ema = t->options->ema,
+                            .clip_norm = t->plan->recipe.clip_norm,
                             .shared = t->plan->processes > 1,
                             .budget = &budget};
   add_memory_around_trainer(t, &budget);
