@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How near the predicted times are to measured ones: `lacuna check --target lacuna-cpu` beside `lacuna bench`.
+"""How near predicted times are to measured ones: `lacuna check --target lacuna-cpu` and `lacuna bench`.
 
     bench/predicted.py --lacuna build/release/lacuna --threads 1 pruned.onnx ...
 
@@ -21,7 +21,7 @@ def run(args, *words):
 
 
 def measured(args, dense, pruned):
-    """The least of several runs in turns, ms."""
+    """The least of several alternate runs, ms."""
     least = {dense: float("inf"), pruned: float("inf")}
     for _ in range(args.rounds):
         for model in least:

@@ -191,6 +191,7 @@ lac_status input_read_options(const arguments *args, lac_options *options, lac_e
   options->n_input_shapes = args->input_shape.n;
   options->targets = args->target.items;
   options->n_targets = args->target.n;
+  if (args->given.speed) options->speed = args->speed;
   return read_pattern(args, options, err);
 }
 

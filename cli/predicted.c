@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prints what is predicted of a pruned network's time. Only a ratio is printed where the figures
- * behind it were measured on another kind of processor. */
+ * that it rests on were measured on another kind of processor. */
 #include "predicted.h"
 
 #include "base/plural.h"

@@ -114,6 +114,12 @@ typedef struct lac_options {
                          outside: it is computed by "cpu" and "plain", with "plain" here by that
                          alone. So an engine from a plug-in that would run nothing is refused
                          (LAC_UNSUPPORTED). NULL: "cpu" (NULL) */
+  double
+      speed; /* lac_prune: prune only layers that are needed for a run of the library's own engine
+                   to be predicted so many times as fast as the dense one, those that harm least:
+                   by the outputs with calibration, else by the magnitude that is lost. Fails
+                   LAC_UNSUPPORTED where no choice reaches it, with calibration also where
+                   calibration->max_drop does not hold. 0: all eligible layers (0) */
 } lac_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

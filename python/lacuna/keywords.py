@@ -13,7 +13,7 @@ FIELDS = {
         "recurrent": "recurrent", "include": "include", "exclude": "exclude", "score": "score", "permute_for": "permute_for",
         "strategy": "strategy", "effort": "effort", "time_limit": "time_limit", "seed": "seed", "threads": "threads",
         "assume": "assume", "target": "targets", "input_shape": "input_shapes", "max_memory": "max_memory",
-        "engine": "engine"},
+        "engine": "engine", "speed": "speed"},
     "lac_calibration": {
         "calibration_samples": "samples", "calibration_copies": "copies", "calibration_constant": "constants", "solve": "solve", "resize": "resize", "crop": "crop",
         "mean": "mean", "std": "std", "keep_dense": "keep_dense", "max_drop": "max_drop", "recalibrate": "recalibrate",

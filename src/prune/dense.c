@@ -21,6 +21,7 @@
 #include "calibrate/walk.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
+#include "prune/speed.h"
 #include "tensor/shape.h"
 
 enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
@@ -28,6 +29,8 @@ enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
 typedef struct ranked_layer {
   int layer;
   double effect;
+  double saved; /* predicted seconds that its pruning saves; 0: times play no part, or none */
+  bool kept;    /* a wanted speed needs it pruned */
 } ranked_layer;
 
 typedef struct chooser {
@@ -40,6 +43,7 @@ typedef struct chooser {
   const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them replaced by pruned
                             ones */
   laci_judged_drop drop; /* the loss of the last fit, or of the one that is kept */
+  bool *always;          /* [n_layers] layers that keep the zeros that they have */
   laci_kept_outputs
       *kept; /* outputs of the dense network, the reference of all comparisons; NULL: not enough
                 memory */
@@ -107,6 +111,18 @@ static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *hol
 
 /* ---- Ranking the layers ---- */
 
+/* Those that a speed needs first; then by the harm for the time that they save. */
+static int compare_effects_for_time(const void *a, const void *b) {
+  const ranked_layer *x = a, *y = b;
+  const bool saves_x = x->saved > 0, saves_y = y->saved > 0;
+  if (x->kept != y->kept) return x->kept ? -1 : 1;
+  if (saves_x != saves_y) return saves_x ? -1 : 1;
+  const double of_x = saves_x ? x->effect / x->saved : x->effect;
+  const double of_y = saves_y ? y->effect / y->saved : y->effect;
+  if (of_x != of_y) return of_x < of_y ? -1 : 1;
+  return x->layer - y->layer;
+}
+
 static int compare_effects(const void *a, const void *b) {
   const ranked_layer *x = a, *y = b;
   if (x->effect != y->effect) return x->effect < y->effect ? -1 : 1;
@@ -123,6 +139,28 @@ static void list_layers(chooser *c, const bool *wanted) {
       first = a->layers[c->ranking[k].layer].stored != a->layers[l].stored;
     if (first) c->ranking[c->n++].layer = l;
   }
+}
+
+/* Finds what layers save, and which of them a wanted speed needs pruned. */
+static lac_status weigh_by_time(chooser *c, lac_error *err) {
+  const laci_prune_timing *timing = c->options->timing;
+  const bool fast = timing && timing->speed > 0;
+  if (!timing) return LAC_OK;
+  laci_speed_layer *layers = laci_alloc((size_t)c->n + 1, sizeof *layers);
+  if (!layers) return laci_fail_memory(err, "the predicted times");
+  for (int k = 0; k < c->n; k++)
+    layers[k] = (laci_speed_layer){.layer = c->ranking[k].layer, .error = c->ranking[k].effect};
+  laci_speed_choice choice = {c->p->analysis, timing, c->always, layers, c->n, 0};
+  lac_status st = fast ? laci_speed_reach(&choice, err) : laci_speed_find_savings(&choice, err);
+  for (int k = 0; k < c->n && !st; k++) {
+    c->ranking[k].saved = layers[k].saved;
+    c->ranking[k].kept = fast && layers[k].pruned;
+  }
+  if (!st && fast)
+    laci_log(LAC_LOG_INFO, "%g times the speed of the dense network is wanted: %.3g predicted",
+             timing->speed, choice.reached);
+  laci_free(layers);
+  return st;
 }
 
 /* Ranks the layers by their effects; by their own errors where the network's outputs cannot be
@@ -142,7 +180,10 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
   }
   if (st) return st;
   laci_progress("layers alone", c->n, c->n);
-  qsort(c->ranking, (size_t)c->n, sizeof *c->ranking, compare_effects);
+  st = weigh_by_time(c, err);
+  if (st) return st;
+  qsort(c->ranking, (size_t)c->n, sizeof *c->ranking,
+        c->options->timing ? compare_effects_for_time : compare_effects);
   for (int k = 0; k < c->n; k++) c->p->layers[c->ranking[k].layer].effect = c->ranking[k].effect;
   return LAC_OK;
 }
@@ -246,10 +287,13 @@ static lac_status search_count(chooser *c, int bad, bool *wanted, int *n, laci_c
 static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) {
   laci_pruning *p = c->p;
   for (int k = n; k < c->n; k++) {
-    char text[160];
-    (void)snprintf(text, sizeof text, "left dense: pruned alone it changes %s by %.3g %%",
+    char text[200], saves[64] = "";
+    if (c->options->timing)
+      (void)snprintf(saves, sizeof saves, ", and is predicted to save %.3g us",
+                     1e6 * c->ranking[k].saved);
+    (void)snprintf(text, sizeof text, "left dense: pruned alone it changes %s by %.3g %%%s",
                    c->all->outputs_reason ? "its own outputs" : "the network's outputs",
-                   100 * c->ranking[k].effect);
+                   100 * c->ranking[k].effect, saves);
     laci_pruned_layer *layer = &p->layers[c->ranking[k].layer];
     layer->kept = layer->total;
     layer->reason = laci_arena_text(&p->arena, text);
@@ -258,6 +302,25 @@ static lac_status explain_dense_layers(const chooser *c, int n, lac_error *err) 
   }
   p->calibration.n_kept_dense = c->n - n;
   return LAC_OK;
+}
+
+/* Fits the layers that a wanted speed needs, and judges the loss. */
+static lac_status choose_for_speed(chooser *c, bool *wanted, int *n, laci_calibrated **best,
+                                   lac_error *err) {
+  const laci_prune_calibration *how = c->options->calibration;
+  bool holds = true;
+  *n = 0;
+  while (*n < c->n && c->ranking[*n].kept) ++*n;
+  lac_status st = *n < c->n ? fit_first_layers(c, *n, wanted, best, err) : LAC_OK;
+  if (!st && *best) st = judge_fit(c, *best, &holds, err);
+  else if (!st) holds = how->max_drop < 0 || c->drop.most <= how->max_drop;
+  if (!st && *best && how->max_drop >= 0) log_try(c, *n, holds);
+  if (!st && !holds)
+    st = laci_fail(err, LAC_UNSUPPORTED,
+                   "%g times the speed of the dense network is wanted within a loss of at most %g: "
+                   "%.3g is lost by the choice of layers that harms least",
+                   c->options->timing->speed, how->max_drop, c->drop.found);
+  return st;
 }
 
 /* Chooses how many layers to prune, *n: the first *n of the ranking. *best is the fit with these;
@@ -316,8 +379,12 @@ static lac_status open_chooser(chooser *c, lac_error *err) {
   const int n_stored = c->p->analysis->graph->n_stored;
   c->ranking = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->ranking);
   c->mixed = laci_alloc((size_t)n_stored, sizeof *c->mixed);
-  if (!c->ranking || !c->mixed) return laci_fail_memory(err, "the layers that stay dense");
+  c->always = laci_alloc((size_t)c->p->analysis->n_layers, sizeof *c->always);
+  if (!c->ranking || !c->mixed || !c->always)
+    return laci_fail_memory(err, "the layers that stay dense");
   for (int s = 0; s < n_stored; s++) c->mixed[s] = c->p->weights[s];
+  for (int l = 0; l < c->p->analysis->n_layers; l++)
+    c->always[l] = laci_pruning_keeps_zeros(c->p, c->options, l);
   return LAC_OK;
 }
 
@@ -344,7 +411,8 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
                                    laci_pool *pool, bool *wanted, laci_calibrated **fitted,
                                    lac_error *err) {
   const laci_prune_calibration *how = options->calibration;
-  if (how->keep_dense <= 0 && how->max_drop < 0 && !how->curve) return LAC_OK;
+  const bool fast = options->timing && options->timing->speed > 0;
+  if (how->keep_dense <= 0 && how->max_drop < 0 && !how->curve && !fast) return LAC_OK;
   laci_prune_options own = *options;
   laci_budget budget;
   chooser c = {.p = p, .options = &own, .pool = pool, .all = *fitted};
@@ -355,10 +423,11 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   lac_status st = open_chooser(&c, err);
   if (!st) list_layers(&c, wanted);
   if (!st) st = check_limit(&c, &limited, err);
-  const bool ranks = how->keep_dense > 0 || limited || how->curve;
+  const bool ranks = how->keep_dense > 0 || limited || how->curve || fast;
   if (!st && ranks) st = rank_layers(&c, err);
-  if (!st && (how->curve || limited)) st = measure_curve(&c, err);
-  if (!st && ranks) st = choose_layers(&c, wanted, &n, &best, err);
+  if (!st && (how->curve || (limited && !fast))) st = measure_curve(&c, err);
+  if (!st && fast) st = choose_for_speed(&c, wanted, &n, &best, err);
+  else if (!st && ranks) st = choose_layers(&c, wanted, &n, &best, err);
   if (!st && ranks) st = explain_dense_layers(&c, n, err);
   p->calibration.drop = c.drop;
   if (!st && best) {
@@ -369,6 +438,7 @@ lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *op
   laci_calibrated_destroy(best);
   laci_free(c.ranking);
   laci_free(c.mixed);
+  laci_free(c.always);
   laci_kept_outputs_destroy(c.kept);
   return st;
 }

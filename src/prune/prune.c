@@ -62,6 +62,7 @@ void laci_pruning_destroy(laci_pruning *p) {
   laci_free(p->orders);
   laci_calibrated_destroy(p->fitted);
   laci_free(p->wanted);
+  laci_free(p->left_dense);
   laci_plan_destroy(p->plan);
   laci_arena_clear(&p->arena);
   laci_free(p);
@@ -290,6 +291,7 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
   lac_status st = prepare_pruning(a, options, pool, &p, err);
   if (!st && options->permute) st = search_until_interrupted(p, options, pool, err);
   if (!st) st = verify_pruning(p, options, pool, choose_orders(p, options, pool, err), err);
+  if (!st) st = laci_pruning_leave_dense_for_speed(p, options, err);
   if (!st) {
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)

@@ -28,6 +28,7 @@
 
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_plan laci_plan;
+typedef struct laci_prune_timing laci_prune_timing; /* speed.h */
 typedef struct laci_score laci_score;
 typedef struct laci_spill laci_spill;
 
@@ -69,9 +70,11 @@ typedef struct laci_prune_options {
   laci_search_options search;
   bool spill; /* new weights and masks go to files without names (base/spill.h); not with
                  calibration */
-  const laci_budget *budget; /* the limit, and what the model holds in memory */
-  laci_comm *comm;           /* for laci_prune: processes that work together; NULL: this one
+  const laci_budget *budget;       /* the limit, and what the model holds in memory */
+  laci_comm *comm;                 /* for laci_prune: processes that work together; NULL: this one
                                 alone */
+  const laci_prune_timing *timing; /* predicted times: a wanted speed, and what a layer's harm is
+                                      weighed against; NULL: no choice depends on time */
   const laci_prune_calibration *calibration; /* for laci_prune in one process; NULL: masks by
                                                 magnitude */
 } laci_prune_options;
@@ -200,6 +203,8 @@ typedef struct laci_pruning {
   laci_pruned_order *orders;      /* [analysis->n_groups] how orders were judged; NULL: none was
                                      judged */
   struct laci_calibrated *fitted; /* result of the calibration until laci_prune_end; else NULL */
+  bool *left_dense;               /* [analysis->n_layers] layers that a wanted speed can do without;
+                                     NULL: none */
   bool *wanted;                   /* [analysis->n_layers] layers that `fitted` has results for;
                                      lives as long as `fitted` */
   bool interrupted;               /* the user interrupted the search */

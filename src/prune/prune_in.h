@@ -119,6 +119,13 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
                                                   laci_pool *pool, bool *wanted,
                                                   laci_calibrated **fitted, lac_error *err);
 
+/** for_speed.c: chooses the layers that a wanted speed does without, by magnitude: with samples
+ * dense.c chooses, and this only says early whether the speed can be reached. Fails as
+ * laci_speed_reach. */
+LAC_MUST_CHECK lac_status laci_pruning_leave_dense_for_speed(laci_pruning *pruning,
+                                                             const laci_prune_options *options,
+                                                             lac_error *err);
+
 /** drop.c: computes the loss and its upper bound from a comparison of outputs; to->most is wrong
  * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
 void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to);

@@ -364,6 +364,7 @@ static bool is_masked_now(const laci_pruning *p, const laci_prune_options *optio
   const laci_pruned_layer *layer = &p->layers[l];
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
     return false;
+  if (p->left_dense && p->left_dense[l]) return false;
   return !options->calibration || laci_pruning_keeps_zeros(p, options, l);
 }
 

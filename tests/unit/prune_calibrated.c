@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "permute/plan.h"
 #include "prune/prune_in.h"
+#include "prune/speed.h"
 #include "sparse/mask.h"
 
 enum { COUNT = 96, JUDGING = 700, INPUT = 8 * 6 * 6, CLASSES = 8 };
@@ -549,6 +550,60 @@ static void a_failure_leaves_the_network_as_it_was(void **state) {
   rig_clear(&r);
 }
 
+/* ---- Time ---- */
+
+/* A plan in which a layer saves as much as the caller says. */
+static lac_status predict(void *context, const bool *pruned, double *layers, double *seconds,
+                          lac_error *err) {
+  const double *saves = context;
+  (void)err;
+  *seconds = 1;
+  for (int l = 0; l < N_LAYERS; l++) {
+    layers[l] = 1 - (pruned[l] ? saves[l] : 0);
+    *seconds += layers[l];
+  }
+  return LAC_OK;
+}
+
+/* The layer that harms most saves nearly all of the time: it is what a speed needs, and what a
+ * limit of the loss leaves dense last. */
+static void harm_is_weighed_by_time(void **state) {
+  (void)state;
+  double saves[N_LAYERS] = {0};
+  laci_prune_timing timing = {predict, saves, 0};
+  rig r;
+  rig_init(&r, "wanda");
+  r.calibration.keep_dense = 1;
+  laci_pruning *p = prune(&r);
+  int worst = 0;
+  for (int l = 0; l < N_LAYERS; l++)
+    if (!p->layers[l].pruned) worst = l;
+  laci_pruning_destroy(p);
+  r.options.timing = &timing;
+  for (int l = 0; l < N_LAYERS; l++) saves[l] = l == worst ? 0.9 : 1e-6;
+  p = prune(&r);
+  assert_true(p->layers[worst].pruned);
+  assert_int_equal(count_pruned(p), N_LAYERS - 1);
+  laci_pruning_destroy(p);
+  r.calibration.keep_dense = 0;
+  timing.speed = 1.1;
+  for (int magnitude = 0; magnitude < 2; magnitude++) {
+    p = prune(&r);
+    check_layers(p);
+    assert_int_equal(count_pruned(p), 1);
+    assert_true(p->layers[worst].pruned);
+    for (int l = 0; l < N_LAYERS; l++)
+      if (l != worst) assert_non_null(strstr(p->layers[l].reason, "predicted to save"));
+    laci_pruning_destroy(p);
+    r.options.calibration = NULL; /* the same by magnitude */
+  }
+  lac_error err = {0};
+  timing.speed = 60;
+  assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "is the most"));
+  rig_clear(&r);
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   rig r;
@@ -595,6 +650,7 @@ int main(void) {
       cmocka_unit_test(a_bound_of_outputs_holds_for_errors_that_scatter),
       cmocka_unit_test(labels_turn_the_loss_into_points),
       cmocka_unit_test(a_failure_leaves_the_network_as_it_was),
+      cmocka_unit_test(harm_is_weighed_by_time),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "api/prune/prune_in.h"
 #include "api/prune/report_in.h"
 #include "api/prune/target_plan_in.h"
+#include "api/prune/timing_in.h"
 
 /* Finds the channel orders that lead from the original to the model. *known is false if only
  * outputs could be compared. */

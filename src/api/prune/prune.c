@@ -12,7 +12,7 @@
 #include "api/prune/quantize_in.h"
 #include "api/prune/report_in.h"
 #include "api/prune/rule_in.h"
-#include "api/prune/target_plan_in.h"
+#include "api/prune/timing_in.h"
 #include "api/run/process_group_in.h"
 #include "base/clock.h"
 #include "lacuna/process_group.h"
@@ -49,6 +49,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
   laci_score_arrays scores = {.n = 0};
+  laci_timing *timing = NULL;
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   laci_quantization *quantized = NULL;
@@ -73,6 +74,8 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   if (mask && !st) st = laci_calibration_open(model, options, &job, &source, err);
   if (mask && !st) st = laci_calibration_open_distill(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
+  if (!st) st = laci_timing_open(&job, options, &timing, err);
+  how.timing = laci_timing_of(timing);
   how.calibration = source.samples ? &source.calibration : NULL;
   if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
   if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);
@@ -102,6 +105,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   laci_pruning_destroy(pruning);
   laci_calibration_close(&source);
   laci_score_arrays_close(&scores);
+  laci_timing_close(timing);
   laci_job_close(&job);
   if (!st) laci_quantized_commit(model, quantized);
   return st;

@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#include "lacuna/status.h"
-
 typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 typedef struct laci_target_choice laci_target_choice;
@@ -15,10 +13,5 @@ typedef struct laci_target_choice laci_target_choice;
 bool laci_target_is_planned(const laci_target_choice *choice);
 /** Is it one of the options' targets? */
 bool laci_target_any_is_planned(const laci_job *job, const lac_options *options);
-
-/** Leaves dense, for such a target, the eligible layers of the job's analysis that a plan of the
- * pruned network would run as dense. A model whose tensors are not in memory stays as it is. */
-LAC_MUST_CHECK lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options,
-                                                 lac_error *err);
 
 #endif

@@ -1,48 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prunes for the library's own engine only what its plan of the pruned network runs as sparse. */
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/analyze.h"
 #include "api/prune/job_in.h"
 #include "api/prune/predict_in.h"
-#include "api/prune/rule_in.h"
 #include "api/prune/target_plan_in.h"
+#include "api/prune/timing_in.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/plural.h"
 #include "graph/graph.h"
 #include "lacuna/prune.h"
-#include "sparse/mask.h"
 #include "target/target.h"
 
 enum { MOST_ROUNDS = 4 };
-
-/* Makes the zeros that pruning by magnitude would make: where they are is not known yet, only how
- * many there are. */
-static lac_status mask_layer(const laci_job *job, const lac_options *options, int l,
-                             uint8_t **weights, lac_error *err) {
-  const laci_layer *layer = &job->analysis->layers[l];
-  const laci_stored *stored = &job->analysis->graph->stored[layer->stored];
-  const laci_mask_rule rule = laci_mask_rule_of(options);
-  laci_weight_view view = layer->view;
-  if (weights[layer->stored]) return LAC_OK;
-  uint8_t *mask = laci_alloc((size_t)laci_shape_count(&stored->shape) + 1, 1);
-  uint8_t *bytes = laci_alloc(stored->size_bytes + 1, 1);
-  lac_status st = mask && bytes ? LAC_OK : laci_fail_memory(err, stored->name);
-  view.bytes = stored->bytes;
-  if (!st) st = laci_mask_choose_by_rule(&view, &rule, job->pool, mask, err);
-  if (!st) {
-    memcpy(bytes, stored->bytes, stored->size_bytes);
-    laci_mask_apply(&view, mask, bytes);
-    weights[layer->stored] = bytes;
-    bytes = NULL;
-  }
-  laci_free(mask);
-  laci_free(bytes);
-  return st;
-}
 
 /* Leaves dense what the plan runs as dense; *n_left: how many layers these are. */
 static lac_status leave_dense(const laci_job *job, const laci_predict_source *from,
@@ -81,7 +54,7 @@ static lac_status limit_to(const laci_job *job, const lac_options *options, int 
     uint8_t **weights = (uint8_t **)laci_alloc((size_t)n_stored + 1, sizeof *weights);
     if (!weights) return laci_fail_memory(err, "the plan");
     for (int l = 0; l < a->n_layers && !st; l++)
-      if (a->layers[l].eligible) st = mask_layer(job, options, l, weights, err);
+      if (a->layers[l].eligible) st = laci_timing_mask_layer(job, options, l, weights, err);
     const laci_predict_source from = {a, (const uint8_t *const *)weights, options->threads,
                                       job->targets[target].as == LAC_DTYPE_BF16};
     if (!st) st = leave_dense(job, &from, options->targets[target], &n_left, err);

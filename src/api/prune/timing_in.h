@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Predicted times for choices of src/prune, and what the library's own engine gains nothing by. */
+#ifndef LACI_API_PRUNE_TIMING_IN_H
+#define LACI_API_PRUNE_TIMING_IN_H
+
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct lac_options lac_options;
+typedef struct laci_job laci_job;
+typedef struct laci_prune_timing laci_prune_timing; /* prune/speed.h */
+typedef struct laci_timing laci_timing;
+
+/** Makes zeros in the weight of layer l as pruning by magnitude would, in weights[stored], unless
+ * they are made already. */
+LAC_MUST_CHECK lac_status laci_timing_mask_layer(const laci_job *job, const lac_options *options,
+                                                 int l, uint8_t **weights, lac_error *err);
+
+/** Opens the timing of a job, which must outlive it. *timing is NULL where no choice depends on
+ * time, and on failure: LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (the weights are not in memory). */
+LAC_MUST_CHECK lac_status laci_timing_open(const laci_job *job, const lac_options *options,
+                                           laci_timing **timing, lac_error *err);
+void laci_timing_close(laci_timing *timing); /* NULL is fine */
+/** What src/prune asks; NULL for NULL. */
+const laci_prune_timing *laci_timing_of(const laci_timing *timing);
+
+/** Leaves dense, for the target "lacuna-cpu", the eligible layers of the job's analysis that a plan
+ * of the pruned network would run as dense. A model whose tensors are not in memory stays as it
+ * is. (target_plan_limit.c) */
+LAC_MUST_CHECK lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options,
+                                                 lac_error *err);
+
+#endif

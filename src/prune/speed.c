@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the layers to prune for a wanted speed: speed.h. */
+#include "prune/speed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { BUCKETS = 4096, MOST_TRIES = 10, MOST_HALVINGS = 6 };
+static const double finest = 0.005;
+
+/* ---- The dynamic programme ---- */
+
+static void prune_all_that_save(laci_speed_layer *layers, int n) {
+  for (int k = 0; k < n; k++) layers[k].pruned = layers[k].saved > 0;
+}
+
+/* Buckets that a layer fills, rounded down, so that a choice never saves less than it seems. */
+static int buckets_of(double saved, double needed) {
+  const double n = floor(saved / needed * BUCKETS);
+  return !(n > 0) ? 0 : n < BUCKETS ? (int)n : BUCKETS;
+}
+
+/* least[b]: the least error of layers [0, k) that fill b buckets or more. taken[k][b]: is layer k
+ * among those that do? */
+static bool fill_buckets(const laci_speed_layer *layers, int n, double needed, double *least,
+                         uint8_t *taken) {
+  for (int b = 0; b <= BUCKETS; b++) least[b] = b > 0 ? INFINITY : 0;
+  for (int k = 0; k < n; k++) {
+    const int fills = buckets_of(layers[k].saved, needed);
+    for (int b = BUCKETS; b > 0 && fills > 0; b--) {
+      const double with = least[b > fills ? b - fills : 0] + layers[k].error;
+      if (!(with < least[b])) continue;
+      least[b] = with;
+      taken[(size_t)k * (BUCKETS + 1) + (size_t)b] = 1;
+    }
+  }
+  return isfinite(least[BUCKETS]);
+}
+
+bool laci_speed_choose(laci_speed_layer *layers, int n, double needed) {
+  for (int k = 0; k < n; k++) layers[k].pruned = false;
+  if (!(needed > 0)) return true;
+  double *least = laci_alloc(BUCKETS + 1, sizeof *least);
+  uint8_t *taken = laci_alloc((size_t)n + 1, BUCKETS + 1);
+  const bool fits = least && taken && fill_buckets(layers, n, needed, least, taken);
+  for (int k = n, b = BUCKETS; fits && k-- > 0 && b > 0;) {
+    layers[k].pruned = taken[(size_t)k * (BUCKETS + 1) + (size_t)b];
+    const int left = b - buckets_of(layers[k].saved, needed);
+    if (layers[k].pruned) b = left > 0 ? left : 0;
+  }
+  laci_free(least);
+  laci_free(taken);
+  if (!fits) prune_all_that_save(layers, n);
+  return fits;
+}
+
+/* ---- Predicting ---- */
+
+typedef struct search {
+  laci_speed_choice *choice;
+  const laci_analysis *a;
+  laci_speed_layer *layers;
+  int n;
+  bool *pruned;    /* [n_layers] */
+  double *seconds; /* [n_layers] */
+  double dense, all, needed;
+} search;
+
+static lac_status open_search(search *s, laci_speed_choice *choice, lac_error *err) {
+  *s = (search){.choice = choice, .a = choice->analysis, .layers = choice->layers, .n = choice->n};
+  s->pruned = laci_alloc((size_t)s->a->n_layers + 1, sizeof *s->pruned);
+  s->seconds = laci_alloc((size_t)s->a->n_layers + 1, sizeof *s->seconds);
+  return s->pruned && s->seconds ? LAC_OK : laci_fail_memory(err, "the predicted times");
+}
+
+static void close_search(search *s) {
+  laci_free(s->pruned);
+  laci_free(s->seconds);
+}
+
+/* Predicts a run with the chosen layers pruned, and all that share their weights. */
+static lac_status predict(search *s, double *seconds, lac_error *err) {
+  const laci_analysis *a = s->a;
+  for (int l = 0; l < a->n_layers; l++) s->pruned[l] = s->choice->always && s->choice->always[l];
+  for (int k = 0; k < s->n; k++) {
+    const int stored = a->layers[s->layers[k].layer].stored;
+    for (int l = 0; s->layers[k].pruned && l < a->n_layers; l++)
+      if (a->layers[l].stored == stored) s->pruned[l] = true;
+  }
+  const laci_prune_timing *timing = s->choice->timing;
+  return timing->predict(timing->context, s->pruned, s->seconds, seconds, err);
+}
+
+/* Adds the seconds of all layers with the weight, times `by`. */
+static void add_seconds(search *s, double by) {
+  for (int k = 0; k < s->n; k++) {
+    const int stored = s->a->layers[s->layers[k].layer].stored;
+    for (int l = 0; l < s->a->n_layers; l++)
+      if (s->a->layers[l].stored == stored) s->layers[k].saved += by * s->seconds[l];
+  }
+}
+
+static lac_status find_savings(search *s, lac_error *err) {
+  for (int k = 0; k < s->n; k++) {
+    s->layers[k].pruned = false;
+    s->layers[k].saved = 0;
+  }
+  lac_status st = predict(s, &s->dense, err);
+  if (st) return st;
+  add_seconds(s, 1);
+  for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
+  st = predict(s, &s->all, err);
+  if (!st) add_seconds(s, -1);
+  return st;
+}
+
+lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
+  search s;
+  lac_status st = open_search(&s, choice, err);
+  if (!st) st = find_savings(&s, err);
+  close_search(&s);
+  return st;
+}
+
+/* ---- The search ---- */
+
+/* Chooses layers that save `asked` seconds by themselves; *saves: what their plan saves. */
+static lac_status try_choice(search *s, double asked, double *saves, lac_error *err) {
+  double seconds;
+  (void)laci_speed_choose(s->layers, s->n, asked);
+  lac_status st = predict(s, &seconds, err);
+  *saves = s->dense - seconds;
+  return st;
+}
+
+/* Asks for more until the plan saves what is needed, then for less as long as it still does. */
+static lac_status ask_for_enough(search *s, lac_error *err) {
+  double low = 0, asked = s->needed, most = 0, saves = 0;
+  lac_status st = LAC_OK;
+  for (int k = 0; k < s->n; k++) most += fmax(s->layers[k].saved, 0);
+  bool enough = false;
+  double step = finest * s->needed;
+  for (int at = 0; at < MOST_TRIES && !enough && !st; at++) {
+    st = try_choice(s, asked, &saves, err);
+    enough = saves >= s->needed;
+    if (enough) break;
+    low = asked;
+    if (asked >= most) break;
+    step = 2 * fmax(step, (s->needed - saves) / 2);
+    asked = fmin(most, asked + step);
+  }
+  for (int at = 0; at < MOST_HALVINGS && enough && low > 0 && !st; at++) {
+    const double between = (low + asked) / 2;
+    st = try_choice(s, between, &saves, err);
+    if (saves >= s->needed) asked = between;
+    else low = between;
+  }
+  if (!st && enough) return try_choice(s, asked, &saves, err);
+  for (int k = 0; k < s->n; k++) s->layers[k].pruned = true; /* which reaches it */
+  return st;
+}
+
+lac_status laci_speed_reach(laci_speed_choice *choice, lac_error *err) {
+  const double speed = choice->timing->speed;
+  search s;
+  double seconds = 0;
+  lac_status st = open_search(&s, choice, err);
+  if (!st) st = find_savings(&s, err);
+  s.needed = s.dense - s.dense / speed;
+  if (!st && s.dense - s.all < s.needed)
+    st = laci_fail(err, LAC_UNSUPPORTED,
+                   "%g times the speed of the dense network is wanted: %.3g is the most that "
+                   "pruning all eligible layers is predicted to give",
+                   speed, s.all > 0 ? s.dense / s.all : 1);
+  if (!st) st = ask_for_enough(&s, err);
+  if (!st) st = predict(&s, &seconds, err);
+  choice->reached = seconds > 0 ? s.dense / seconds : 1;
+  close_search(&s);
+  return st;
+}
