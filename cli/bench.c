@@ -363,7 +363,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = write_and_print(&plan, result, err);
   if (!st) warn_if_sparse_is_slower(args, result);
   if (!st) warn_of_unknown_costs(args, result);
-  if (!st) st = write_page(&plan, result, model, err); /* it shows these warnings, too */
+  if (!st) st = write_page(&plan, result, model, err); /* the page shows the warnings, too */
   st = outputs_finish(&plan, st, err);
   if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);

@@ -78,6 +78,8 @@ typedef struct laci_consumer {
 void laci_compute_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis,
                               double *norms);
 
+/** Channels that are reordered together: one order, in all layers that read or produce them.
+ * frozen: all of them must stay in their places. A convolution's groups are called conv_groups. */
 typedef struct laci_group {
   int n_channels;
   bool frozen;
@@ -180,8 +182,9 @@ int laci_value_find_track_axes(const laci_analysis *analysis, int value, laci_va
 
 /** Checks the orders of all tracks (order[track]: new position -> old position, NULL: identity):
  * each position is used once, and every link, tag and frozen position is respected. *group is -1 if
- * so; else the group (-2: none) that violates this, which is a bug in the analysis. Returns false
- * without memory for the check. */
+ * the orders are valid; else the first group that breaks a rule, or -2 if the fault is in no group.
+ * Orders that are not valid are a bug in the analysis. Returns false, *group unset, if there is no
+ * memory for the check. */
 bool laci_analysis_check_orders(const laci_analysis *analysis, int32_t *const *order, int *group);
 
 /** Calls visit for every axis of a stored tensor whose positions are those of the track.

@@ -90,6 +90,7 @@ static int segment_of(const reshape *c, int in_axis) {
   return -1;
 }
 
+/* Joins segments whose input axes belong to one composite axis set: c->joined. */
 static void join_segments_that_share_axis_sets(reshape *c) {
   for (int b = 0; b < c->in->n_axis_sets; b++) {
     const laci_axis_set *axis_set = &c->in->axis_sets[b];

@@ -23,6 +23,8 @@ typedef struct laci_cause {
   const char *text;
 } laci_cause;
 
+/** An axis, or several combined, with n positions. A position is frozen if its channel must stay in
+ * its place. */
 typedef struct laci_track {
   int parent; /* parent in the union-find forest; a root is its own parent */
   int64_t n;
@@ -114,8 +116,9 @@ int laci_track_root(const laci_tracks *t, int track);
 laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
 /** Merges two tracks of equal size into one. Returns the root. */
 int laci_track_union(laci_tracks *t, int a, int b);
-/** Adds a link of all positions of the big track. Owns `small_position` and `copy_number`
- * from now on (from laci_alloc; copy_number may be NULL). */
+/** Adds a link of all positions of the big track: position p is joined with small_position[p] of
+ * the small one, as copy copy_number[p]. Owns both arrays from now on (from laci_alloc; copy_number
+ * may be NULL: all 0). */
 void laci_link_add(laci_tracks *t, int node, int big_track, int small_track,
                    int32_t *small_position, int32_t *copy_number);
 /** Adds a link of runs of positions. Owns link.to and link.copy from now on. */

@@ -90,6 +90,7 @@ typedef struct plan {
   int channels; /* channels of the present value */
 } plan;
 
+/** A residual block, as it is added. */
 typedef struct block {
   const char *name;
   int width, stride;

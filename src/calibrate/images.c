@@ -27,6 +27,8 @@ static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smalle
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of several lanes */
 static const char what[] = "fitted images";
 
+/** Two engines, and the memory of the batch that they fit. Lanes fit different batches at the same
+ * time. */
 typedef struct fit_lane {
   const struct fitting *fit;
   laci_engine *forward, *backward;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a part of a network on several batches at the same time. A lane is an engine of one thread
- * that runs one batch, so results do not depend on the number of threads. Private to calibrate. */
+ * Runs a part of a network on several batches at the same time. A lane is a copy of the part's
+ * engine: it has one thread and runs one batch, so results do not depend on the number of threads.
+ * Lanes here have nothing to do with those of a vector. Private to calibrate. */
 #ifndef LACI_CALIBRATE_LANES_IN_H
 #define LACI_CALIBRATE_LANES_IN_H
 
@@ -9,6 +10,7 @@
 typedef struct laci_budget laci_budget;
 typedef struct laci_engine laci_engine;
 
+/** Engines of one part with the same weights, one a lane. */
 typedef struct laci_lanes {
   int n;               /* number of lanes; set by the caller before laci_lanes_create */
   laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
@@ -22,7 +24,7 @@ typedef struct laci_lanes {
 LAC_MUST_CHECK lac_status laci_lanes_create(const laci_network *network, const laci_part *part,
                                             const uint8_t *const *weights, laci_lanes *lanes,
                                             lac_error *err);
-void laci_lanes_clear(laci_lanes *lanes); /* zeroed is fine */
+void laci_lanes_clear(laci_lanes *lanes); /* destroys the engines; zeroed is fine */
 
 /** Runs one batch on a lane. inputs, outputs: in the order of the part. Different lanes may run at
  * the same time. */

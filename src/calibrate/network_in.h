@@ -12,6 +12,7 @@
 #include "calibrate/samples.h"
 #include "graph/graph.h"
 
+/** A network inferred for samples of one form (samples.h) and one number of samples in a batch. */
 typedef struct laci_network {
   laci_graph graph;        /* a copy of the graph's struct that owns the arrays `values` and
                               `stored`; other arrays belong to the original */

@@ -13,6 +13,7 @@
 
 enum { MOST_LANES = 16 };
 
+/** An engine, and the batch that it runs. Lanes run different batches at the same time. */
 typedef struct observe_lane {
   laci_observation *observation;
   int number;

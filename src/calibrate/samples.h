@@ -29,8 +29,9 @@ typedef struct laci_calibration_samples {
   const void *const *constants; /* [graph->n_inputs] what all samples have as an input, as fetch
                                    copies it; an entry NULL: they differ. NULL: no constants */
   bool single;                  /* batches have one sample */
-  int n_forms; /* samples of different sizes have different forms; `single` then. 0: one form, whose
-                  shapes are `shapes` */
+  int n_forms; /* A form is a set of shapes, one for every input; samples of equal sizes have the
+                  same form. With more than one, `single` is set. 0: one form, whose shapes are
+                  `shapes` */
   const laci_shape *const *form_shapes; /* [n_forms][graph->n_inputs] */
   const int *form_of;                   /* [count + judging] */
   const int64_t *labels;                /* [count + judging] classes; NULL: there are none */

@@ -85,6 +85,7 @@ static int count_kept(const uint8_t *mask, int columns) {
   return n;
 }
 
+/** Sorts the rows by their masks and divides them into groups of equal ones. */
 static void group_rows_by_mask(solver *s) {
   const laci_fit *fit = s->sums->fit;
   for (int row = 0; row < fit->rows; row++) {

@@ -13,13 +13,13 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  int n_forms;             /* of samples: with more than one, a batch is a sample */
+  int n_forms;             /* of samples (samples.h): with more than one, a batch is a sample */
   laci_network **networks; /* [n_forms] dense, for each form's sizes; they differ in nothing else */
   laci_network *network;   /* networks[0] */
   const uint8_t **pruned;  /* [n_stored] present weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
-  int n_lanes;
+  int n_lanes; /* batches that run at the same time (lanes_in.h) */
   laci_frontier frontier;
   laci_stored_batches *
       *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the

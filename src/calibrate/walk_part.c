@@ -20,10 +20,11 @@ typedef struct stream {
   void **places;  /* [n_lanes, n_inputs + n_outputs] addresses of the values of the lane's batch */
 } stream;
 
+/* A part run in both networks up to a value, for batches of one form. */
 typedef struct part_run {
   laci_walk_state *w;
   int value;
-  int form; /* the form of the batches that are run */
+  int form; /* of the samples in the batches that are run (calibrate/samples.h) */
   stream streams[LACI_STREAMS];
   const int64_t *batches; /* the batches that the lanes run */
   lac_status *status;
@@ -164,7 +165,7 @@ static lac_status run_batches(part_run *p, int64_t n, laci_grams *grams, int n_g
   return LAC_OK;
 }
 
-/* Runs the part for the batches of one form. */
+/* Runs the part for p->batches [n], whose samples have one form: equal sizes of all inputs. */
 static lac_status run_form(part_run *p, int s, int64_t n, laci_grams *grams, int n_grams,
                            lac_error *err) {
   laci_walk_state *w = p->w;

@@ -114,10 +114,9 @@ typedef enum laci_engine_tuning {
 /** What a run does about NaN and infinity. Kernels of the fast engine may lose them: max(NaN, 0) is
  * 0 there, and sparse kernels do not read the elements that a zero weight would multiply. */
 typedef enum laci_engine_finite {
-  LACI_FINITE_SURE,    /* if a run cannot be sure that all numbers are finite, it is repeated in
-                          careful mode: results that operators define to be NaN or infinite are so,
-                          or the run fails. With an observer there is no repetition: the run
-                          fails */
+  LACI_FINITE_SURE,    /* a run that may have met NaN or infinity is repeated in careful mode, which
+                          gives the NaN and infinities that operators define, or fails. With an
+                          observer nothing is repeated: the run fails */
   LACI_FINITE_ASSUMED, /* no check: the caller checks the values it needs, as in training and
                           timing */
   LACI_FINITE_CAREFUL, /* every run is in careful mode, and slow */

@@ -45,6 +45,7 @@ typedef struct laci_engine_reached {
   laci_arena *memory;
 } laci_engine_reached;
 
+/** A row of the list of engines: its name and functions. */
 typedef struct laci_engine_row laci_engine_row;
 struct laci_engine_row {
   const char *name; /* unique in the list */

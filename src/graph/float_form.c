@@ -21,7 +21,7 @@
 typedef struct counterpart {
   int value; /* -1: there is none */
   int scale, zero;
-  bool moved; /* computed by repeating an operator that moves elements */
+  bool moved; /* result of a copy of an operator that only moves elements */
 } counterpart;
 
 typedef struct builder {
@@ -282,7 +282,8 @@ static int *lift_all(builder *b, const laci_node *node, lifted *to) {
   return inputs;
 }
 
-/** Adds the operator on floats; output 0 goes to a new value, which it returns, if `new_output`. */
+/** Adds the operator on floats, and returns the value of its output 0: a new one if `new_output`,
+ * else that of the node. */
 static int add_float_node(builder *b, const laci_node *node, const int *inputs, bool new_output) {
   const laci_quantized_form *form = node->op->quantized;
   laci_node made = laci_quantized_float_node(form, node);
@@ -362,7 +363,8 @@ static bool is_mover(const laci_node *node) {
   return false;
 }
 
-/** Repeats an operator on the counterpart of what it moves, if there is one. */
+/** Adds a copy of an operator that only moves elements (is_mover), which reads the floats that its
+ * input stands for. Does nothing where the input has no counterpart. */
 static void move_counterpart(builder *b, const laci_node *node) {
   const counterpart t = b->counterparts[node->inputs[0]];
   if (t.value < 0 || t.scale < 0) return;

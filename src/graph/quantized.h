@@ -24,6 +24,7 @@ typedef struct laci_quantized_operand {
   int axis; /* which axis of the data a list of scales belongs to; negative: counted from the end */
 } laci_quantized_operand;
 
+/** What an operator on quantized operands computes, in terms of one on floats. */
 typedef struct laci_quantized_form {
   const struct laci_op *like; /* the operator on floats */
   int n_operands;             /* of `like`; 0: all inputs from port `first` on, three for each */

@@ -113,7 +113,8 @@ void laci_sparse_end_tile_zmm(laci_code *code, const laci_sparse_frame *frame,
 #define LACI_SPARSE_SUMS LACI_X86_R9
 #define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
 #define LACI_SPARSE_AHEAD_WEIGHT LACI_X86_RCX
-/* prefetched residual; at the end of a tile, the end of all tiles */
+/* while terms are added: the residual to prefetch; where a tile ends: the address after the last
+ * tile */
 #define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX
 /** Loads the pointers and begins the loop over tiles; returns where the loop begins. The pointers
  * to the tile's x and to the weights are `x_ahead` and `weight_ahead` bytes beyond the

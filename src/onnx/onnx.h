@@ -35,7 +35,8 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
 
-/** Imports another graph from the file as it is now; the file must outlive it. */
+/** Makes another graph from the decoded file, with all edits so far (onnx/edit.h), and leaves the
+ * file's first graph as it is. The file must outlive the graph. */
 LAC_MUST_CHECK lac_status laci_onnx_reimport(laci_onnx *file, laci_graph **graph, lac_error *err);
 
 /** Opens a data file by the location that the model gives: a relative path below the model's

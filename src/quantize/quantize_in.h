@@ -46,8 +46,8 @@ const char *laci_quantize_why_nothing(const laci_quantizing *q);
 /** To be called after the ranges are measured: layers whose data has no scale get a reason to stay
  * in floats. */
 void laci_quantize_exclude_unscaled(laci_quantizing *q);
-/** Returns the name of the value by which the file finds a node: its first output, or that of the
- * norm folded into it. */
+/** Returns the output name by which functions of onnx/edit.h identify a node: its first output's,
+ * or that of the norm that is folded into it. */
 const char *laci_quantize_node_name(const laci_quantizing *q, int node);
 /** Returns the value whose scale `value` uses. */
 int laci_quantize_scale_owner(const laci_quantizing *q, int value);

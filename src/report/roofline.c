@@ -78,8 +78,8 @@ static void extend_by_rows(roofline *roof, const lac_bench_layer *rows, int n) {
 static double peak_rate_of(const lac_bench_result *r) { return fmax(r->peak_flops, 1); }
 static double read_rate_of(const lac_bench_result *r) { return fmax(r->read_bytes, 1); }
 
-/* Computes the ranges of the diagram: they include the point where both limits meet, all layers,
- * and some space around. */
+/* Returns a diagram whose axes include the point where both limits meet, all layers, and some space
+ * around. */
 static roofline fit_axes(const lac_bench_result *r) {
   double ridge = peak_rate_of(r) / read_rate_of(r);
   roofline roof = {.result = r,

@@ -18,6 +18,7 @@ typedef struct laci_blocks_size {
   int rows, columns;
 } laci_blocks_size;
 
+/** How a weight is cut into blocks, none of which crosses a convolution group's bounds. */
 typedef struct laci_blocks {
   const laci_weight_view *weight;
   laci_blocks_size size;
@@ -32,6 +33,7 @@ typedef struct laci_blocks {
   int64_t n;
 } laci_blocks;
 
+/** n_positions blocks of n_rows by n_columns, at neighbouring kernel positions. */
 typedef struct laci_block {
   int64_t first;
   int n_rows, n_columns;

@@ -70,7 +70,8 @@ typedef struct laci_data_parallel_times {
 } laci_data_parallel_times;
 laci_data_parallel_times laci_data_parallel_last_times(const laci_data_parallel *share);
 
-/** Returns how many sums of gradients a step has; for NULL 0. */
+/** Returns the number of buckets of gradients, each of which is summed over all processes once a
+ * step; 0 for NULL. */
 int laci_data_parallel_count_sums(const laci_data_parallel *share);
 /** Records the last batch of every following step in `trace`; both may be NULL. */
 void laci_data_parallel_record_sums(laci_data_parallel *share, laci_trace *trace);

@@ -69,12 +69,12 @@ static lac_status add_content(folding *f, const char *name, const laci_buf *buf,
   return st;
 }
 
-/* Returns the memory of an evaluated content: as numbers, and twice as bytes, in the edit and in
- * the file. */
+/* Returns the memory of an evaluated value, whose elements are doubles or int64. */
 static uint64_t buffer_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, sizeof(double));
 }
 
+/* Returns the memory of its stored elements, which the edit and the file hold each. */
 static uint64_t stored_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
 }

@@ -42,6 +42,7 @@ static bool is_run_by_node(const lac_infer_options *options) {
   return engine && laci_engine_has_stepper(engine);
 }
 
+/* Checks the options, and sets the type that the run computes in. */
 static lac_status resolve_options(laci_inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
   lac_status st = laci_check_run_options(&options->run, err);

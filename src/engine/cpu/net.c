@@ -29,6 +29,7 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 
 /* ---- Creating ---- */
 
+/* Fills a port, and adds the memory of its buffer to the plan's budget. */
 static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
   lac_status st =
       laci_engine_port_init(net->plan.graph, value, &net->plan.values[value].type, port, err);

@@ -119,7 +119,8 @@ size_t laci_net_output_step(const laci_net *net, int port) {
   return net->n_steps;
 }
 
-/* Notes the nodes whose weights are read without zeros, or could be. */
+/* Marks the nodes that a kernel computes without the zeros of their weights (sparse), and those
+ * that one could (sparse_possible). */
 static void note_sparse_nodes(const laci_net *net, const laci_graph *graph,
                               laci_engine_node *nodes) {
   const laci_graph *own = net->plan.graph;

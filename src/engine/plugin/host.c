@@ -161,6 +161,7 @@ static lac_status count_memory(void *self, uint64_t bytes, const char *what, lac
   return laci_budget_check(p->budget, "the run", err);
 }
 
+/** A function of the plug-in that is called for each part of its work. */
 typedef struct parts {
   lac_part *part;
   void *arg;

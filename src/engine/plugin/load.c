@@ -20,7 +20,7 @@ static struct {
 static int n_loaded;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- The functions of the row ---- */
+/* ---- Functions of laci_engine_row (engine/row.h) ---- */
 
 static bool supports_node(const laci_engine_row *row, const laci_graph *graph,
                           const laci_node *node, lac_error *why) {

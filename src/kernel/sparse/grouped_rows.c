@@ -107,6 +107,7 @@ typedef struct builder {
   int64_t n_row_groups, n_rows, n_singles, n_windows;
 } builder;
 
+/* Adds the window's row groups, grouped rows and single weights to the totals. */
 static void add_window_totals(builder *m, const rows *r) {
   for (int pattern = 1; pattern < PATTERNS; pattern++) {
     m->n_row_groups += (r->n_rows[pattern] + MOST - 1) / MOST;

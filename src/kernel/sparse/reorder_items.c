@@ -60,8 +60,9 @@ static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) 
 /* Divides, rounding up. Most divisors are 1, and a division takes as long as several pixels. */
 static int64_t ceil_divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
 
-/* Finds the pixels of n places of the item from `at` on, which are neighbours in a row of the grid.
- * The pixel of the first is at y, x; the next is `step` further. */
+/* Lists the offsets, in source and target, of the pixels at p->n places of the item from `at` on,
+ * which are neighbours in a row of the grid. p has the pixel of the first: in the target's
+ * coordinates if in_target_grid, else in the source's. */
 static void list_pixel_pairs(const laci_sparse_reorder *r, bool in_target_grid, const run *p,
                              int64_t at, laci_sparse_item *item) {
   const int64_t each_h = in_target_grid ? 1 : r->stride_h,

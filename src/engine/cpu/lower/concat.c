@@ -19,6 +19,7 @@ enum { CHUNKS = 8 }; /* chunks into which a run of bytes is divided for the thre
 
 /* ---- Runs of bytes ---- */
 
+/** A Concat as copies: an image of the result is one run of bytes of each part. */
 typedef struct runs {
   int n; /* number of parts */
   int64_t n_images;

@@ -19,6 +19,7 @@ enum { MOST_OPERANDS = 3 };
 typedef void row_function(int64_t n, void *to, const void *const from[MOST_OPERANDS],
                           const int64_t steps[MOST_OPERANDS]);
 
+/** The result as rows along its last axis, and how each operand is read for them. */
 typedef struct rows {
   row_function *row;
   int n_operands, rank; /* rank >= 1 */

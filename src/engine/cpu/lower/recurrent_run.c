@@ -25,14 +25,15 @@ enum {
   SHARED_INPUTS = 1 << 19, /* ... of a chunk's product with the inputs */
 };
 
+/** What all teams of a run share. */
 typedef struct run {
   laci_net *net;
   const laci_recurrent_step *s;
   const float *x, *w, *r;
   float *scratch, *y;
-  const int64_t *lengths; /* [batch] or NULL */
-  int64_t n_groups, length;
-  bool alike; /* all sequences have `length` steps */
+  const int64_t *lengths;   /* [batch] or NULL */
+  int64_t n_groups, length; /* groups of sequences in one direction, each the lane of a team */
+  bool alike;               /* all sequences have `length` steps */
   atomic_bool interrupted;
 } run;
 
@@ -173,8 +174,8 @@ static void add_state_products(const team *t, const lane *l, const units *u, con
   }
 }
 
-/** Multiplies the state by the last gate of a GRU with linear_before_reset, apart from its
- * inputs. */
+/** Multiplies the state by r of a GRU's hidden gate with linear_before_reset. The product goes to
+ * `extra`, since the reset gate multiplies it before the input's product is added. */
 static void multiply_hidden_gate(const team *t, const lane *l, const units *u, const rows *r) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t gate = l->direction * s->node.n_gates + 2;
@@ -245,7 +246,8 @@ static void step_units(const team *t, const lane *l, const units *u) {
   write_states(t, l, u, &r);
 }
 
-/** Returns the units of blocks [begin, end), which count through all lanes, that are the lane's. */
+/** Returns the lane's units in blocks [block_begin, block_end), which are numbered through all
+ * lanes. */
 static units units_in_lane(const team *t, int lane_index, int64_t block_begin, int64_t block_end) {
   const laci_recurrent_step *s = t->run->s;
   const int64_t direction = t->lanes[lane_index].direction, first = lane_index * s->blocks;

@@ -13,6 +13,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "tensor/buf.h"
 
+/** The elements that a slice reads. */
 typedef struct part {
   laci_shape shape; /* the part's shape in the order of memory, last axis innermost */
   int64_t first, strides[LACI_MAX_RANK]; /* where the part is in the whole tensor, in elements */

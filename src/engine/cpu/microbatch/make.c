@@ -47,6 +47,7 @@ void laci_microbatches_destroy_last(laci_microbatches *stages) {
 
 /* ---- The first part ---- */
 
+/** The first layers, which run in micro-batches, and the rest of the network. */
 typedef struct first_part {
   laci_type input, output; /* of the whole batch */
   laci_stage_cut cut;

@@ -318,6 +318,7 @@ typedef enum bound_rule {
   REACH_LAYER_NORM,
 } bound_rule;
 
+/** An operator: how a bound of its results follows, and the flags of laci_finite_core. */
 typedef struct row {
   const laci_op *op;
   bound_rule rule;

@@ -12,6 +12,7 @@
 #include "engine/cpu/plan/finite.h"
 #include "graph/ops.h"
 
+/** A pattern of nodes: what finds it, and what completes the fused node in the end. */
 typedef struct pattern_row {
   laci_pattern_find *find;
   laci_pattern_finish *finish; /* NULL: none */
@@ -25,6 +26,7 @@ static const pattern_row patterns[] = {
     {laci_find_quantize, NULL},
 };
 
+/** A rule that fuses the node after a chain. */
 typedef struct chain_row {
   laci_fusible needs; /* what the implementation must be able to fuse */
   laci_chain_rule *rule;
