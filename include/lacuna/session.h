@@ -127,6 +127,13 @@ LAC_API LAC_MUST_CHECK lac_status lac_session_run(lac_session *session, const la
                                                   int n_inputs, lac_array *outputs, int n_outputs,
                                                   lac_error *err);
 
+/** Plans for inputs of these shapes, unless there is a plan for them, and runs nothing.
+ *  inputs   [n_inputs] every input of the network once, in any order, with type and shape; their
+ *           data are not read, and may be NULL
+ * Any thread. Fails as lac_session_run does before it runs. */
+LAC_API LAC_MUST_CHECK lac_status lac_session_plan(lac_session *session, const lac_array *inputs,
+                                                   int n_inputs, lac_error *err);
+
 /** Frees the data of those of n arrays that are `owned`, and sets data to NULL and size_bytes to 0
  * there. Other arrays stay as they are. Any thread, also after lac_session_destroy. NULL is fine.
  */

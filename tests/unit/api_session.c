@@ -463,6 +463,33 @@ static void max_memory_bounds_all_plans_together(void **state) {
   lac_model_destroy(model);
 }
 
+static void shapes_are_planned_without_a_run(void **state) {
+  (void)state;
+  lac_session_options o = one_thread();
+  lac_model *model = load();
+  lac_session *session = create(model, &o);
+  lac_error err = {0};
+  lac_array in = batch_of_images(3), other = batch_of_images(4);
+  in.data = NULL;
+  in.size_bytes = 0;
+  for (int k = 0; k < 2; k++) {
+    assert_int_equal(lac_session_plan(session, &in, 1, &err), LAC_OK);
+    assert_int_equal(about(session).n_planned, 1);
+  }
+  assert_true(run_digits(session, 3, true, &err));
+  assert_int_equal(about(session).n_planned, 1);
+  assert_int_equal(lac_session_plan(session, &other, 1, &err), LAC_OK);
+  assert_int_equal(about(session).n_plans, 2);
+  in.shape[2] = 9;
+  assert_int_equal(lac_session_plan(session, &in, 1, &err), LAC_BAD_SHAPE);
+  assert_int_equal(lac_session_plan(session, &in, 0, &err), LAC_NOT_FOUND);
+  assert_int_equal(lac_session_plan(session, NULL, 1, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "lac_session_plan"));
+  assert_int_equal(lac_session_plan(NULL, &in, 1, &err), LAC_BAD_ARGUMENT);
+  lac_session_destroy(session);
+  lac_model_destroy(model);
+}
+
 /** What a watcher saw. */
 typedef struct seen {
   int n, n_named;
@@ -925,6 +952,7 @@ int main(void) {
       cmocka_unit_test(max_memory_bounds_all_plans_together),
       cmocka_unit_test(a_failed_plan_is_not_kept),
       cmocka_unit_test(a_watcher_sees_the_steps_of_runs),
+      cmocka_unit_test(shapes_are_planned_without_a_run),
       cmocka_unit_test(says_what_the_network_takes_and_gives),
       cmocka_unit_test(arrays_are_found_by_name_and_by_index),
       cmocka_unit_test(arrays_have_the_declared_type_or_the_plain_one),

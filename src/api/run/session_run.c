@@ -64,9 +64,8 @@ static lac_status fail_unknown(const char *kind, const char *name, int index, in
   return laci_fail(err, LAC_NOT_FOUND, "%s %d has no name, and the network has %d", kind, index, n);
 }
 
-static lac_status check_lists(const lac_array *inputs, int n_inputs, const lac_array *outputs,
-                              int n_outputs, lac_error *err) {
-  static const char function[] = "lac_session_run";
+static lac_status check_lists(const char *function, const lac_array *inputs, int n_inputs,
+                              const lac_array *outputs, int n_outputs, lac_error *err) {
   if (n_inputs < 0 || n_outputs < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is %d, wanted 0 or more", function,
                      n_inputs < 0 ? "n_inputs" : "n_outputs", n_inputs < 0 ? n_inputs : n_outputs);
@@ -134,11 +133,17 @@ static lac_status check_shape(const lac_array *declared, const laci_shape *shape
                    laci_shape_text(&want, wanted, sizeof wanted));
 }
 
-static lac_status check_input(const lac_array *declared, const lac_array *array, laci_shape *shape,
-                              lac_error *err) {
+/* Does an input fit, as far as shapes go? Fills *shape. */
+static lac_status check_form(const lac_array *declared, const lac_array *array, laci_shape *shape,
+                             lac_error *err) {
   lac_status st = laci_array_shape(array, declared->name, shape, err);
   if (!st) st = check_dtype(declared, array->dtype, err);
-  if (!st) st = check_shape(declared, shape, err);
+  return st ? st : check_shape(declared, shape, err);
+}
+
+static lac_status check_input(const lac_array *declared, const lac_array *array, laci_shape *shape,
+                              lac_error *err) {
+  lac_status st = check_form(declared, array, shape, err);
   if (!st) st = laci_array_check_bytes(array, declared->name, shape, err);
   if (st) return st;
   if (array->data || laci_shape_count(shape) == 0) return LAC_OK;
@@ -343,7 +348,7 @@ lac_status lac_session_run(lac_session *session, const lac_array *inputs, int n_
   call c;
   laci_session_engine *engine = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"session", session});
-  if (!st) st = check_lists(inputs, n_inputs, outputs, n_outputs, err);
+  if (!st) st = check_lists("lac_session_run", inputs, n_inputs, outputs, n_outputs, err);
   if (st) return st;
   lac_context *before = laci_call_begin(session->context);
   st = call_init(&c, session, err);
@@ -352,6 +357,25 @@ lac_status lac_session_run(lac_session *session, const lac_array *inputs, int n_
   if (!st) st = check_arrays(session, &c, err);
   if (!st) st = laci_session_take(session, c.shapes, &engine, err);
   if (!st) st = run_engine(session, &c, engine, err);
+  if (engine) laci_session_give_back(session, engine);
+  call_clear(&c);
+  laci_call_end(before);
+  return st;
+}
+
+lac_status lac_session_plan(lac_session *session, const lac_array *inputs, int n_inputs,
+                            lac_error *err) {
+  call c;
+  laci_session_engine *engine = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"session", session});
+  if (!st) st = check_lists("lac_session_plan", inputs, n_inputs, NULL, 0, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(session->context);
+  st = call_init(&c, session, err);
+  if (!st) st = find_inputs(session, inputs, n_inputs, &c, err);
+  for (int at = 0; !st && at < session->n_inputs; at++)
+    st = check_form(&session->inputs[at], c.inputs[at], &c.shapes[at], err);
+  if (!st) st = laci_session_take(session, c.shapes, &engine, err);
   if (engine) laci_session_give_back(session, engine);
   call_clear(&c);
   laci_call_end(before);
