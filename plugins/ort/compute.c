@@ -93,33 +93,23 @@ static lac_status open_session(const compute *c, int threads, lac_session **sess
   return lac_session_create(laci_ort_model_of(c->model), &options, session, err);
 }
 
-/** Plans the part for the sizes that are fixed, by a run on zeros. What fails here fails in the
- * first run, too, which says so. */
+/** Plans the part, if all sizes are fixed. What fails here fails in the first run, too, which says
+ * so. */
 static void plan_early(compute *c) {
   lac_array *arrays = calloc((size_t)c->n_inputs + 1, sizeof *arrays);
   bool fixed = arrays != NULL;
   for (int k = 0; fixed && k < c->n_inputs; k++) {
     const port *in = &c->inputs[k];
-    size_t n = lac_dtype_size(in->dtype);
-    fixed = in->rank >= 0 && n > 0;
-    for (int axis = 0; fixed && axis < in->rank; axis++) {
-      fixed = in->sizes[axis] >= 0 && in->sizes[axis] < INT32_MAX && n < (size_t)1 << 40;
-      n *= fixed ? (size_t)in->sizes[axis] : 0;
-    }
-    if (!fixed) break;
-    arrays[k] = (lac_array){.name = c->by_place ? NULL : in->name,
-                            .dtype = in->dtype,
-                            .rank = in->rank,
-                            .size_bytes = n};
+    fixed = in->rank >= 0;
+    for (int axis = 0; fixed && axis < in->rank; axis++) fixed = in->sizes[axis] >= 0;
+    arrays[k] =
+        (lac_array){.name = c->by_place ? NULL : in->name, .dtype = in->dtype, .rank = in->rank};
     memcpy(arrays[k].shape, in->sizes, sizeof in->sizes);
-    arrays[k].data = calloc(n + 1, 1);
-    fixed = arrays[k].data != NULL;
   }
   lac_error err = {0};
-  if (fixed && lac_session_run(c->session, arrays, c->n_inputs, NULL, 0, &err))
+  if (fixed && lac_session_plan(c->session, arrays, c->n_inputs, &err))
     laci_ort_log(c->shared->ort, c->shared->logger, LAC_ORT_INFO, "not planned early: %s",
                  err.text);
-  for (int k = 0; arrays && k < c->n_inputs; k++) free(arrays[k].data);
   free(arrays);
 }
 
