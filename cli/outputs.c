@@ -172,6 +172,8 @@ static lac_status check_no_output_is_folder(const outputs *plan, const char *fol
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
+  plan->all_nodes = args->all_nodes;
+  plan->details = args->details;
   if (!group_is_first(args)) return LAC_OK; /* this process writes nothing */
   if (args->verb == VERB_plot) {
     plan->files[OUTPUT_PLOT].path = args->output;
@@ -406,7 +408,11 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   outputs_begin(plan);
   plan->has_data = lac_model_data_file(model, 0) != NULL;
   lac_status st = LAC_OK;
-  if (plot) st = lac_plot(model, report, plot, plan->force, NULL, err);
+  lac_plot_options drawing = lac_plot_options_default();
+  drawing.all_nodes = plan->all_nodes;
+  drawing.details = plan->details;
+  drawing.force = plan->force;
+  if (plot) st = lac_plot_with(model, report, plot, &drawing, err);
   if (!st && curve) st = lac_calibration_plot(report, curve, plan->force, err);
   if (!st && permutation) st = lac_permutation_save(report, permutation, plan->force, err);
   if (!st && trace) {

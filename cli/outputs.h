@@ -51,6 +51,7 @@ typedef struct outputs {
   char folder[PATH_MAX];      /* folder of OUTPUT_EXPORT if it has to be created; else empty */
   laci_file_set set;          /* the files that outputs_finish renames */
   bool begun;
+  bool all_nodes, details; /* of the drawing: --all-nodes, --details */
 } outputs;
 
 /** Fills plan from args and checks it: folders exist, names are free (unless --force), no output is

@@ -23,6 +23,8 @@
 
 #include <graphviz/gvc.h>
 
+#include "columns.h"
+
 enum {
   PNG_DPI = 96,
   PNG_MAX_SIDE = 32000,
@@ -30,6 +32,10 @@ enum {
   PDF_MAX_POINTS = 14400,
   PDF_MARGIN = 36
 };
+
+/* A drawing that A4 shows at least this large, so that its text is of 3.5 points and more, is
+ * scaled to A4. */
+static const double LEAST_PAGE_SCALE = 0.35;
 
 typedef struct format {
   const char *name, *renderer;
@@ -74,7 +80,7 @@ static void drawing_size(Agraph_t *graph, double *width, double *height) {
 static void fit_to_format(Agraph_t *graph, const char *name) {
   double width, height;
   drawing_size(graph, &width, &height);
-  double longest = fmax(width, height);
+  double longest = fmax(width, height), page = columns_page_scale(width, height);
   double capacity = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
   if (strcmp(name, "pdf") == 0 && longest > capacity) {
     /* Graphviz adds margins and rounds sizes to whole points, so the scale aims one point below the
@@ -82,6 +88,10 @@ static void fit_to_format(Agraph_t *graph, const char *name) {
     double scale = capacity / longest;
     GD_drawing(graph)->size.x = width * scale;
     GD_drawing(graph)->size.y = height * scale;
+  }
+  if (strcmp(name, "pdf") == 0 && page < 1 && page >= LEAST_PAGE_SCALE) {
+    GD_drawing(graph)->size.x = width * page;
+    GD_drawing(graph)->size.y = height * page;
   }
   if (strcmp(name, "png") == 0) {
     double by_side = PNG_MAX_SIDE * 72.0 / longest;
@@ -98,6 +108,7 @@ static void draw_graph(const format *as) {
   Agraph_t *graph = agread(stdin, NULL);
   if (!graph) fail_and_exit("read the graph");
   if (gvLayout(gvc, graph, "dot")) fail_and_exit("lay out the graph");
+  if (strcmp(as->name, "svg") != 0) columns_arrange(graph);
   fit_to_format(graph, as->name);
   if (gvRenderData(gvc, graph, as->renderer, &drawn, &n) || !drawn || n == 0)
     fail_and_exit("draw the graph");

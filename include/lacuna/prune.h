@@ -178,6 +178,27 @@ LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_rep
                                            const char *path, bool force, lac_context *context,
                                            lac_error *err);
 
+/** How a network is drawn. */
+typedef struct lac_plot_options {
+  size_t size;    /* sizeof of this struct, set by lac_plot_options_init */
+  bool all_nodes; /* a box for every node; else, in networks of more than 60 nodes, a block that
+                     repeats is drawn once, with its count, and a node that only changes one value
+                     is a line in a box (false) */
+  bool details;   /* draw shape arithmetic, scales of quantization and other small constants, too
+                     (false) */
+  bool force;     /* replace an existing file (false) */
+  lac_context *context; /* where the call is interrupted; NULL: the process's (NULL) */
+} lac_plot_options;
+
+/** Fills in the defaults and the size. size: sizeof(lac_plot_options). */
+LAC_API void lac_plot_options_init(lac_plot_options *options, size_t size);
+LAC_DEFAULT(lac_plot_options)
+
+/** Draws as lac_plot does, with options (NULL: the defaults). */
+LAC_API LAC_MUST_CHECK lac_status lac_plot_with(const lac_model *model, const lac_report *report,
+                                                const char *path, const lac_plot_options *options,
+                                                lac_error *err);
+
 /** Returns the names of all targets, *n of them; static strings. docs/reference/targets.md
  * describes the targets. */
 LAC_API const char *const *lac_target_names(int *n);

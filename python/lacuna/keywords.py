@@ -59,6 +59,8 @@ ELSEWHERE = {
     "config": "a dict of keywords, as in lacuna.prune(model, **options)",
     "print_config": "a dict of keywords",
     "html": "the command, which writes pages; in C lac_page_write",
+    "all_nodes": "the command, which draws with more options",
+    "details": "the command, which draws with more options",
     "show": "report.mask_of()",
     "like": "the command, which reads other scripts' options",
     "print": "the command, which shows a recipe's settings",

@@ -16,15 +16,18 @@
 #include "base/error.h"
 #include "base/writer.h"
 #include "graph/op.h"
+#include "report/fold.h"
 #include "report/label.h"
 #include "report/render.h"
 #include "report/text_width.h"
 #include "tensor/buf.h"
 
 enum {
+  LARGE = 60, /* nodes: larger networks are folded */
   NAME_WIDTH = 48,
   TEXT_WIDTH = 58,
   PARAMETER_WIDTH = 64,
+  REASON_WIDTH = 36, /* in a large network */
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
   MAX_PASSED = 3,  /* passed nodes for each node, on average */
@@ -60,6 +63,8 @@ typedef struct canvas {
   bool *has_box;      /* [n_values]: the value is an input whose box was drawn */
   bool *folded;       /* [n_nodes]: the node only computes constants, and is a line in its reader's
                          box */
+  laci_fold fold;     /* which nodes are in the boxes of others: copies of blocks, and lines */
+  bool is_folded;     /* this drawing has lines for nodes, and copies are drawn once */
   int *depth;         /* [n_nodes]: number of drawn nodes on the longest path to the node */
   int *before;        /* [n_nodes]: the previous node, for nodes on the longest path of the network;
                          else OFF_PATH */
@@ -190,11 +195,20 @@ static void output_shapes(canvas *c, const laci_node *node) {
   }
 }
 
+/* Has the node a box of its own? */
+static bool has_own_box(const canvas *c, int id) { return !c->folded[id] && c->fold.box[id] == id; }
+
+/* Returns the node in whose box the producer of a value is; -1: it has none. */
+static int producer_of(const canvas *c, int value) {
+  int producer = value >= 0 ? c->graph->values[value].producer : -1;
+  return producer >= 0 ? c->fold.box[producer] : -1;
+}
+
 /* Returns the number of levels from the producer of a value down to the node that reads it; 0 if
  * the edge is not drawn, since one of both is folded or there is no producer. */
 static int levels_of_edge(const canvas *c, int node, int value) {
-  int producer = value >= 0 ? c->graph->values[value].producer : -1;
-  bool drawn = producer >= 0 && !c->folded[producer] && !c->folded[node];
+  int producer = producer_of(c, value);
+  bool drawn = producer >= 0 && !c->folded[producer] && has_own_box(c, node);
   return drawn ? c->depth[node] - c->depth[producer] : 0;
 }
 
@@ -252,11 +266,10 @@ static lac_status choose_folded(canvas *c, lac_error *err) {
 
 static void measure_depth(canvas *c) {
   for (int id = 0; id < c->graph->n_nodes; id++) {
-    if (c->folded[id]) continue;
+    if (!has_own_box(c, id)) continue;
     const laci_node *node = &c->graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
-      int value = value_read(node, i);
-      int producer = value >= 0 ? c->graph->values[value].producer : -1;
+      int producer = producer_of(c, value_read(node, i));
       if (producer >= 0 && !c->folded[producer] && c->depth[producer] >= c->depth[id])
         c->depth[id] = c->depth[producer] + 1;
     }
@@ -292,14 +305,14 @@ static void find_longest_path(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {
     c->before[id] = OFF_PATH;
-    if (!c->folded[id] && (at < 0 || c->depth[id] > c->depth[at])) at = id;
+    if (has_own_box(c, id) && (at < 0 || c->depth[id] > c->depth[at])) at = id;
   }
   while (at >= 0) {
     const laci_node *node = &c->graph->nodes[at];
     int before = PATH_BEGINS;
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
       int value = value_read(node, i);
-      if (levels_of_edge(c, at, value) == 1) before = c->graph->values[value].producer;
+      if (levels_of_edge(c, at, value) == 1) before = producer_of(c, value);
     }
     c->before[at] = before;
     at = before;
@@ -319,8 +332,7 @@ static void source_lines(canvas *c, int id) {
     }
     open_row(c);
     laci_label_add_text(&c->label, "\u2190 ", NAME_WIDTH);
-    laci_label_add_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name,
-                        NAME_WIDTH);
+    laci_label_add_text(&c->label, c->graph->nodes[producer_of(c, value)].name, NAME_WIDTH);
     close_row(c);
   }
 }
@@ -387,32 +399,141 @@ static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour)
   laci_label_set_font(label, NAME_SIZE, false);
 }
 
+/* Returns the block in whose first copy the node is; NULL: none. */
+static const laci_fold_block *block_of(const canvas *c, int id) {
+  for (int at = 0; at < c->fold.n_order; at++)
+    if (c->fold.order[at] == id) return laci_fold_block_at(&c->fold, at);
+  return NULL;
+}
+
+/* Is the node in the first copy of a block that repeats? */
+static bool in_block(const canvas *c, int id) { return block_of(c, id) != NULL; }
+
+/* Returns the last node in this node's box, whose outputs are the box's. */
+static int last_in_box(const canvas *c, int id) {
+  int last = id;
+  for (int at = 0; at < c->fold.n_order; at++) {
+    int other = c->fold.order[at];
+    if (c->fold.box[other] == id && !c->fold.copy[other]) last = other;
+  }
+  return last;
+}
+
+/* Writes a line for the nodes that are in this node's box: "+ BatchNormalization, Relu". */
+static void attached_lines(canvas *c, int id) {
+  char line[512];
+  size_t used = 0;
+  for (int at = 0; at < c->fold.n_order && used < 400; at++) {
+    int other = c->fold.order[at];
+    if (other == id || c->fold.box[other] != id || c->fold.copy[other]) continue;
+    int n = snprintf(line + used, sizeof line - used, "%s%.60s", used ? ", " : "+ ",
+                     c->graph->nodes[other].type);
+    if (n > 0) used += (size_t)n;
+  }
+  if (!used) return;
+  open_row(c);
+  laci_label_add_text(&c->label, line, TEXT_WIDTH);
+  close_row(c);
+}
+
+/* Writes the name without what its frame says already, and without its operator at the end:
+ * "/layer1/layer1.1/conv1/Conv" is "conv1" in the frame of "/layer1/layer1.1". */
+static void compact_name(const canvas *c, int id, char *text, size_t size) {
+  const laci_node *node = &c->graph->nodes[id];
+  const laci_fold_block *block = block_of(c, id);
+  const char *name = node->name;
+  char frame[256] = "";
+  if (block) laci_fold_copy_name(c->graph, &c->fold, block, 0, frame, sizeof frame);
+  size_t n_frame = strlen(frame), n_type = strlen(node->type);
+  if (strncmp(name, frame, n_frame) == 0) name += n_frame;
+  while (*name && strchr("./:_", *name)) name++;
+  size_t n = strlen(name);
+  if (n > n_type && strcmp(name + n - n_type, node->type) == 0 &&
+      strchr("./:_", name[n - n_type - 1]))
+    n -= n_type + 1;
+  else if (n == n_type && strcmp(name, node->type) == 0) n = 0;
+  (void)snprintf(text, size, "%.*s", (int)n, name);
+}
+
+/* Writes "[64, 64, 1, 1] \u2192 [1, 64, 56, 56]": the first parameter, and the first output. */
+static void compact_shapes(canvas *c, int id) {
+  char from[128] = "", to[128] = "";
+  const laci_node *node = &c->graph->nodes[id], *last = &c->graph->nodes[last_in_box(c, id)];
+  for (int i = 0; i < node->n_inputs && !*from; i++) {
+    const laci_stored *stored = stored_input(c->graph, node->inputs[i]);
+    if (stored && is_folded(node, stored)) laci_shape_text(&stored->shape, from, sizeof from);
+  }
+  if (last->n_outputs > 0 && last->outputs[0] >= 0) {
+    const laci_shape *shape = &c->graph->values[last->outputs[0]].type.shape;
+    if (shape->rank >= 0) laci_shape_text(shape, to, sizeof to);
+  }
+  if (!*from && !*to) return;
+  open_row(c);
+  laci_label_add_text(&c->label, from, TEXT_WIDTH);
+  laci_label_add_text(&c->label, !*to ? "" : *from ? " \u2192 " : "\u2192 ", TEXT_WIDTH);
+  laci_label_add_text(&c->label, to, TEXT_WIDTH);
+  close_row(c);
+}
+
+/* The box of a node in a large network, which says less: three lines, so that a page holds many. */
+static void compact_label(canvas *c, int id, const laci_plot_node *info) {
+  char name[512];
+  laci_label *label = &c->label;
+  open_table(c);
+  node_head(c, &c->graph->nodes[id], info->colour);
+  compact_name(c, id, name, sizeof name);
+  if (*name) {
+    open_row(c);
+    laci_label_add_text(label, name, NAME_WIDTH);
+    close_row(c);
+  }
+  source_lines(c, id);
+  compact_shapes(c, id);
+  attached_lines(c, id);
+  const char *detail = in_block(c, id) ? info->kind : info->detail;
+  if (detail && *detail) {
+    open_row(c);
+    laci_label_add_text(label, detail, TEXT_WIDTH);
+    close_row(c);
+  }
+}
+
+static void reason_line(canvas *c, const char *reason) {
+  if (!reason || !*reason || c->plot->for_page) return;
+  open_row(c);
+  laci_label_add_markup(&c->label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
+  laci_label_add_text(&c->label, reason, c->is_folded ? REASON_WIDTH : TEXT_WIDTH);
+  laci_label_add_markup(&c->label, "</I></FONT>");
+  close_row(c);
+}
+
 static void node_label(canvas *c, int id, const laci_plot_node *info) {
   const laci_node *node = &c->graph->nodes[id];
   laci_label *label = &c->label;
+  if (c->is_folded && !c->plot->details) {
+    compact_label(c, id, info);
+    reason_line(c, info->reason);
+    return;
+  }
   open_table(c);
   node_head(c, node, info->colour);
   open_row(c);
   laci_label_add_text(label, node->name, NAME_WIDTH);
   close_row(c);
   source_lines(c, id);
-  output_shapes(c, node);
+  output_shapes(c, &c->graph->nodes[last_in_box(c, id)]);
   parameter_lines(c, node);
+  attached_lines(c, id);
   fold_list fold = {.n = 0};
-  folded_lines(c, node, &fold);
+  if (c->plot->details) folded_lines(c, node, &fold);
   if (fold.cut) ellipsis_row(c);
-  if (info->detail && *info->detail) {
+  const char *detail = c->is_folded && in_block(c, id) ? info->kind : info->detail;
+  if (detail && *detail) {
     open_row(c);
-    laci_label_add_text(label, info->detail, TEXT_WIDTH);
+    laci_label_add_text(label, detail, TEXT_WIDTH);
     close_row(c);
   }
-  if (info->reason && *info->reason && !c->plot->for_page) {
-    open_row(c);
-    laci_label_add_markup(label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
-    laci_label_add_text(label, info->reason, TEXT_WIDTH);
-    laci_label_add_markup(label, "</I></FONT>");
-    close_row(c);
-  }
+  reason_line(c, info->reason);
 }
 
 /* Writes the elements of a small constant, "[1, -1]"; false: it has too many. */
@@ -484,10 +605,18 @@ static box end_box(canvas *c, const char *kind, int value) {
 static box source_box(canvas *c, int value) {
   const laci_value *of = &c->graph->values[value];
   if (of->stored >= 0) return constant_box(c, &c->graph->stored[of->stored]);
-  if (of->producer >= 0) return (box){"node", of->producer};
+  if (of->producer >= 0) return (box){"node", c->fold.box[of->producer]};
   if (!c->has_box[value]) (void)end_box(c, "input", value);
   c->has_box[value] = true;
   return (box){"input", value};
+}
+
+/* Is the stored tensor a mere number of its reader, such as a scale or a shape, which only a
+ * drawing with details shows? */
+static bool is_small_constant(const canvas *c, const laci_node *node, const laci_stored *stored) {
+  if (c->plot->details || !stored) return false;
+  if (strstr(node->type, "QuantizeLinear")) return true;
+  return laci_shape_count(&stored->shape) == 1 || laci_dtype_is_integer(stored->dtype);
 }
 
 static void draw_edges(canvas *c, int id) {
@@ -497,9 +626,9 @@ static void draw_edges(canvas *c, int id) {
     bool captured = i >= node->n_inputs;
     const laci_stored *stored = stored_input(c->graph, value);
     bool folded = stored && !captured && is_folded(node, stored);
-    bool is_line = folded || folded_source(c, node, i) >= 0;
+    bool is_line = folded || folded_source(c, node, i) >= 0 || is_small_constant(c, node, stored);
     if (value < 0 || is_line || levels_of_edge(c, id, value) > c->max_span) continue;
-    int producer = c->graph->values[value].producer;
+    int producer = producer_of(c, value);
     bool straight = producer >= 0 && c->before[id] == producer;
     add_edge(c, source_box(c, value), (box){"node", id},
              captured   ? " [style=\"dashed\"]"
@@ -508,21 +637,56 @@ static void draw_edges(canvas *c, int id) {
   }
 }
 
+static void draw_node(canvas *c, int id) {
+  char more[64];
+  const laci_plot_node *info = &c->plot->nodes[id];
+  (void)snprintf(more, sizeof more, "%s%s", info->colour == LACI_PLOT_RED ? ", penwidth=\"2\"" : "",
+                 c->before[id] != OFF_PATH ? ", group=\"longest\"" : "");
+  node_label(c, id, info);
+  add_box(c, (box){"node", id}, &styles[info->colour], more);
+}
+
+/* Draws a block that repeats in a frame, with its number of copies and their names. */
+static void draw_block(canvas *c, int number) {
+  const laci_fold_block *block = &c->fold.blocks[number];
+  char first[256], last[256], text[600];
+  laci_fold_copy_name(c->graph, &c->fold, block, 0, first, sizeof first);
+  laci_fold_copy_name(c->graph, &c->fold, block, block->copies - 1, last, sizeof last);
+  bool named = *first && strcmp(first, last) != 0;
+  const char *slash = strrchr(last, '/');
+  const char *tail = slash && strncmp(first, last, (size_t)(slash - last)) == 0 ? slash + 1 : last;
+  (void)snprintf(text, sizeof text, "\u00D7%d%s%s%s%s", block->copies, named ? "   " : "",
+                 named ? first : "", named ? " \u2026 " : "", named ? tail : "");
+  open_table(c);
+  open_row(c);
+  laci_label_add_markup(&c->label, "<B>");
+  laci_label_set_font(&c->label, HEAD_SIZE, true);
+  laci_label_add_text(&c->label, text, TEXT_WIDTH);
+  laci_label_add_markup(&c->label, "</B>");
+  close_row(c);
+  laci_label_add_markup(
+      &c->drawing,
+      "  subgraph cluster_%d {\n  labelloc=\"t\"; labeljust=\"l\"; "
+      "fontsize=\"%d\"; style=\"rounded,dashed\"; color=\"#616161\"; margin=\"10\";\n  ",
+      number, HEAD_SIZE);
+  write_label(c);
+  laci_label_add_markup(&c->drawing, ";\n");
+  for (int at = 0; at < block->length; at++) {
+    int id = c->fold.order[block->first + at];
+    if (has_own_box(c, id)) draw_node(c, id);
+  }
+  laci_label_add_markup(&c->drawing, "  }\n");
+}
+
 static void draw_boxes(canvas *c) {
   const laci_graph *graph = c->graph;
   for (int i = 0; i < graph->n_inputs; i++) (void)source_box(c, graph->inputs[i]);
   for (int id = 0; id < graph->n_nodes; id++) {
-    char more[64];
-    const laci_plot_node *info = &c->plot->nodes[id];
-    if (c->folded[id]) continue;
-    (void)snprintf(more, sizeof more, "%s%s",
-                   info->colour == LACI_PLOT_RED ? ", penwidth=\"2\"" : "",
-                   c->before[id] != OFF_PATH ? ", group=\"longest\"" : "");
-    node_label(c, id, info);
-    add_box(c, (box){"node", id}, &styles[info->colour], more);
+    if (has_own_box(c, id) && !in_block(c, id)) draw_node(c, id);
   }
+  for (int block = 0; block < c->fold.n_blocks; block++) draw_block(c, block);
   for (int id = 0; id < graph->n_nodes; id++) {
-    if (!c->folded[id]) draw_edges(c, id);
+    if (has_own_box(c, id)) draw_edges(c, id);
   }
   for (int i = 0; i < graph->n_outputs; i++) {
     box from = source_box(c, graph->outputs[i]);
@@ -589,11 +753,11 @@ static void begin_drawing(canvas *c) {
       &c->drawing,
       "digraph network {\n"
       "  graph [rankdir=\"TB\", labelloc=\"t\", labeljust=\"l\", nodesep=\"0.25\", "
-      "ranksep=\"0.28\",\n"
+      "ranksep=\"%s\",\n"
       "    fontname=\"" LACI_FONTS
       "\", fontsize=\"%d\", splines=\"polyline\", charset=\"UTF-8\",\n"
       "    bgcolor=\"#FFFFFF\"];\n",
-      HEAD_SIZE);
+      c->is_folded ? "0.16" : "0.28", HEAD_SIZE);
   laci_label_add_markup(
       &c->drawing,
       "  node [shape=\"box\", style=\"rounded,filled\", fontname=\"" LACI_FONTS
@@ -603,19 +767,55 @@ static void begin_drawing(canvas *c) {
       NAME_SIZE);
 }
 
+static void clear_canvas(canvas *c) {
+  laci_label_clear(&c->drawing);
+  laci_label_clear(&c->label);
+  laci_fold_clear(&c->fold);
+  laci_free(c->folded);
+  laci_free(c->before);
+  laci_free(c->depth);
+  laci_free(c->has_box);
+}
+
+/* Chooses which nodes have boxes. */
+static lac_status choose_boxes(canvas *c, lac_error *err) {
+  int n = 0;
+  lac_status st = choose_folded(c, err);
+  if (st) return st;
+  for (int id = 0; id < c->graph->n_nodes; id++) n += !c->folded[id];
+  c->is_folded = c->plot->fold == LACI_PLOT_FOLD_ALWAYS ||
+                 (c->plot->fold == LACI_PLOT_FOLD_LARGE && n > LARGE);
+  return laci_fold_find(c->graph, c->plot->nodes, c->folded, c->is_folded, &c->fold, err);
+}
+
+static lac_status make_canvas(canvas *c, const laci_graph *graph, const laci_plot *plot,
+                              lac_error *err) {
+  *c = (canvas){.graph = graph, .plot = plot};
+  c->has_box = laci_alloc((size_t)graph->n_values, sizeof *c->has_box);
+  c->depth = laci_alloc((size_t)graph->n_nodes, sizeof *c->depth);
+  c->before = laci_alloc((size_t)graph->n_nodes, sizeof *c->before);
+  c->folded = laci_alloc((size_t)graph->n_nodes, sizeof *c->folded);
+  if (!c->has_box || !c->depth || !c->before || !c->folded)
+    return laci_fail_memory(err, "a drawing");
+  return choose_boxes(c, err);
+}
+
+lac_status laci_plot_boxes(const laci_graph *graph, const laci_plot *plot, int *boxes, bool *line,
+                           lac_error *err) {
+  canvas c;
+  lac_status st = make_canvas(&c, graph, plot, err);
+  for (int id = 0; id < graph->n_nodes && !st; id++) {
+    boxes[id] = c.fold.box[id];
+    line[id] = c.fold.line[id];
+  }
+  clear_canvas(&c);
+  return st;
+}
+
 static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, laci_picture picture,
                              char **bytes, size_t *size_bytes, lac_error *err) {
-  lac_status st = LAC_OK;
-  canvas c = {.graph = graph, .plot = plot};
-  c.has_box = laci_alloc((size_t)graph->n_values, sizeof *c.has_box);
-  c.depth = laci_alloc((size_t)graph->n_nodes, sizeof *c.depth);
-  c.before = laci_alloc((size_t)graph->n_nodes, sizeof *c.before);
-  c.folded = laci_alloc((size_t)graph->n_nodes, sizeof *c.folded);
-  if (!c.has_box || !c.depth || !c.before || !c.folded) {
-    st = laci_fail_memory(err, "a drawing");
-    goto out;
-  }
-  st = choose_folded(&c, err);
+  canvas c;
+  lac_status st = make_canvas(&c, graph, plot, err);
   if (st) goto out;
   measure_depth(&c);
   choose_span(&c);
@@ -626,12 +826,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   laci_label_add_markup(&c.drawing, "}\n");
   st = laci_render(&c.drawing, picture, bytes, size_bytes, err);
 out:
-  laci_label_clear(&c.drawing);
-  laci_label_clear(&c.label);
-  laci_free(c.folded);
-  laci_free(c.before);
-  laci_free(c.depth);
-  laci_free(c.has_box);
+  clear_canvas(&c);
   return st;
 }
 

@@ -22,19 +22,36 @@ typedef enum laci_plot_colour {
 typedef struct laci_plot_node {
   laci_plot_colour colour;
   const char *detail; /* lines (\n): "group 3 -> 4   reordered [K,C]  S"; NULL: none */
+  const char *kind;   /* the detail without what is the node's own, which nodes of a block that is
+                         drawn once have in common: "reordered [K,C]  S"; NULL: none */
   const char *reason; /* drawn in red layers and blockers; NULL: none */
 } laci_plot_node;
+
+/** Whether blocks that repeat are drawn once, and nodes that only change one value are lines. */
+typedef enum laci_plot_fold {
+  LACI_PLOT_FOLD_LARGE, /* in networks of more than 60 nodes */
+  LACI_PLOT_FOLD_ALWAYS,
+  LACI_PLOT_FOLD_NEVER
+} laci_plot_fold;
 
 typedef struct laci_plot {
   const char *title;           /* first line: network, pattern */
   const char *summary;         /* second line: "53/54 layers pruned, 53/53 reordered" */
   const laci_plot_node *nodes; /* [n_nodes] */
+  laci_plot_fold fold;
+  bool details;  /* shape arithmetic, scales of quantization, and other small constants, too */
   bool for_page; /* boxes have ids and classes for a page's scripts, which show all else: no heading
                     and no reasons */
 } laci_plot;
 
 /** Returns the word of a colour, which boxes have for readers who cannot tell colours apart. */
 const char *laci_plot_role(laci_plot_colour colour);
+
+/** Writes for each node in whose box it is, boxes[n_nodes]: itself, the head of its box, or the
+ * node of the first copy of its block. line[n_nodes]: it is only a line there. Fails
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_plot_boxes(const laci_graph *graph, const laci_plot *plot,
+                                          int *boxes, bool *line, lac_error *err);
 
 /** Returns the drawing as bytes, in the format of path's ending; the caller frees *bytes with
  * laci_free (NULL on failure). Fails LAC_BAD_ARGUMENT for an unknown ending, LAC_UNSUPPORTED if

@@ -24,7 +24,11 @@ static laci_graph *read_net(const char *net) {
 /* The drawing as zero-terminated text (PDF and PNG: bytes); freed with laci_free. */
 static char *draw(const laci_graph *graph, const laci_plot_node *nodes, const char *path,
                   size_t *size) {
-  laci_plot plot = {.title = "net.onnx, 2:4", .summary = "1/2 layers pruned", .nodes = nodes};
+  laci_plot plot = {.title = "net.onnx, 2:4",
+                    .summary = "1/2 layers pruned",
+                    .nodes = nodes,
+                    .details = true,
+                    .fold = LACI_PLOT_FOLD_NEVER};
   char *bytes = NULL;
   size_t n = 0;
   lac_error err = {0};
@@ -160,8 +164,10 @@ static void tall_drawings_are_whole_in_every_format(void **state) {
   laci_free(svg);
   size_t size;
   char *png = draw(graph, all, "a.png", &size);
-  assert_true(size > 24 && png_number(png + 20) > 10000 &&
-              png_number(png + 20) <= 32767); /* height, from the header */
+  const uint32_t png_width = png_number(png + 16), png_height = png_number(png + 20);
+  /* columns, of which a page of A4 shows more than of a strip 100 times as high as wide */
+  assert_true(size > 24 && png_width > 1000 && png_height > 1000 && png_height < 4 * png_width &&
+              png_width < 4 * png_height);
   laci_free(png);
   char *pdf = draw(graph, all, "a.pdf", &size);
   const char *page = pdf;
@@ -169,10 +175,108 @@ static void tall_drawings_are_whole_in_every_format(void **state) {
   double width = 0, height = 0;
   if (page < pdf + size) { /* not compressed, then */
     assert_int_equal(sscanf(page, "/MediaBox [ %*f %*f %lf %lf", &width, &height), 2);
-    if (!(height > 10000 && height <= 14400)) fail_msg("the page is %g points high", height);
+    if (!(width > 300 && width <= 14400 && height > 300 && height <= 14400))
+      fail_msg("the page is %g x %g points", width, height);
   }
   laci_free(pdf);
   laci_free(all);
+  laci_graph_destroy(graph);
+}
+
+/* ---- Large networks ---- */
+
+/* n blocks of a product, a Relu and a sum with what the block reads. outside: the block that the
+ * network's second output reads; -1: there is none. */
+static laci_graph *read_blocks(int n, int outside) {
+  char text[8192] = "input x 4x8\nv0 = Abs(x)\n";
+  for (int i = 0; i < n; i++) {
+    size_t used = strlen(text);
+    (void)snprintf(text + used, sizeof text - used,
+                   "stored w%d 8x8\np%d = MatMul(v%d, w%d) name=\"net.%d.product\"\n"
+                   "r%d = Relu(p%d) name=\"net.%d.relu\"\n"
+                   "v%d = Add(r%d, v%d) name=\"net.%d.sum\"\n",
+                   i, i, i, i, i, i, i, i, i + 1, i, i, i);
+  }
+  size_t used = strlen(text);
+  (void)snprintf(text + used, sizeof text - used, "e = Neg(v%d)\noutput e\n", n);
+  if (outside >= 0) {
+    used = strlen(text);
+    (void)snprintf(text + used, sizeof text - used, "output v%d\n", outside + 1);
+  }
+  return read_net(text);
+}
+
+static char *draw_folded(const laci_graph *graph, laci_plot_node *nodes, int *boxes, bool *lines) {
+  laci_plot plot = {.title = "t", .nodes = nodes, .fold = LACI_PLOT_FOLD_ALWAYS};
+  char *bytes = NULL;
+  size_t n = 0;
+  lac_error err = {0};
+  for (int id = 0; id < graph->n_nodes; id++)
+    nodes[id].colour =
+        strcmp(graph->nodes[id].type, "MatMul") == 0 ? LACI_PLOT_GREEN : LACI_PLOT_YELLOW;
+  if (laci_plot_boxes(graph, &plot, boxes, lines, &err)) fail_msg("%s", err.text);
+  if (laci_plot_draw(graph, &plot, "a.dot", &bytes, &n, &err)) fail_msg("%s", err.text);
+  char *text = laci_resize(bytes, n, n + 1, 1);
+  assert_non_null(text);
+  return text;
+}
+
+static void a_block_that_repeats_is_drawn_once(void **state) {
+  (void)state;
+  enum { N = 20, NODES = 3 * N + 2 };
+  laci_plot_node nodes[NODES] = {0};
+  int boxes[NODES];
+  bool lines[NODES];
+  laci_graph *graph = read_blocks(N, -1);
+  assert_int_equal(graph->n_nodes, NODES);
+  char *dot = draw_folded(graph, nodes, boxes, lines);
+  expect_text(dot, "\u00D720   net.0 \u2026 net.19");
+  expect_text(dot, "+ Relu");
+  /* Abs, a product, a sum, Neg: four boxes, and what is drawn between them */
+  assert_int_equal(
+      count_text(dot, "fillcolor=\"#FFF7C2\"") + count_text(dot, "fillcolor=\"#C9E8CB\""), 4);
+  expect_text(dot, "node0 -> node1");
+  expect_text(dot, "node1 -> node3");
+  expect_text(dot, "node0 -> node3");
+  expect_text(dot, "node3 -> node61");
+  for (int id = 1; id < NODES - 1; id++) {
+    int within = (id - 1) % 3;
+    assert_int_equal(boxes[id], within == 2 ? 3 : 1);
+    assert_int_equal(lines[id], within == 1);
+  }
+  laci_free(dot);
+  laci_graph_destroy(graph);
+}
+
+static void what_is_read_outside_is_not_folded_away(void **state) {
+  (void)state;
+  enum { N = 20, NODES = 3 * N + 2, READ = 7 };
+  laci_plot_node nodes[NODES] = {0};
+  int boxes[NODES];
+  bool lines[NODES];
+  laci_graph *graph = read_blocks(N, READ);
+  char *dot = draw_folded(graph, nodes, boxes, lines);
+  /* the blocks up to the one that is read, and those after it */
+  expect_text(dot, "\u00D78   net.0 \u2026 net.7");
+  expect_text(dot, "\u00D712   net.8 \u2026 net.19");
+  expect_text(dot, "node3 -> node25");
+  laci_free(dot);
+  laci_graph_destroy(graph);
+}
+
+static void nodes_that_differ_are_not_folded(void **state) {
+  (void)state;
+  enum { N = 20, NODES = 3 * N + 2 };
+  laci_plot_node nodes[NODES] = {0};
+  int boxes[NODES];
+  bool lines[NODES];
+  laci_graph *graph = read_blocks(N, -1);
+  nodes[1 + 3 * 4].kind = "S"; /* the product of the fifth block alone is pruned */
+  char *dot = draw_folded(graph, nodes, boxes, lines);
+  expect_text(dot, "\u00D74   net.0 \u2026 net.3");
+  expect_text(dot, "\u00D715   net.5 \u2026 net.19");
+  assert_int_equal(boxes[13], 13);
+  laci_free(dot);
   laci_graph_destroy(graph);
 }
 
@@ -261,6 +365,9 @@ int main(void) {
       cmocka_unit_test(the_same_network_gives_the_same_picture),
       cmocka_unit_test(names_may_hold_any_bytes),
       cmocka_unit_test(tall_drawings_are_whole_in_every_format),
+      cmocka_unit_test(a_block_that_repeats_is_drawn_once),
+      cmocka_unit_test(what_is_read_outside_is_not_folded_away),
+      cmocka_unit_test(nodes_that_differ_are_not_folded),
       cmocka_unit_test(edges_that_nobody_could_follow_become_words),
       cmocka_unit_test(long_reasons_are_wrapped),
       cmocka_unit_test(files_are_written_with_care),

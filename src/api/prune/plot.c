@@ -54,9 +54,10 @@ static const char *axes_text(bool k, bool c) {
   return c ? "[C]" : "";
 }
 
-static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
+/* with_groups: with the numbers of its groups, which are its own. */
+static const char *detail_of(laci_arena *arena, const lac_layer *layer, bool with_groups) {
   char text[256], group[64] = "";
-  if (layer->group_c > 0 || layer->group_k > 0) {
+  if (with_groups && (layer->group_c > 0 || layer->group_k > 0)) {
     char c[16] = "-", k[16] = "-";
     if (layer->group_c > 0) (void)snprintf(c, sizeof c, "%d", layer->group_c);
     if (layer->group_k > 0) (void)snprintf(k, sizeof k, "%d", layer->group_k);
@@ -113,7 +114,8 @@ lac_status laci_report_plot_make(const lac_model *model, const lac_report *repor
   for (int n = 0; n < n_nodes; n++) {
     const lac_layer *layer = layer_of(a, report, n);
     nodes[n] = (laci_plot_node){.colour = colour_of(a, n, layer)};
-    if (layer) nodes[n].detail = detail_of(&made->arena, layer);
+    if (layer) nodes[n].detail = detail_of(&made->arena, layer, true);
+    if (layer) nodes[n].kind = detail_of(&made->arena, layer, false);
     if (nodes[n].colour == LACI_PLOT_RED || (layer && !layer->pruned)) {
       nodes[n].reason = layer ? layer->reason : first_cause(a, n);
     }
@@ -132,20 +134,37 @@ void laci_report_plot_clear(laci_report_plot *made) {
 }
 
 static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
-                       bool force, lac_error *err) {
+                       const lac_plot_options *options, lac_error *err) {
   laci_report_plot made;
   lac_status st = laci_report_plot_make(model, report, &made, err);
-  if (!st) st = laci_plot_write(model->graph, &made.plot, path, force, err);
+  made.plot.fold = options->all_nodes ? LACI_PLOT_FOLD_NEVER : LACI_PLOT_FOLD_LARGE;
+  made.plot.details = options->details;
+  if (!st) st = laci_plot_write(model->graph, &made.plot, path, options->force, err);
   laci_report_plot_clear(&made);
+  return st;
+}
+
+void lac_plot_options_init(lac_plot_options *options, size_t size) {
+  const lac_plot_options usual = {.size = sizeof usual};
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
+
+lac_status lac_plot_with(const lac_model *model, const lac_report *report, const char *path,
+                         const lac_plot_options *options, lac_error *err) {
+  lac_plot_options own;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
+  if (!st) st = laci_take_plot_options(options, &own, err);
+  if (st) return st;
+  lac_context *before = laci_call_begin(own.context);
+  st = plot(model, report, path, &own, err);
+  laci_call_end(before);
   return st;
 }
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
                     lac_context *context, lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
-  if (st) return st;
-  lac_context *before = laci_call_begin(context);
-  st = plot(model, report, path, force, err);
-  laci_call_end(before);
-  return st;
+  lac_plot_options options = lac_plot_options_default();
+  options.force = force;
+  options.context = context;
+  return lac_plot_with(model, report, path, &options, err);
 }

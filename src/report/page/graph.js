@@ -65,7 +65,7 @@ function findNodes(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   let first = null;
   for (const node of network.nodes) {
-    const found = words.every((word) => `${node.names.join(' ')} ${node.op}`.toLowerCase().includes(word));
+    const found = words.every((word) => `${node.names.join(' ')} ${node.lines.join(' ')} ${node.op}`.toLowerCase().includes(word));
     if (node.element) node.element.classList.toggle('dim', words.length > 0 && !found);
     if (found && words.length && node.element && !first) first = node;
   }
@@ -99,6 +99,7 @@ function showDetail(node) {
     const figures = measures().map((column) => [column, valueOfBox(node, column.key)]).filter(([, value]) => isNumber(value));
     parts.push(make('dl', null, figures.flatMap(([column, value]) => [make('dt', null, `${column.title}, mean`), make('dd', null, valueText(column, value))])));
   }
+  if (node.lines.length) parts.push(make('details', null, make('summary', null, `${plural(node.lines.length, 'more node')} in this box`), make('ul', { style: 'columns:auto' }, node.lines.map((name) => make('li', { class: 'mono' }, name)))));
   const reason = (row && row.reason) || node.reason;
   if (reason) parts.push(make('p', null, reason));
   if (row) {
@@ -146,12 +147,13 @@ function fitZoom() {
 function readNodes() {
   for (const node of graphData ? graphData.nodes : []) {
     const known = network.byBox.get(node.box);
-    if (known) known.names.push(node.name);
-    const entry = known || { box: node.box, names: [node.name], op: node.op, role: node.role, reason: node.reason, element: null };
+    if (known) (node.line ? known.lines : known.names).push(node.name);
+    const entry = known || { box: node.box, names: [node.name], lines: [], op: node.op, role: node.role, reason: node.reason, element: null };
     if (!known) {
       network.nodes.push(entry);
       network.byBox.set(node.box, entry);
     }
+    if (node.line && !entry.op.includes(node.op)) entry.op += `, ${node.op}`;
     if (!network.byName.has(node.name)) network.byName.set(node.name, entry);
   }
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/writer.h"
 #include "graph/graph.h"
@@ -36,10 +37,11 @@ lac_status laci_page_about_json(const laci_page_about *about, char **text, lac_e
   return laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
 }
 
-static json_t *node_json(laci_json_writer *w, const laci_node *node, int id,
+static json_t *node_json(laci_json_writer *w, const laci_node *node, int box, bool is_line,
                          const laci_plot_node *drawn) {
   json_t *object = json_object();
-  laci_json_add(w, object, "box", json_sprintf("node%d", id));
+  laci_json_add(w, object, "box", json_sprintf("node%d", box));
+  if (is_line) laci_json_add(w, object, "line", json_true());
   laci_json_add(w, object, "name", laci_json_text(w, node->name));
   laci_json_add(w, object, "op", laci_json_text(w, node->type));
   laci_json_add(w, object, "role", json_string(laci_plot_role(drawn->colour)));
@@ -50,11 +52,22 @@ static json_t *node_json(laci_json_writer *w, const laci_node *node, int id,
 lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot, char **text,
                                 lac_error *err) {
   laci_json_writer w = {.whole = true};
-  json_t *root = json_object(), *nodes = json_array();
-  for (int id = 0; id < graph->n_nodes; id++)
-    laci_json_append(&w, nodes, node_json(&w, &graph->nodes[id], id, &plot->nodes[id]));
-  laci_json_add(&w, root, "nodes", nodes);
-  return laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
+  int *box = laci_alloc((size_t)graph->n_nodes + 1, sizeof *box);
+  bool *line = laci_alloc((size_t)graph->n_nodes + 1, sizeof *line);
+  lac_status st = box && line ? laci_plot_boxes(graph, plot, box, line, err)
+                              : laci_fail_memory(err, "the page");
+  if (!st) {
+    json_t *root = json_object(), *nodes = json_array();
+    for (int id = 0; id < graph->n_nodes; id++) {
+      laci_json_append(&w, nodes,
+                       node_json(&w, &graph->nodes[id], box[id], line[id], &plot->nodes[id]));
+    }
+    laci_json_add(&w, root, "nodes", nodes);
+    st = laci_json_finish(&w, root, JSON_COMPACT, "the page", text, err);
+  }
+  laci_free(box);
+  laci_free(line);
+  return st;
 }
 
 /* ---- The file ---- */
