@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PROTOCOL = 2, N_STATE = 5 };
+enum { PROTOCOL = 2, N_STATE = 5, MOST_LONG = 8, N_STORAGE = 5, N_TENSOR = 6 };
 
 typedef struct machine {
   laci_arena *arena;
@@ -24,6 +24,8 @@ typedef struct machine {
   laci_pickle_value **memo; /* indexed by number; a new number is at most the next free one + 1 */
   size_t n_memo, memo_capacity;
   const laci_pickle_value *result;
+  bool torch;                 /* a pickle of PyTorch's */
+  laci_pickle_value storages; /* its storages, as items */
   lac_error *err;
 } machine;
 
@@ -122,6 +124,26 @@ static lac_status do_number_4(machine *m) { return push_number(m, 4); }
 static lac_status do_none(machine *m) { return push_new(m, LACI_PICKLE_NONE, 0); }
 static lac_status do_true(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 1); }
 static lac_status do_false(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 0); }
+
+static lac_status do_real(machine *m) {
+  const uint8_t *bytes = NULL;
+  lac_status st = take_bytes(m, sizeof(double), &bytes);
+  return st ? st : push_new(m, LACI_PICKLE_REAL, 0);
+}
+
+/** Pushes a number whose bytes, little-endian, are preceded by how many they are. */
+static lac_status do_long(machine *m) {
+  uint32_t n = 0;
+  const uint8_t *bytes = NULL;
+  lac_status st = take_number(m, 1, &n);
+  if (!st && n > MOST_LONG) st = fail_opcode(m, "a number of more than 64 bits");
+  if (!st) st = take_bytes(m, n, &bytes);
+  if (st) return st;
+  uint64_t number = n && bytes[n - 1] & 0x80 ? UINT64_MAX : 0; /* the sign */
+  for (size_t k = n; k-- > 0;) number = number << 8 | bytes[k];
+  return push_new(m, LACI_PICKLE_NUMBER, (int64_t)number);
+}
+
 static lac_status do_list(machine *m) { return push_new(m, LACI_PICKLE_LIST, 0); }
 static lac_status do_dict(machine *m) { return push_new(m, LACI_PICKLE_DICT, 0); }
 
@@ -246,9 +268,20 @@ static lac_status load_memo(machine *m, size_t n_number) {
 static lac_status do_get_1(machine *m) { return load_memo(m, 1); }
 static lac_status do_get_4(machine *m) { return load_memo(m, 4); }
 
-/* ---- Opcodes: arrays ---- */
+/* ---- Opcodes: arrays and tensors ---- */
 
-typedef enum numpy_name { RECONSTRUCT, NDARRAY, DTYPE } numpy_name;
+typedef enum known_name {
+  RECONSTRUCT,
+  NDARRAY,
+  DTYPE,
+  FIRST_OF_TORCH,
+  ORDERED_DICT = FIRST_OF_TORCH,
+  REBUILD_TENSOR,
+  REBUILD_PARAMETER,
+  SIZE,
+  DEVICE,
+  TORCH_TYPE, /* the type of a storage or of elements */
+} known_name;
 
 /** Reads the text up to the next line end. */
 static lac_status take_line(machine *m, const char **line, int *length) {
@@ -264,43 +297,127 @@ static bool line_is(const char *line, int length, const char *text) {
   return strlen(text) == (size_t)length && memcmp(line, text, (size_t)length) == 0;
 }
 
+/** Is this a type of PyTorch's, such as FloatStorage or float32? */
+static bool is_torch_type(const char *name, int n) {
+  static const char ending[] = "Storage";
+  static const char *const types[] = {"float64", "float32", "float16", "bfloat16", "int64",
+                                      "int32",   "int16",   "int8",    "uint8",    "bool"};
+  const int n_ending = sizeof ending - 1;
+  if (n > n_ending && memcmp(name + n - n_ending, ending, (size_t)n_ending) == 0) return true;
+  for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+    if (line_is(name, n, types[k])) return true;
+  }
+  return false;
+}
+
+static lac_status push_name(machine *m, known_name stands_for, const char *name, int n) {
+  lac_status st = push_new(m, LACI_PICKLE_NAME, stands_for);
+  if (st) return st;
+  top_value(m)->bytes = (const uint8_t *)name;
+  top_value(m)->n_bytes = (size_t)n;
+  return LAC_OK;
+}
+
 static lac_status do_name(machine *m) {
   static const struct {
     const char *module, *name;
-    numpy_name stands_for;
+    known_name stands_for;
   } known[] = {{"numpy.core.multiarray", "_reconstruct", RECONSTRUCT},
                {"numpy._core.multiarray", "_reconstruct", RECONSTRUCT},
                {"numpy", "ndarray", NDARRAY},
-               {"numpy", "dtype", DTYPE}};
+               {"numpy", "dtype", DTYPE},
+               {"collections", "OrderedDict", ORDERED_DICT},
+               {"torch._utils", "_rebuild_tensor_v2", REBUILD_TENSOR},
+               {"torch._utils", "_rebuild_parameter", REBUILD_PARAMETER},
+               {"torch", "Size", SIZE},
+               {"torch", "device", DEVICE}};
   const char *module = NULL, *name = NULL;
   int n_module = 0, n_name = 0;
   lac_status st = take_line(m, &module, &n_module);
   if (!st) st = take_line(m, &name, &n_name);
   if (st) return st;
   for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-    if (line_is(module, n_module, known[k].module) && line_is(name, n_name, known[k].name)) {
-      return push_new(m, LACI_PICKLE_NAME, known[k].stands_for);
+    if (m->torch == (known[k].stands_for >= FIRST_OF_TORCH) &&
+        line_is(module, n_module, known[k].module) && line_is(name, n_name, known[k].name)) {
+      return push_name(m, known[k].stands_for, name, n_name);
     }
   }
-  return laci_fail(m->err, LAC_UNSUPPORTED,
-                   "%s: byte %zu: the name '%.*s.%.*s', wanted NumPy's arrays only", m->name,
-                   m->opcode_at, n_module, module, n_name, name);
+  if (m->torch && line_is(module, n_module, "torch") && is_torch_type(name, n_name))
+    return push_name(m, TORCH_TYPE, name, n_name);
+  return laci_fail(m->err, LAC_UNSUPPORTED, "%s: byte %zu: the name '%.*s.%.*s', wanted %s only",
+                   m->name, m->opcode_at, n_module, module, n_name, name,
+                   m->torch ? "tensors and plain values" : "NumPy's arrays");
 }
 
-static bool text_is(const laci_pickle_value *value, const char *text) {
+bool laci_pickle_is_text(const laci_pickle_value *value, const char *text) {
   return is_kind(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
          memcmp(value->bytes, text, value->n_bytes) == 0;
 }
 
+/** Replaces ("storage", type, key, device, number of elements) by a storage. */
+static lac_status do_storage(machine *m) {
+  const laci_pickle_value *id = pop_value(m);
+  bool is_one = is_kind(id, LACI_PICKLE_LIST) && id->n >= N_STORAGE &&
+                laci_pickle_is_text(id->items[0], "storage") &&
+                is_kind(id->items[1], LACI_PICKLE_NAME) && id->items[1]->number == TORCH_TYPE &&
+                is_kind(id->items[2], LACI_PICKLE_TEXT) &&
+                is_kind(id->items[4], LACI_PICKLE_NUMBER);
+  if (!is_one) return fail_opcode(m, "a reference that is no storage of PyTorch's");
+  lac_status st = push_new(m, LACI_PICKLE_STORAGE, 0);
+  if (st) return st;
+  laci_pickle_value *made = top_value(m);
+  st = add_items(m, made, id->items, id->n);
+  return st ? st : add_items(m, &m->storages, &made, 1);
+}
+
+static lac_status push_tensor(machine *m, const laci_pickle_value *given) {
+  bool is_one = given->n >= N_TENSOR && is_kind(given->items[0], LACI_PICKLE_STORAGE) &&
+                is_kind(given->items[1], LACI_PICKLE_NUMBER) &&
+                is_kind(given->items[2], LACI_PICKLE_LIST) &&
+                is_kind(given->items[3], LACI_PICKLE_LIST);
+  if (!is_one) return fail_opcode(m, "a tensor without storage, offset, shape and strides");
+  lac_status st = push_new(m, LACI_PICKLE_TENSOR, 0);
+  return st ? st : add_items(m, top_value(m), given->items, given->n);
+}
+
+/** A dictionary of no entries, or of a list of pairs. */
+static lac_status push_ordered(machine *m, const laci_pickle_value *given) {
+  lac_status st = push_new(m, LACI_PICKLE_DICT, 0);
+  if (st || given->n == 0) return st;
+  const laci_pickle_value *pairs = given->n == 1 ? given->items[0] : NULL;
+  if (!is_kind(pairs, LACI_PICKLE_LIST)) return fail_opcode(m, "a dictionary of no pairs");
+  for (size_t k = 0; k < pairs->n && !st; k++) {
+    const laci_pickle_value *pair = pairs->items[k];
+    if (!is_kind(pair, LACI_PICKLE_LIST) || pair->n != 2)
+      return fail_opcode(m, "a dictionary of no pairs");
+    st = add_items(m, top_value(m), pair->items, 2);
+  }
+  return st;
+}
+
+/** Executes a call of PyTorch's, the only ones that are known. */
+static lac_status call_torch(machine *m, known_name name, const laci_pickle_value *given) {
+  laci_pickle_value *first = given->n ? given->items[0] : NULL;
+  if (name == ORDERED_DICT) return push_ordered(m, given);
+  if (name == REBUILD_TENSOR) return push_tensor(m, given);
+  if (name == REBUILD_PARAMETER && is_kind(first, LACI_PICKLE_TENSOR)) return push_value(m, first);
+  if (name == SIZE && is_kind(first, LACI_PICKLE_LIST)) return push_value(m, first);
+  if (name == DEVICE && is_kind(first, LACI_PICKLE_TEXT)) return push_value(m, first);
+  return fail_opcode(m, "a call that is none of a tensor");
+}
+
 /** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1',
- * 0, 1), the only ones that are known. */
+ * 0, 1), the only ones that are known; or one of PyTorch's. */
 static lac_status do_reduce(machine *m) {
   const laci_pickle_value *given = pop_value(m), *name = pop_value(m);
+  if (m->torch && is_kind(name, LACI_PICKLE_NAME) && is_kind(given, LACI_PICKLE_LIST))
+    return call_torch(m, (known_name)name->number, given);
   if (!is_kind(name, LACI_PICKLE_NAME) || !is_kind(given, LACI_PICKLE_LIST) || given->n != 3) {
-    return fail_opcode(m, "a call that is none of NumPy's");
+    return fail_opcode(m,
+                       m->torch ? "a call of what is no name" : "a call that is none of NumPy's");
   }
   if (name->number == DTYPE) {
-    return push_new(m, LACI_PICKLE_TYPE, text_is(given->items[0], "u1"));
+    return push_new(m, LACI_PICKLE_TYPE, laci_pickle_is_text(given->items[0], "u1"));
   }
   bool array = name->number == RECONSTRUCT && is_kind(given->items[0], LACI_PICKLE_NAME) &&
                given->items[0]->number == NDARRAY;
@@ -321,12 +438,13 @@ static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
   return count == n_bytes;
 }
 
-/** Sets the state of an array, (1, shape, type, Fortran order, bytes); that of a type is
- * ignored. */
+/** Sets the state of an array, (1, shape, type, Fortran order, bytes); that of a type is ignored,
+ * as are attributes of a dictionary, such as the versions of a state dict's modules. */
 static lac_status do_build(machine *m) {
   const laci_pickle_value *state = pop_value(m);
   laci_pickle_value *array = top_value(m);
   if (is_kind(state, LACI_PICKLE_LIST) && is_kind(array, LACI_PICKLE_TYPE)) return LAC_OK;
+  if (is_kind(state, LACI_PICKLE_DICT) && is_kind(array, LACI_PICKLE_DICT)) return LAC_OK;
   if (!is_kind(state, LACI_PICKLE_LIST) || state->n != N_STATE ||
       !is_kind(array, LACI_PICKLE_ARRAY)) {
     return fail_opcode(m, "a state that is none of an array");
@@ -353,17 +471,20 @@ static lac_status do_stop(machine *m) {
   m->result = pop_value(m);
   if (!m->result) return fail_opcode(m, "an end without a value");
   if (m->n_stack || m->n_marks) return fail_opcode(m, "an end with more than a value");
-  if (m->at < m->size_bytes) return fail_opcode(m, "bytes after the end");
+  if (m->at < m->size_bytes && !m->torch) return fail_opcode(m, "bytes after the end");
   return LAC_OK;
 }
 
 static const struct {
   const char *name;
   lac_status (*run)(machine *m);
+  bool of_torch;
 } opcodes[UINT8_MAX + 1] = {
-#define LAC_PICKLE(byte, text, function) [byte] = {#text, function},
+#define LAC_PICKLE(byte, text, function) [byte] = {#text, function, false},
+#define LAC_PICKLE_TORCH(byte, text, function) [byte] = {#text, function, true},
 #include "data/pickle.def"
 #undef LAC_PICKLE
+#undef LAC_PICKLE_TORCH
 };
 
 static lac_status run_opcode(machine *m) {
@@ -374,30 +495,50 @@ static lac_status run_opcode(machine *m) {
   if (m->opcode_at == 0 && opcode != 0x80) {
     return laci_fail(m->err, LAC_BAD_FILE, "%s: no pickle of protocol %d", m->name, PROTOCOL);
   }
-  if (opcodes[opcode].run) return opcodes[opcode].run(m);
+  if (opcodes[opcode].run && (m->torch || !opcodes[opcode].of_torch)) return opcodes[opcode].run(m);
   return laci_fail(m->err, LAC_UNSUPPORTED,
-                   "%s: byte %zu: the opcode %s (0x%02x), which CIFAR's files do not have", m->name,
+                   "%s: byte %zu: the opcode %s (0x%02x), which %s files do not have", m->name,
                    m->opcode_at, opcodes[opcode].name ? opcodes[opcode].name : "unknown",
-                   (unsigned)opcode);
+                   (unsigned)opcode, m->torch ? "PyTorch's" : "CIFAR's");
+}
+
+static lac_status run(machine *m, const laci_pickle_value **value) {
+  lac_status st = LAC_OK;
+  *value = NULL;
+  while (!m->result && !st) st = run_opcode(m);
+  if (!st) *value = m->result;
+  laci_free(m->stack);
+  laci_free(m->marks);
+  laci_free(m->memo);
+  return st;
 }
 
 lac_status laci_pickle_parse(laci_arena *arena, const char *name, const uint8_t *bytes,
                              size_t size_bytes, const laci_pickle_value **value, lac_error *err) {
   machine m = {.arena = arena, .name = name, .bytes = bytes, .size_bytes = size_bytes, .err = err};
-  lac_status st = LAC_OK;
-  *value = NULL;
-  while (!m.result && !st) st = run_opcode(&m);
-  if (!st) *value = m.result;
-  laci_free(m.stack);
-  laci_free(m.marks);
-  laci_free(m.memo);
+  return run(&m, value);
+}
+
+lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name, laci_pickle_bytes *from,
+                                   laci_pickle_torch *found, lac_error *err) {
+  machine m = {.arena = arena,
+               .name = name,
+               .bytes = from->at,
+               .size_bytes = from->n,
+               .torch = true,
+               .err = err};
+  lac_status st = run(&m, &found->root);
+  found->storages = m.storages.items;
+  found->n_storages = m.storages.n;
+  from->at += m.at;
+  from->n -= m.at;
   return st;
 }
 
 const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key) {
   if (!is_kind(dict, LACI_PICKLE_DICT)) return NULL;
   for (size_t k = 0; k + 1 < dict->n; k += 2) {
-    if (text_is(dict->items[k], key)) return dict->items[k + 1];
+    if (laci_pickle_is_text(dict->items[k], key)) return dict->items[k + 1];
   }
   return NULL;
 }

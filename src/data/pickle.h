@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads the pickles in CIFAR's Python files: numbers, texts, lists, dictionaries and NumPy arrays
- * of bytes, pickled with protocol 2 by Python 2.
+ * of bytes, pickled with protocol 2 by Python 2. And those of PyTorch's checkpoints, in which
+ * tensors refer to bytes outside of the pickle (torch_file.h).
  *
  * A pickle is a program for a virtual machine that may call any Python function. This reader calls
- * nothing: it knows three of NumPy's names, which mean an array. Every other name or opcode is
- * refused with its name and position. Values are views of the bytes. */
+ * nothing: it knows three of NumPy's names, which mean an array, or a few of PyTorch's, which mean
+ * a tensor. Every other name or opcode is refused with its name and position. Values are views of
+ * the bytes. */
 #ifndef LACI_DATA_PICKLE_H
 #define LACI_DATA_PICKLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +28,11 @@ typedef enum laci_pickle_kind {
   LACI_PICKLE_ARRAY,  /* an array of bytes in C order: items[n] is the shape (numbers); bytes,
                          n_bytes */
   LACI_PICKLE_TYPE,   /* the type of an array's elements; number: is it u1? */
-  LACI_PICKLE_NAME,   /* one of NumPy's names */
+  LACI_PICKLE_NAME,   /* one of the known names; bytes, n_bytes: without its module */
+  LACI_PICKLE_REAL,   /* a float of Python's, whose value no one needs */
+  LACI_PICKLE_STORAGE, /* of PyTorch: items[n] as it was pickled: "storage", type, key, device, number
+                          of elements */
+  LACI_PICKLE_TENSOR, /* of PyTorch: items[n]: a storage, offset in elements, shape, strides ... */
 } laci_pickle_kind;
 
 typedef struct laci_pickle_value {
@@ -45,6 +52,26 @@ LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
                                             const uint8_t *bytes, size_t size_bytes,
                                             const laci_pickle_value **value, lac_error *err);
 
+/** A pickle of PyTorch's. */
+typedef struct laci_pickle_torch {
+  const laci_pickle_value *root;
+  laci_pickle_value **storages; /* [n_storages] all references to storages; arena */
+  size_t n_storages;
+} laci_pickle_torch;
+
+/** Bytes that are not read yet. */
+typedef struct laci_pickle_bytes {
+  const uint8_t *at;
+  size_t n;
+} laci_pickle_bytes;
+/** Does the same for a pickle of PyTorch's, which may be followed by others: moves `from` past it.
+ * Tensors and plain values are all that it may hold. */
+LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name,
+                                                  laci_pickle_bytes *from, laci_pickle_torch *found,
+                                                  lac_error *err);
+
+/** Is the value this text? NULL is none. */
+bool laci_pickle_is_text(const laci_pickle_value *value, const char *text);
 /** Returns the value of a key in a dictionary; NULL: the key is missing, or `dict` is no
  * dictionary. */
 const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key);

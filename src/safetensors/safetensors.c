@@ -22,7 +22,8 @@ struct laci_safetensors {
   json_t *root; /* owns the names of tensors */
   laci_safetensor *tensors;
   int n;
-  size_t data; /* offset in the file at which the tensors' bytes begin */
+  size_t data;      /* offset in the file at which the tensors' bytes begin */
+  laci_arena names; /* of laci_safetensors_take */
 };
 
 /* ---- The header ---- */
@@ -209,8 +210,42 @@ lac_status laci_safetensors_open(const char *path, laci_safetensors **file, lac_
   return st;
 }
 
+static lac_status copy_list(laci_safetensors *f, const laci_safetensor *tensors, int n,
+                            lac_error *err) {
+  f->tensors = laci_alloc((size_t)n, sizeof *f->tensors);
+  if (!f->tensors) return laci_fail_memory(err, f->path);
+  for (; f->n < n; f->n++) {
+    laci_safetensor *t = &f->tensors[f->n];
+    *t = tensors[f->n];
+    t->name = laci_arena_text(&f->names, t->name);
+    t->type = laci_arena_text(&f->names, t->type);
+    if (!t->name || !t->type) return laci_fail_memory(err, f->path);
+  }
+  qsort(f->tensors, (size_t)n, sizeof *f->tensors, compare_names);
+  for (int k = 1; k < n; k++) {
+    if (strcmp(f->tensors[k - 1].name, f->tensors[k].name) == 0)
+      return fail_tensor(f, f->tensors[k].name, "two tensors of this name", err);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_safetensors_take(const char *path, laci_reader *reader,
+                                 const laci_safetensor *tensors, int n, laci_safetensors **file,
+                                 lac_error *err) {
+  *file = NULL;
+  laci_safetensors *f = laci_alloc(1, sizeof *f);
+  if (!f) return laci_fail_memory(err, path);
+  f->path = path;
+  lac_status st = copy_list(f, tensors, n, err);
+  if (!st) f->reader = reader;
+  if (st) laci_safetensors_close(f);
+  else *file = f;
+  return st;
+}
+
 void laci_safetensors_close(laci_safetensors *f) {
   if (!f) return;
+  laci_arena_clear(&f->names);
   laci_free(f->tensors);
   json_decref(f->root);
   laci_reader_close(f->reader);

@@ -20,6 +20,7 @@
 
 enum { LACI_SAFETENSORS_MOST_RANK = 8 };
 
+typedef struct laci_reader laci_reader;
 typedef struct laci_safetensors laci_safetensors;
 
 /** A tensor of a file; valid until the file is closed. */
@@ -41,6 +42,12 @@ bool laci_safetensors_begins(const uint8_t *bytes, size_t n);
  * laci_reader_open does; *file is then NULL. */
 LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetensors **file,
                                                 lac_error *err);
+/** Makes such a file of another format's tensors, whose bytes are in the reader, which it takes on
+ * success; names and types of the n tensors are copied. Fails LAC_BAD_FILE for two tensors of one
+ * name, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_safetensors_take(const char *path, laci_reader *reader,
+                                                const laci_safetensor *tensors, int n,
+                                                laci_safetensors **file, lac_error *err);
 void laci_safetensors_close(laci_safetensors *file); /* file may be NULL */
 
 /** Returns the file's tensors, sorted by name. */

@@ -102,6 +102,11 @@ def test_logits_are_torchvisions(tmp_path, arch):
             torch.nn.init.normal_(module.running_mean, 0, 0.1)
     save_file(net.state_dict(), tmp_path / "net.safetensors")
     out, text = write_with_step_of_nothing(tmp_path, arch, data, tmp_path / "net.safetensors")
+    bytes_of = out.read_bytes()
+    torch.save(net.state_dict(), tmp_path / "net.pth")
+    torch.save({"state_dict": net.state_dict(), "epoch": 3, "args": ["x", None, True]}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    for name in ("net.pth", "old.pt"):  # PyTorch's own files, in both formats
+        assert write_with_step_of_nothing(tmp_path, arch, data, tmp_path / name)[0].read_bytes() == bytes_of, name
     assert "not in" not in text
     with_statistics(out, {name: value.numpy() for name, value in net.state_dict().items()})
     images = torch.randn(2, 3, 32, 32)
@@ -110,7 +115,7 @@ def test_logits_are_torchvisions(tmp_path, arch):
     assert np.abs(logits_of(out, images.numpy()) - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 
-def test_pytorchs_own_file_is_refused_with_the_line_that_converts_it(tmp_path):
+def test_what_is_no_file_of_pytorch_is_refused(tmp_path):
     (tmp_path / "net.pth").write_bytes(b"PK\3\4")
     code, text = lacuna("train", "--arch", "digits", "--data", DIGITS, "--pretrained", tmp_path / "net.pth", "-o", tmp_path / "x.onnx")
-    assert code == 1 and "safetensors.torch" in text and not (tmp_path / "x.onnx").exists()
+    assert code == 1 and "net.pth" in text and not (tmp_path / "x.onnx").exists()

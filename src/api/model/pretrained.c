@@ -12,11 +12,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "data/torch_file.h"
 #include "graph/graph.h"
 #include "safetensors/safetensors.h"
 #include "tensor/buf.h"
 
-/** The file: a safetensors file or a model. */
+/** The file: a safetensors file, one of PyTorch, or a model. */
 typedef struct weights_file {
   const char *path;
   laci_safetensors *tensors;
@@ -232,23 +233,11 @@ static lac_status copy_all_tensors(weights_file *f, lac_model *model, lac_pretra
 
 /* ---- The file ---- */
 
-/** Is this a PyTorch file? These are pickles, alone or in a zip archive: reading one executes code.
- */
+/** Is this a file that torch.save wrote? */
 static bool is_pytorch(const char *path, const uint8_t *head, size_t n) {
-  bool zip = n >= 4 && memcmp(head, "PK\3\4", 4) == 0;
-  bool pickle = n >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
   bool named = ends_in(path, ".pth") || ends_in(path, ".pt") || ends_in(path, ".bin") ||
                ends_in(path, ".tar");
-  return zip || pickle || named;
-}
-
-static lac_status fail_pytorch(const char *path, lac_error *err) {
-  return laci_fail(
-      err, LAC_BAD_FILE,
-      "%s: PyTorch's own files can run code and are not read; python -c \"import torch, "
-      "safetensors.torch as s; d = torch.load('%s', weights_only=True); "
-      "s.save_file(d.get('state_dict', d), 'net.safetensors')\" makes one that is",
-      path, path);
+  return laci_torch_file_begins(head, n) || named;
 }
 
 static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
@@ -261,7 +250,7 @@ static lac_status open_file(const char *path, weights_file *f, lac_error *err) {
   laci_reader_close(reader);
   if (st) return st;
   f->path = path;
-  if (is_pytorch(path, head, n)) return fail_pytorch(path, err);
+  if (is_pytorch(path, head, n)) return laci_torch_file_open(path, &f->tensors, err);
   if (ends_in(path, ".safetensors") || laci_safetensors_begins(head, n)) {
     return laci_safetensors_open(path, &f->tensors, err);
   }
