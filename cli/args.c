@@ -124,7 +124,15 @@ static bool same_name(const char *name, const char *typed, size_t n_typed) {
   return true;
 }
 
+/* Other names of options, which their help tells. */
+static const char *const aliases[][2] = {{"data_dir", "data"}, {"dataset", "data"}};
+
 static const option_row *option_by_name(verb_id verb, const char *typed, size_t n_typed) {
+  for (size_t k = 0; k < sizeof aliases / sizeof aliases[0]; k++) {
+    if (!same_name(aliases[k][0], typed, n_typed)) continue;
+    typed = aliases[k][1];
+    n_typed = strlen(typed);
+  }
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
     if ((option->verbs >> verb & 1) && same_name(option->name, typed, n_typed)) return option;
@@ -573,6 +581,7 @@ void arguments_clear(arguments *args) {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"
 #undef LAC_OPTION
+  laci_free(args->named);
   laci_free((void *)args->rest.items);
   if (args->tree) tree_clear(args->tree);
   laci_free(args->tree);

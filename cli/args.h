@@ -65,6 +65,7 @@ typedef struct arguments {
   text_list rest;                  /* of the verb run: words that it hands on */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
+  char *named;                     /* the result's name, where it follows from MODEL's */
   struct tree *tree;               /* of --config, see tree.h; the texts point into it */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
+#include "complete.h"
 #include "config.h"
 #include "group.h"
 #include "help.h"
@@ -142,11 +142,7 @@ static lac_status parse_arguments(int argc, char **argv, like *words, arguments 
   if (st) return st;
   st = words->script ? arguments_parse(words->argc, words->argv, args, err)
                      : arguments_parse(argc, argv, args, err);
-  if (st) return st;
-  if (args->config && words->script)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--config and --like: one of them");
-  if (args->config && !args->help) st = config_apply(args, err);
-  return st ? st : arguments_check_operands(args, err);
+  return st ? st : arguments_complete(args, words->script, err);
 }
 
 int main(int argc, char **argv) {

@@ -194,12 +194,16 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+const char *train_recipe_of(const char *arch) {
+  const bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
+  return small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
+}
+
 /* Chooses the recipe if none is named, as the verbs' descriptions say. */
 static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
   if (o->recipe) return;
   if (args->verb == VERB_train) {
-    bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
-    o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
+    o->recipe = train_recipe_of(arch);
     return;
   }
   const lac_train_options usual = lac_finetune_training_default();

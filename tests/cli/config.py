@@ -56,7 +56,7 @@ def main():
         options = command_table.options([verb["id"] for verb in verbs])
         for at, verb in enumerate(verbs):
             name, own = verb["id"], [o for _, o in options if o["verbs"] & 1 << at and o["help"] and o["name"] not in OF_LINE]
-            if name in ("run", "help", "version"):
+            if name in ("run", "archs", "recipes", "help", "version"):
                 continue
             trains = name in ("train", "finetune")
             only_one = {"steps", "eval-steps", "keep-masks", "resnet-size", "resnext", "eval"} if trains else set()

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * net.onnx is packed to net.lacuna or net-packed.onnx, and drawn to net.svg; net.lacuna is unpacked
+ * to net.onnx. What changes a network needs a name. */
+#include "complete.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "config.h"
+
+/* Returns the ending that the verb's result has. */
+static const char *find_ending(const arguments *args) {
+  switch (args->verb) {
+    case VERB_pack: return args->ort ? "-packed.onnx" : ".lacuna";
+    case VERB_unpack: return ".onnx";
+    case VERB_plot: return ".svg";
+    default: return NULL;
+  }
+}
+
+/* Returns the length of the name without an ending that networks and packs have. */
+static size_t length_of_stem(const char *name) {
+  static const char *const endings[] = {".onnx", ".lacuna", ".lac"};
+  const size_t n = strlen(name);
+  for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++) {
+    const size_t length = strlen(endings[k]);
+    if (n > length && strcmp(name + n - length, endings[k]) == 0) return n - length;
+  }
+  return n;
+}
+
+/* Sets args->output of pack, unpack and plot if it was not given and MODEL is a file. */
+static lac_status set_default_name(arguments *args, lac_error *err) {
+  const char *ending = find_ending(args);
+  const bool has_file = args->operand && strcmp(args->operand, "-") != 0;
+  if (args->output || !ending || !has_file || args->help || args->print_config) return LAC_OK;
+  const size_t stem = length_of_stem(args->operand), size = stem + strlen(ending) + 1;
+  args->named = laci_alloc(size, 1);
+  if (!args->named) return laci_fail_memory(err, "the result's name");
+  (void)snprintf(args->named, size, "%.*s%s", (int)stem, args->operand, ending);
+  args->output = args->named;
+  return LAC_OK;
+}
+
+lac_status arguments_complete(arguments *args, const char *script, lac_error *err) {
+  lac_status st = LAC_OK;
+  if (args->config && script)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--config and --like: one of them");
+  if (args->config && !args->help) st = config_apply(args, err);
+  if (!st) st = arguments_check_operands(args, err);
+  return st ? st : set_default_name(args, err);
+}
