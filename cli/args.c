@@ -83,7 +83,7 @@ void options_print(FILE *out, verb_id verb, const char *title, option_printer *p
 }
 
 /* Returns the index in words_table for this option and verb, or -1. */
-static int find_words_row(const option_row *option, verb_id verb) {
+static int find_words_of_verb(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {
     bool same = strcmp(words_table[i].name, option->name) == 0;
     if (same && (words_table[i].verbs >> verb & 1)) return i;
@@ -92,12 +92,12 @@ static int find_words_row(const option_row *option, verb_id verb) {
 }
 
 const char *option_help(const option_row *option, verb_id verb) {
-  int words = find_words_row(option, verb);
+  int words = find_words_of_verb(option, verb);
   return words < 0 ? option->help : words_table[words].help;
 }
 
 const char *option_argument(const option_row *option, verb_id verb) {
-  int words = find_words_row(option, verb);
+  int words = find_words_of_verb(option, verb);
   return words < 0 ? option->argument : words_table[words].argument;
 }
 

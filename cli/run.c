@@ -212,13 +212,13 @@ static lac_status check_file(const runner *r, lac_error *err) {
                    value_text(model) ? value_text(model) : "no text", wanted);
 }
 
-static lac_status add_members(runner *r, const char *name,
-                              lac_status (*add)(runner *, const tree_node *, lac_error *),
-                              lac_error *err) {
+static lac_status visit_members(runner *r, const char *name,
+                                lac_status (*visit)(runner *, const tree_node *, lac_error *),
+                                lac_error *err) {
   const tree_node *map = tree_find(r->file.root, name);
   lac_status st = LAC_OK;
   for (const tree_node *node = map ? map->first : NULL; node && !st; node = node->next)
-    st = add(r, node, err);
+    st = visit(r, node, err);
   return st;
 }
 
@@ -315,8 +315,8 @@ exit_code verb_run(const arguments *args, lac_error *err) {
   if (!st) st = add_word(r, "train", err);
   if (!st) st = add_word(r, "--like", err);
   if (!st) st = add_word(r, args->model, err);
-  if (!st) st = add_members(r, "env_variables", set_variable, err);
-  if (!st) st = add_members(r, "parameters", add_parameter, err);
+  if (!st) st = visit_members(r, "env_variables", set_variable, err);
+  if (!st) st = visit_members(r, "parameters", add_parameter, err);
   if (!st) st = add_rest(r, err);
   if (!st) st = complete_words(r, self, err);
   if (!st) st = execute(r, err);

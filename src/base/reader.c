@@ -46,7 +46,7 @@ struct laci_reader {
   bool kept;       /* a part was materialised */
   bool whole;      /* all bytes are in memory permanently */
   _Atomic uint64_t
-      *sums;      /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_detect_changes
+      *sums; /* checksums of watched blocks, 0: not read yet; NULL: laci_reader_watch_for_changes
                              was not called */
   size_t watched; /* bytes of a watched block */
 };
@@ -184,7 +184,7 @@ void laci_reader_close_descriptor(laci_reader *reader) {
   reader->fd = -1;
 }
 
-lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err) {
+lac_status laci_reader_watch_for_changes(laci_reader *reader, lac_error *err) {
   if (reader->sums) return LAC_OK;
   reader->watched = WATCHED_BLOCK;
   while (reader->size_bytes / reader->watched >= MOST_WATCHED) reader->watched *= 2;

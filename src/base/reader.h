@@ -69,7 +69,7 @@ void laci_reader_close_descriptor(laci_reader *reader);
 
 /** Makes each later read of a part fail LAC_IO if its bytes differ from those of the first read:
  * for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB, at most 8 MiB. */
-LAC_MUST_CHECK lac_status laci_reader_detect_changes(laci_reader *reader, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_watch_for_changes(laci_reader *reader, lac_error *err);
 
 /** Is a part, which must be inside the file, in memory at its address, and will it stay there? Any
  * thread. */

@@ -368,12 +368,13 @@ static void sum_errors(laci_error_sums *to, const laci_error_sums *from) {
   to->ss += from->ss;
 }
 
-/* Adds n elements of an output that belong to one unit: *e += sum (a - b)^2, *s += sum a^2. */
-static void add_errors(const float *a, const float *b, int64_t n, double *e, double *s) {
+/* Adds n elements of an output that belong to one unit: *error += sum (a - b)^2,
+ * *energy += sum a^2. */
+static void add_squares(const float *a, const float *b, int64_t n, double *error, double *energy) {
   for (int64_t j = 0; j < n; j++) {
     double of_a = (double)a[j], difference = of_a - (double)b[j];
-    *e += difference * difference;
-    *s += of_a * of_a;
+    *error += difference * difference;
+    *energy += of_a * of_a;
   }
 }
 
@@ -386,7 +387,7 @@ static void compare_unit(const comparison *c, int lane, int64_t unit, laci_error
     const int64_t count = laci_shape_count(&type->shape) / c->n_units;
     const float *a = c->out[lane * NETWORKS * c->n_outputs + i];
     const float *b = c->out[(lane * NETWORKS + 1) * c->n_outputs + i];
-    add_errors(a + unit * count, b + unit * count, count, &e, &s);
+    add_squares(a + unit * count, b + unit * count, count, &e, &s);
   }
   sum_errors(to, &(laci_error_sums){1, e, s, e * e, e * s, s * s});
 }

@@ -28,7 +28,7 @@ struct laci_npz {
   size_t n;
 };
 
-static lac_status name_arrays(laci_npz *npz, lac_error *err) {
+static lac_status list_array_names(laci_npz *npz, lac_error *err) {
   npz->names = laci_alloc(npz->n, sizeof *npz->names);
   if (!npz->names) return laci_fail_memory(err, npz->name);
   for (size_t k = 0; k < npz->n; k++) {
@@ -44,8 +44,8 @@ static lac_status name_arrays(laci_npz *npz, lac_error *err) {
 }
 
 /* Opens an archive from a reader, and owns the reader even if this fails. */
-static lac_status open_reader(const char *name, laci_reader *reader, laci_npz **npz,
-                              lac_error *err) {
+static lac_status open_archive(const char *name, laci_reader *reader, laci_npz **npz,
+                               lac_error *err) {
   laci_npz *made = laci_alloc(1, sizeof *made);
   if (!made) {
     laci_reader_close(reader);
@@ -56,7 +56,7 @@ static lac_status open_reader(const char *name, laci_reader *reader, laci_npz **
   made->zip = (laci_zip){reader, made->name};
   lac_status st = made->name ? LAC_OK : laci_fail_memory(err, name);
   if (!st) st = laci_zip_list(&made->zip, &made->arena, &made->members, &made->n, err);
-  if (!st) st = name_arrays(made, err);
+  if (!st) st = list_array_names(made, err);
   if (st) laci_npz_close(made);
   else *npz = made;
   return st;
@@ -66,7 +66,7 @@ lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err) {
   laci_reader *reader = NULL;
   *npz = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
-  return st ? st : open_reader(path, reader, npz, err);
+  return st ? st : open_archive(path, reader, npz, err);
 }
 
 lac_status laci_npz_open_memory(const char *name, const void *bytes, size_t size_bytes,
@@ -74,7 +74,7 @@ lac_status laci_npz_open_memory(const char *name, const void *bytes, size_t size
   laci_reader *reader = NULL;
   *npz = NULL;
   lac_status st = laci_reader_open_memory(name, bytes, size_bytes, &reader, err);
-  return st ? st : open_reader(name, reader, npz, err);
+  return st ? st : open_archive(name, reader, npz, err);
 }
 
 void laci_npz_close(laci_npz *npz) {

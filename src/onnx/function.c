@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
+static lac_status register_function(laci_importer *im, size_t at, lac_error *err) {
   const Onnx__FunctionProto *proto = im->file->model->functions[at];
   const char *name = laci_onnx_text_or_empty(proto->name);
   Onnx__NodeProto call = ONNX__NODE_PROTO__INIT;
@@ -45,7 +45,7 @@ lac_status laci_import_functions(laci_importer *im, lac_error *err) {
   if (n == 0) return LAC_OK;
   im->functions = laci_alloc(n, sizeof *im->functions);
   lac_status st = im->functions ? LAC_OK : laci_fail_memory(err, "local functions");
-  for (size_t at = 0; at < n && !st; at++) st = list_function(im, at, err);
+  for (size_t at = 0; at < n && !st; at++) st = register_function(im, at, err);
   return st ? st : laci_import_hide_training(im, err);
 }
 

@@ -4,7 +4,8 @@
  * It checks from the outside in: head and tail, the directory, each section's offset and checksum,
  * the zeros between sections, the order of sections, and last the consistency of the records. A
  * change of any byte of a pack is detected. Tables are copied to memory once; whatever is read
- * again later is compared with what was read here (laci_reader_detect_changes). Next: restore.c. */
+ * again later is compared with what was read here (laci_reader_watch_for_changes).
+ * Next: restore.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -425,7 +426,7 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
   lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
   st = whole ? laci_reader_materialise(file, 0, laci_reader_size(file), err)
-             : laci_reader_detect_changes(file, err);
+             : laci_reader_watch_for_changes(file, err);
   if (!st) return open_from(file, path, pack, err);
   laci_reader_close(file);
   return st;
@@ -434,7 +435,7 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
 lac_status laci_packfile_open_reader(laci_reader *reader, const char *name, laci_packfile **pack,
                                      lac_error *err) {
   *pack = NULL;
-  lac_status st = laci_reader_detect_changes(reader, err);
+  lac_status st = laci_reader_watch_for_changes(reader, err);
   if (!st) return open_from(reader, name, pack, err);
   laci_reader_close(reader);
   return st;

@@ -46,7 +46,7 @@ static lac_status no_memory(const search *s, lac_error *err) {
   return laci_fail_memory(err, s->cuts->problem->name);
 }
 
-static int64_t block_kept(const search *s, const side *d, int g, const int32_t *order) {
+static int64_t kept_score_of_block(const search *s, const side *d, int g, const int32_t *order) {
   const void *columns[64];
   int n = 0, keep = s->cuts->pattern.n;
   for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
@@ -59,7 +59,7 @@ static int64_t block_kept(const search *s, const side *d, int g, const int32_t *
 /* Lists the blocks that contain each place, each once, ascending. A first pass counts them, shifted
  * by one place, because writing in the second pass advances each begin to that of the next place.
  */
-static lac_status list_blocks(search *s, side *d, lac_error *err) {
+static lac_status list_blocks_of_places(search *s, side *d, lac_error *err) {
   const laci_cut *cut = d->cut;
   const int n_entries = cut->block_begin[cut->n_blocks];
   d->blocks_begin = laci_arena_alloc(&s->arena, (size_t)s->n + 2, sizeof *d->blocks_begin);
@@ -103,8 +103,8 @@ static lac_status open_side(search *s, side *d, lac_error *err) {
   }
   d->kept = laci_arena_alloc(&s->arena, (size_t)d->cut->n_blocks, sizeof *d->kept);
   if (!d->kept) return no_memory(s, err);
-  for (int g = 0; g < d->cut->n_blocks; g++) d->kept[g] = block_kept(s, d, g, s->order);
-  return list_blocks(s, d, err);
+  for (int g = 0; g < d->cut->n_blocks; g++) d->kept[g] = kept_score_of_block(s, d, g, s->order);
+  return list_blocks_of_places(s, d, err);
 }
 
 /* Iterates over the blocks that contain a or b, each once, ascending: merges two sorted lists. */
@@ -149,7 +149,7 @@ static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *ord
   int64_t gain = 0;
   merged m = merge_blocks(d, a, b);
   for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
-    gain += block_kept(s, d, g, order) - d->kept[g];
+    gain += kept_score_of_block(s, d, g, order) - d->kept[g];
     s->left -= (int64_t)d->x->rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
                s->cuts->pattern.n;
   }
@@ -187,7 +187,7 @@ static void apply_swap(search *s, int a, int b) {
     }
     merged m = merge_blocks(d, a, b);
     for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
-      d->kept[g] = block_kept(s, d, g, s->order);
+      d->kept[g] = kept_score_of_block(s, d, g, s->order);
       for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
         if (d->cut->entries[e].place >= 0) s->changed[d->cut->entries[e].place] = s->clock;
       }

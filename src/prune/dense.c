@@ -233,7 +233,7 @@ static lac_status fit_first_layers(chooser *c, int n, bool *wanted, laci_calibra
 }
 
 /* Returns the largest number of layers, below n, for which the curve's loss is within the limit. */
-static int guess_count(const chooser *c, int n, double most) {
+static int guess_most_layers_within_limit(const chooser *c, int n, double most) {
   const laci_pruning_calibration *curve = &c->p->calibration;
   int best = 0;
   for (int k = 0; k < n && k < curve->n_points; k++) {
@@ -255,10 +255,10 @@ static void log_try(const chooser *c, int n, bool holds) {
 
 /* Searches for the largest number of pruned layers within the limit, between 0, which is within it,
  * and `bad`, which is not. *best is the fit with *n layers pruned. */
-static lac_status search_count(chooser *c, int bad, bool *wanted, int *n, laci_calibrated **best,
-                               lac_error *err) {
+static lac_status search_most_layers_within_limit(chooser *c, int bad, bool *wanted, int *n,
+                                                  laci_calibrated **best, lac_error *err) {
   const double most = c->options->calibration->max_drop;
-  int good = 0, at = guess_count(c, bad, most);
+  int good = 0, at = guess_most_layers_within_limit(c, bad, most);
   laci_judged_drop held = {.n = 0};
   lac_status st = LAC_OK;
   for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
@@ -337,7 +337,7 @@ static lac_status choose_layers(chooser *c, bool *wanted, int *n, laci_calibrate
   if (!st && !holds && *n > 0) {
     laci_calibrated_destroy(*best);
     *best = NULL;
-    st = search_count(c, *n, wanted, n, best, err);
+    st = search_most_layers_within_limit(c, *n, wanted, n, best, err);
   }
   if (!st && !*best && *n < c->n) { /* the fit that prunes no layer */
     st = fit_first_layers(c, *n, wanted, best, err);

@@ -51,14 +51,14 @@ static json_t *lines_json(laci_json_writer *w, const char *text) {
 
 /** Is the weight all zero? It was not pruned then, since no magnitude says which elements to
  * keep. */
-static bool is_zero(const lac_layer *layer) {
+static bool has_only_zeros(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
 
 static json_t *dense_layer_json(laci_json_writer *w, const lac_layer *layer) {
   static const char left[] =
       "it does not hold the pattern, and only masks that were there are kept";
-  bool is_left = layer->eligible && !is_zero(layer);
+  bool is_left = layer->eligible && !has_only_zeros(layer);
   json_t *object = json_object();
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
   laci_json_add(w, object, "reason", laci_json_text(w, is_left ? left : layer->reason));

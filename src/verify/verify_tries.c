@@ -218,7 +218,7 @@ static void write_tried_text(const tries *t, laci_verification *found) {
 }
 
 /* Returns the first output that is 0, if no other is empty or not finite; else NULL. */
-static const laci_value *zero_output(const tries *t) {
+static const laci_value *first_zero_output_if_none_is_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = NULL;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -243,7 +243,7 @@ static void write_uncomputed_text(const laci_graph *graph, laci_verification *fo
 /* Sets the reason where outputs are blank although every node ran. */
 static void write_blank_text(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
-  const laci_value *zero = zero_output(t);
+  const laci_value *zero = first_zero_output_if_none_is_blank(t);
   const laci_value *value = zero || t->best_blank < 0 ? zero : &graph->values[t->best_blank];
   if (found->first_skipped) return;
   if (found->n_outputs == 0) {
@@ -297,7 +297,7 @@ static lac_status run_tries(laci_round *r, int64_t *sizes, try *from, lac_error 
   return st;
 }
 
-static int computed_outputs(const laci_graph *graph) {
+static int count_computed_outputs(const laci_graph *graph) {
   int n = 0;
   for (int i = 0; i < graph->n_outputs; i++) n += graph->values[graph->outputs[i]].producer >= 0;
   return n;
@@ -307,7 +307,7 @@ lac_status laci_rounds_run_both(laci_round *r, int64_t *sizes, lac_error *err) {
   try from = {0}; /* the second round begins with the try that was best in the first round */
   lac_status st = LAC_OK;
   *r->found = (laci_verification){.engine = laci_verify_engine_name(false),
-                                  .n_outputs = computed_outputs(r->graph)};
+                                  .n_outputs = count_computed_outputs(r->graph)};
   for (r->number = 0; r->number < LACI_N_ROUNDS && !st; r->number++)
     st = run_tries(r, sizes, &from, err);
   return st;

@@ -73,7 +73,7 @@ static void parts_are_parts_of_the_whole(void **state) {
   for (int reader_kind = 0; reader_kind < 4;
        reader_kind++) { /* fetched, watched, looked at, materialised */
     laci_reader *reader = open_file("long", LONG);
-    if (reader_kind == 1) assert_int_equal(laci_reader_detect_changes(reader, NULL), LAC_OK);
+    if (reader_kind == 1) assert_int_equal(laci_reader_watch_for_changes(reader, NULL), LAC_OK);
     for (size_t k = 0; k < sizeof begins / sizeof *begins; k++) {
       size_t from = begins[k], n = LONG - from < 70000 ? LONG - from : 70000;
       if (reader_kind == 2) assert_int_equal(laci_reader_load(reader, from, n, NULL), LAC_OK);
@@ -211,7 +211,7 @@ static void a_watched_file_has_to_stay_what_it_was(void **state) {
   uint8_t part[16];
   struct stat before;
   laci_reader *reader = open_file("long", LONG);
-  assert_int_equal(laci_reader_detect_changes(reader, &err), LAC_OK);
+  assert_int_equal(laci_reader_watch_for_changes(reader, &err), LAC_OK);
   assert_int_equal(laci_reader_fetch(reader, 70000, 16, part, &err), LAC_OK);
   int fd = open(in_folder(&dir, "long"), O_WRONLY);
   assert_int_equal(fstat(fd, &before), 0);

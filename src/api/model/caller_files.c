@@ -99,7 +99,7 @@ static lac_status open_file(laci_caller_files *files, const char *name, uint64_t
     return st;
   }
   files->n_readers++; /* no reader is used by another thread yet */
-  st = laci_reader_detect_changes(*reader, err);
+  st = laci_reader_watch_for_changes(*reader, err);
   if (!st) st = check_size(*reader, err);
   if (!st) return LAC_OK;
   laci_reader_close(*reader);

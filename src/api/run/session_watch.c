@@ -22,8 +22,8 @@ static laci_session_watcher watcher_of(lac_session *session) {
   return found;
 }
 
-static void show_steps(const laci_session_watcher *watcher, const laci_engine *engine,
-                       const double *begins, const double *seconds) {
+static void report_steps(const laci_session_watcher *watcher, const laci_engine *engine,
+                         const double *begins, const double *seconds) {
   const size_t n = laci_engine_step_count(engine);
   for (size_t k = 0; k < n; k++) {
     const laci_engine_step step = laci_engine_step_info(engine, k);
@@ -47,6 +47,6 @@ lac_status laci_session_compute(lac_session *session, laci_session_engine *e, la
   if (!watcher.on_step || !e->times) return lac_engine_run(e->engine, e->in, e->out, err);
   const laci_engine_watch watch = {.begins = e->times, .seconds = e->times + n};
   lac_status st = laci_model_engine_run(e->engine, e->in, e->out, &watch, err);
-  if (!st) show_steps(&watcher, engine, watch.begins, watch.seconds);
+  if (!st) report_steps(&watcher, engine, watch.begins, watch.seconds);
   return st;
 }

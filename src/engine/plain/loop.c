@@ -391,7 +391,7 @@ static laci_type type_of_slice(const loop *l, int k) {
 }
 
 /** Joins all slices of the k-th output to one value. */
-static lac_status join_slices(loop *l, int k) {
+static lac_status join_slices_of_output(loop *l, int k) {
   int to = l->end->outputs[l->ports.n_carried + k], axis;
   size_t n = (size_t)l->ports.n_slices;
   const laci_buf *first = l->done ? l->slices[k] : NULL;
@@ -436,7 +436,7 @@ static lac_status step_loop_end(loop *l) {
   const int *from = l->end->inputs + (iterates ? l->ports.out : l->ports.first);
   for (int k = 0; k < l->ports.n_carried && !st; k++)
     st = copy_value(l->run, l->end, from[k], l->end->outputs[k], l->err);
-  for (int k = 0; k < l->ports.n_slices && !st; k++) st = join_slices(l, k);
+  for (int k = 0; k < l->ports.n_slices && !st; k++) st = join_slices_of_output(l, k);
   for (size_t k = 0; k < (size_t)l->done * (size_t)l->ports.n_slices; k++)
     laci_buf_destroy(l->slices[k]);
   laci_free((void *)l->slices);

@@ -34,8 +34,8 @@ INLINE void add_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], s
   }
 }
 
-INLINE void tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                    int32_t out[TILE][TILE]) {
+INLINE void sum_tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
+                        int32_t out[TILE][TILE]) {
   for (size_t at = 0; at < bytes; at += MOST_BYTES) {
     const uint8_t *a[TILE], *b[TILE];
     for (int i = 0; i < TILE; i++) {
@@ -46,8 +46,8 @@ INLINE void tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], 
   }
 }
 
-INLINE void tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                     int32_t out[TILE][TILE]) {
+INLINE void sum_tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
+                         int32_t out[TILE][TILE]) {
   int32x4_t sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) sum[i][j] = vdupq_n_s32(0);
@@ -65,8 +65,8 @@ INLINE void tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
   }
 }
 
-typedef void make(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                  int32_t out[TILE][TILE]);
+typedef void sum_tile_function(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
+                               size_t bytes, int32_t out[TILE][TILE]);
 
 INLINE void set_tile_columns(const uint8_t *tile_of[TILE], const void *const *columns, int at,
                              int n, size_t offset) {
@@ -75,14 +75,15 @@ INLINE void set_tile_columns(const uint8_t *tile_of[TILE], const void *const *co
   }
 }
 
-INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, make *tile) {
+INLINE void sum_all_tiles(const laci_maxsum_job *job, size_t element_bytes,
+                          sum_tile_function *sum_tile) {
   const uint8_t *t[TILE], *x[TILE];
   for (int i0 = 0; i0 < job->nt; i0 += TILE) {
-    set_tile_columns(t, job->t, i0, job->nt, job->first * size);
+    set_tile_columns(t, job->t, i0, job->nt, job->first * element_bytes);
     for (int j0 = 0; j0 < job->nx; j0 += TILE) {
       int32_t sums[TILE][TILE] = {{0}};
-      set_tile_columns(x, job->x, j0, job->nx, job->first * size);
-      tile(t, x, job->rows * size, sums);
+      set_tile_columns(x, job->x, j0, job->nx, job->first * element_bytes);
+      sum_tile(t, x, job->rows * element_bytes, sums);
       for (int i = 0; i < smaller_of(TILE, job->nt - i0); i++) {
         int32_t *out = job->out + (size_t)(i0 + i) * job->out_stride + (size_t)j0;
         for (int j = 0; j < smaller_of(TILE, job->nx - j0); j++) {
@@ -93,6 +94,6 @@ INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, make *til
   }
 }
 
-void laci_maxsum_u8_neon(const laci_maxsum_job *job) { compute_all_tiles(job, 1, tile_u8); }
+void laci_maxsum_u8_neon(const laci_maxsum_job *job) { sum_all_tiles(job, 1, sum_tile_u8); }
 
-void laci_maxsum_i16_neon(const laci_maxsum_job *job) { compute_all_tiles(job, 2, tile_i16); }
+void laci_maxsum_i16_neon(const laci_maxsum_job *job) { sum_all_tiles(job, 2, sum_tile_i16); }

@@ -93,14 +93,14 @@ void laci_walk_next(laci_walk *walk) {
   }
 }
 
-typedef struct move {
+typedef struct strided_copy {
   laci_walk walk;
   const laci_buf *in;
   laci_buf *out;
-} move;
+} strided_copy;
 
-static void move_runs(int64_t begin, int64_t end, void *context) {
-  const move *job = context;
+static void copy_strided_runs(int64_t begin, int64_t end, void *context) {
+  const strided_copy *job = context;
   laci_walk walk = job->walk;
   laci_walk_seek(&walk, begin);
   for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
@@ -117,9 +117,9 @@ static void move_runs(int64_t begin, int64_t end, void *context) {
 
 void laci_copy_strided(const laci_eval *eval, const laci_buf *in, const laci_shape *space,
                        const int64_t *strides, int64_t offset, laci_buf *out) {
-  move job = {.in = in, .out = out};
+  strided_copy job = {.in = in, .out = out};
   laci_walk_begin(&job.walk, space);
   laci_walk_strided(&job.walk, strides, offset);
   laci_walk_merge_axes(&job.walk);
-  laci_eval_parallel(eval, job.walk.n_runs, move_runs, &job);
+  laci_eval_parallel(eval, job.walk.n_runs, copy_strided_runs, &job);
 }
