@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other engines' side of bench/compare.py: loads a model, answers once, then runs when it is told to.
 
-    peer_worker.py onnxruntime|openvino|deepsparse MODEL.onnx INPUT_DIR f32|bf16 THREADS [--profile]
+    peer_worker.py onnxruntime|openvino|deepsparse|provider MODEL.onnx INPUT_DIR f32|bf16 THREADS [--profile]
 
 The orders and answers are those of engine_worker.c (bench/README.md lists them). Every engine is used as its manual says
 for the shortest latency, with buffers bound beforehand where it allows that, and waits in its own manner: a waiting worker is
-stopped by compare.py. The interpreter and the engine's library are loaded before any clock starts.
+stopped by compare.py. `provider` is ONNX Runtime with Lacuna's provider: LAC_ORT_LIBRARY is its file, LAC_ORT_OPTIONS its options,
+NAME=VALUE with commas between. The interpreter and the engine's library are loaded before any clock starts.
 """
 import ctypes
 import gc
 import json
+import os
 import pathlib
 import re
 import signal
@@ -49,7 +51,8 @@ class OnnxRuntime:
         value = self.library.OrtValue.ortvalue_from_numpy
         self.held = {}
         for port in self.session.get_inputs():
-            array = np.fromfile(file_of(folder, port.name), TYPES[port.type]).reshape(port.shape)
+            shape = [size if isinstance(size, int) else -1 for size in port.shape]
+            array = np.fromfile(file_of(folder, port.name), TYPES[port.type]).reshape(shape)
             self.held[port.name] = value(array)
             self.binding.bind_ortvalue_input(port.name, self.held[port.name])
         for port in self.session.get_outputs():
@@ -61,6 +64,23 @@ class OnnxRuntime:
     def outputs(self):
         names = [port.name for port in self.session.get_outputs()]
         return dict(zip(names, self.binding.copy_outputs_to_cpu()))
+
+
+class Provider(OnnxRuntime):
+    """ONNX Runtime with Lacuna's provider."""
+    NAME = "LacunaExecutionProvider"
+
+    def __init__(self, model, dtype, threads, profile):
+        super().__init__(model, dtype, threads, profile)
+        self.library.register_execution_provider_library(self.NAME, os.environ["LAC_ORT_LIBRARY"])
+
+    def load(self):
+        options = self.library.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.log_severity_level = 3
+        wanted = dict(each.split("=") for each in os.environ.get("LAC_ORT_OPTIONS", "").split(",") if each)
+        options.add_provider_for_devices([d for d in self.library.get_ep_devices() if d.ep_name == self.NAME], wanted)
+        self.session = self.library.InferenceSession(self.model, options, enable_fallback=0)
 
 
 class OpenVino:
@@ -145,7 +165,7 @@ class DeepSparse:
         return dict(zip(self.ports["outputs"], self.results))
 
 
-ENGINES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "deepsparse": DeepSparse}
+ENGINES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "deepsparse": DeepSparse, "provider": Provider}
 
 
 def answer(**fields):
