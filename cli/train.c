@@ -79,7 +79,7 @@ static void report_begin(const run *r, const lac_train_event *event) {
 
 /* Adds a step to the means over its epoch. event->epoch counts complete epochs, so that it grows
  * with the last step of one. */
-static void add_step(run *r, const lac_train_event *event) {
+static void add_step_to_epoch_means(run *r, const lac_train_event *event) {
   if (r->so_far.ended) {
     r->so_far.n = 0;
     r->so_far.loss = r->so_far.top1 = 0;
@@ -110,7 +110,7 @@ static void on_event(const lac_train_event *event, void *context) {
   } else if (event->kind == LAC_TRAIN_STEP) {
     write_time(event->seconds_left, left);
     write_speed(event->images_per_second, speed);
-    add_step(r, event);
+    add_step_to_epoch_means(r, event);
     report_estimate(r, event);
     log_note(", %s, %s left", speed, left);
     if (!event->is_display) return;

@@ -51,11 +51,12 @@ static int edits_to_layer(const laci_analysis *analysis, int l, const char *text
 }
 
 /** Finds the layers with the smallest edit distance, at most SHOWN, of equals the first. */
-static int find_best(const laci_analysis *analysis, const char *text, int n, int most, int *best) {
+static int list_nearest_layers(const laci_analysis *analysis, const char *text, int n,
+                               int most_edits, int *best) {
   int edits[SHOWN], n_best = 0;
   for (int l = 0; l < analysis->n_rows; l++) {
     int here = edits_to_layer(analysis, l, text, n), at = n_best;
-    if (here > most) continue;
+    if (here > most_edits) continue;
     while (at > 0 && edits[at - 1] > here) at--;
     if (at == SHOWN) continue;
     if (n_best < SHOWN) n_best++;
@@ -72,7 +73,7 @@ static int find_best(const laci_analysis *analysis, const char *text, int n, int
 const char *laci_nearest_layers_hint(laci_analysis *analysis, const char *pattern) {
   char text[LONGEST], names[1024] = "";
   int best[SHOWN], n = plain_characters(pattern, text);
-  int n_best = find_best(analysis, text, n, n / 3, best);
+  int n_best = list_nearest_layers(analysis, text, n, n / 3, best);
   const bool near = n_best > 0;
   for (; !near && n_best < SHOWN && n_best < analysis->n_rows; n_best++) best[n_best] = n_best;
   for (int k = 0; k < n_best; k++) {

@@ -59,8 +59,8 @@ bool laci_digits_exist_in(const char *folder) {
 
 /** Decompresses the text and adds a final zero; memory grows in steps, so that it takes no more
  * than needed. */
-static lac_status unpack_text(const char *name, const uint8_t *bytes, size_t size_bytes,
-                              char **text, lac_error *err) {
+static lac_status inflate_text(const char *name, const uint8_t *bytes, size_t size_bytes,
+                               char **text, lac_error *err) {
   z_stream stream = {0};
   size_t capacity = 1 << 18;
   int end = Z_OK;
@@ -147,7 +147,7 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
   set->augment = (laci_augment){.pad = 1};
   set->preprocessing = (laci_preprocessing){.height = SIDE, .width = SIDE, .is_grey = true};
   for (int c = 0; c < 3; c++) set->preprocessing.std[c] = BRIGHTEST;
-  lac_status st = unpack_text(name, bytes, size_bytes, &text, err);
+  lac_status st = inflate_text(name, bytes, size_bytes, &text, err);
   if (st) return st;
   st = parse_images(set, name, text, err);
   laci_free(text);

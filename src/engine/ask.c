@@ -225,8 +225,8 @@ static lac_status keep_certain_refusals(const question *q, laci_engine_answer *a
 }
 
 /* Tries usual sizes until a plan can be made. */
-static lac_status ask_open(const question *q, sizes *s, laci_engine_answer *answer,
-                           lac_error *err) {
+static lac_status ask_with_open_shapes(const question *q, sizes *s, laci_engine_answer *answer,
+                                       lac_error *err) {
   static const int64_t usual[] = {224, 64, 16, 1};
   laci_engine_options options = *q->options;
   options.shapes = s->shapes;
@@ -249,7 +249,8 @@ static lac_status ask_open(const question *q, sizes *s, laci_engine_answer *answ
 
 /* ---- The question ---- */
 
-static lac_status ask_fixed(const question *q, laci_engine_answer *answer, lac_error *err) {
+static lac_status ask_with_fixed_shapes(const question *q, laci_engine_answer *answer,
+                                        lac_error *err) {
   lac_error why = {0};
   lac_status st = outline(q, *q->options, &answer->predicted_seconds, &why);
   if (!st) return LAC_OK;
@@ -280,7 +281,9 @@ lac_status laci_engine_ask(const laci_graph *graph, const laci_engine_options *o
     find_sizes(&q, &s, 1);
     answer->open = s.open && !s.contradicts;
     st = check_names(&q, err);
-    if (!st) st = answer->open ? ask_open(&q, &s, answer, err) : ask_fixed(&q, answer, err);
+    if (!st)
+      st = answer->open ? ask_with_open_shapes(&q, &s, answer, err)
+                        : ask_with_fixed_shapes(&q, answer, err);
   }
   laci_free(s.shapes);
   laci_free(s.bound);

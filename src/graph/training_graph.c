@@ -497,7 +497,7 @@ static lac_status add_output(job *j, int *value, const char *name) {
 }
 
 /** Makes outputs of the values that are targets for another training graph (LACI_LOSS_TARGETS). */
-static lac_status add_targets(job *j) {
+static lac_status add_target_outputs(job *j) {
   const laci_training_options *o = j->options;
   laci_training_graph *to = j->to;
   lac_status st = LAC_OK;
@@ -515,7 +515,7 @@ static lac_status add_targets(job *j) {
 static lac_status add_outputs(job *j) {
   laci_training_graph *to = j->to;
   lac_status st = LAC_OK;
-  if (j->options->loss == LACI_LOSS_TARGETS) st = add_targets(j);
+  if (j->options->loss == LACI_LOSS_TARGETS) st = add_target_outputs(j);
   if (has_loss(j)) st = add_output(j, &to->loss, "loss");
   if (has_loss(j) && !st) st = add_output(j, &to->logits, "logits");
   for (int at = 0; at < to->n_params && !st; at++)

@@ -65,7 +65,7 @@ static double tick_step(range r) {
   return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
-static void find_ranges(panel *p) {
+static void compute_axis_ranges(panel *p) {
   p->values = (range){INFINITY, -INFINITY};
   for (int s = 0; s < p->n_series; s++) {
     for (size_t k = 0; k < p->series[s].n; k++) {
@@ -326,7 +326,7 @@ static void draw_end_values(laci_svg *out, const panel *p, bool are_last) {
 /** Draws a panel from y on; returns the y of its end. */
 static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   p->top = y + (draw_legend(NULL, p, 0) - 1) * LEGEND + 8;
-  find_ranges(p);
+  compute_axis_ranges(p);
   draw_frame(out, p, with_steps);
   (void)draw_legend(out, p, y);
   draw_drop(out, p);

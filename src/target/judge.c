@@ -59,8 +59,8 @@ static void apply_stance(laci_target_answer *a, laci_target_stance stance, laci_
   else if (stance == LACI_TARGET_UNSTATED) answer_not_stated(a, fault, "%s", what);
 }
 
-static void check_form(const laci_target_rule *rule, const laci_target_layer *layer,
-                       laci_target_answer *a) {
+static void judge_shape(const laci_target_rule *rule, const laci_target_layer *layer,
+                        laci_target_answer *a) {
   char what[64];
   const int64_t positions = positions_of(layer);
   if (rule->least_rank && (layer->rank < rule->least_rank || layer->rank > rule->most_rank)) {
@@ -90,8 +90,8 @@ static bool check_multiple(int64_t n, int multiple, const char *which, int64_t g
   return false;
 }
 
-static void check_rule(const laci_target_choice *choice, const laci_target_rule *rule,
-                       const laci_target_layer *layer, laci_target_answer *a) {
+static void judge_by_rule(const laci_target_choice *choice, const laci_target_rule *rule,
+                          const laci_target_layer *layer, laci_target_answer *a) {
   const char *type = lac_dtype_name(choice->as ? choice->as : layer->dtype);
   *a = (laci_target_answer){.answer = LAC_TARGET_TAKEN};
   if (!laci_has_word(rule->ops, layer->op, strlen(layer->op))) {
@@ -99,7 +99,7 @@ static void check_rule(const laci_target_choice *choice, const laci_target_rule 
   } else if (!laci_has_word(rule->types, type, strlen(type))) {
     refuse(a, LACI_FAULT_TYPE, "weights of %s, taken are %s", type, rule->types);
   } else {
-    check_form(rule, layer, a);
+    judge_shape(rule, layer, a);
   }
   if (a->answer == LAC_TARGET_REFUSED) return;
   if (check_multiple(layer->channels_in, rule->in_multiple, "input", layer->groups, a))
@@ -108,7 +108,7 @@ static void check_rule(const laci_target_choice *choice, const laci_target_rule 
 
 /* ---- Checks of the elements ---- */
 
-static void check_mask(const laci_target_choice *choice, const laci_target_rule *rule,
+static void judge_mask(const laci_target_choice *choice, const laci_target_rule *rule,
                        const laci_target_layer *layer, const laci_target_mask *mask,
                        laci_target_answer *a) {
   char reason[LACI_TARGET_TEXT];
@@ -191,8 +191,8 @@ static void judge_by_nearest_rule(const laci_target_choice *choice, const laci_t
   for (int r = 0; r < target->n_rules; r++) {
     const laci_target_rule *rule = &target->rules[r];
     laci_target_answer a;
-    check_rule(choice, rule, layer, &a);
-    if (a.answer != LAC_TARGET_REFUSED && mask) check_mask(choice, rule, layer, mask, &a);
+    judge_by_rule(choice, rule, layer, &a);
+    if (a.answer != LAC_TARGET_REFUSED && mask) judge_mask(choice, rule, layer, mask, &a);
     if (a.answer != LAC_TARGET_REFUSED && !mask && rule->pattern.m &&
         !laci_target_pattern_implies(pattern, rule->pattern)) {
       refuse(&a, LACI_FAULT_PATTERN, "%d:%d is wanted of %s, which %d:%d does not hold",

@@ -59,8 +59,8 @@ static lac_status fail_at(const laci_trainer *t, const hashes *h, int at, int64_
                    step);
 }
 
-static lac_status compare(laci_comm *comm, const laci_trainer *t, hashes *h, int64_t step,
-                          lac_error *err) {
+static lac_status compare_hashes(laci_comm *comm, const laci_trainer *t, hashes *h, int64_t step,
+                                 lac_error *err) {
   const size_t bytes = (size_t)h->n * sizeof *h->own;
   uint64_t whole[2] = {laci_hash64(h->own, bytes, 0)}; /* whole[0]: hash of this process's hashes;
                                                           whole[1]: that of process 0 */
@@ -88,7 +88,7 @@ lac_status laci_compare_training_states(laci_comm *comm, laci_trainer *trainer,
   lac_status st = h.own && h.first ? LAC_OK : laci_fail_memory(err, "hashes of the parameters");
   if (!st) hash_all(trainer, masks, &h);
   st = laci_comm_agree_on_status(comm, st, err);
-  if (!st) st = compare(comm, trainer, &h, step, err);
+  if (!st) st = compare_hashes(comm, trainer, &h, step, err);
   laci_free(h.own);
   laci_free(h.first);
   return st;

@@ -14,8 +14,8 @@
 #include "onnx/onnx.h"
 
 /** Writes the model around the pack. */
-static lac_status wrap(const char *pack, const char *path, bool force, uint64_t *size_bytes,
-                       lac_error *err) {
+static lac_status write_model_around_pack(const char *pack, const char *path, bool force,
+                                          uint64_t *size_bytes, lac_error *err) {
   lac_model *packed = NULL;
   laci_file_bytes bytes = {0};
   lac_load_options lenient = lac_load_options_default();
@@ -53,8 +53,8 @@ lac_status lac_pack_save_context(lac_model *model, const char *path, const lac_o
   laci_file_set_begin_separate(&set); /* the pack is read before the set is placed */
   if (!st) st = lac_pack_save(model, pack, &own.options, false, &report, err);
   st = laci_file_set_end(&set, st, err);
-  if (!st) st = wrap(pack, path, force, &report->packed_bytes, err);
-  if (st) laci_scratch_report(&scratch, err);
+  if (!st) st = write_model_around_pack(pack, path, force, &report->packed_bytes, err);
+  if (st) laci_scratch_hide_paths(&scratch, err);
   laci_scratch_remove(&scratch);
   laci_call_end(before);
   if (!st && out) *out = report;

@@ -74,7 +74,7 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   if (!st) st = lac_model_load(saved_path, &lenient, &saved, err);
   if (!st) st = pack_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
-  if (st) laci_scratch_report(&scratch, err);
+  if (st) laci_scratch_hide_paths(&scratch, err);
   laci_scratch_remove(&scratch);
   return st;
 }

@@ -30,7 +30,7 @@ lac_status laci_scratch_path(const laci_scratch *scratch, const char *name, char
   return laci_fail(err, LAC_UNSUPPORTED, "%s: the name is too long for a temporary file", name);
 }
 
-void laci_scratch_report(const laci_scratch *scratch, lac_error *err) {
+void laci_scratch_hide_paths(const laci_scratch *scratch, lac_error *err) {
   char from[PATH_MAX + 1], to[PATH_MAX + 32];
   if (!scratch->folder[0]) return;
   (void)snprintf(from, sizeof from, "%s/", scratch->folder);

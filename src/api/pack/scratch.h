@@ -19,7 +19,7 @@ LAC_MUST_CHECK lac_status laci_scratch_create(laci_scratch *scratch, lac_error *
 LAC_MUST_CHECK lac_status laci_scratch_path(const laci_scratch *scratch, const char *name,
                                             char path[PATH_MAX], lac_error *err);
 /** Replaces paths in the folder in the error's text by "a temporary copy in /tmp, NAME". */
-void laci_scratch_report(const laci_scratch *scratch, lac_error *err);
+void laci_scratch_hide_paths(const laci_scratch *scratch, lac_error *err);
 /** Removes the files and the folder; open files stay readable. Does nothing if there is no folder.
  */
 void laci_scratch_remove(laci_scratch *scratch);

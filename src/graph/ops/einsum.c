@@ -193,7 +193,7 @@ static void make_loops(const equation *e, const int64_t *size, job *j) {
 }
 
 /** Computes the flat index in every operand for iteration `at` of loops [first, first + n). */
-static void add_offsets(const job *j, int first, int n, int64_t at, int64_t *places) {
+static void add_operand_offsets(const job *j, int first, int n, int64_t at, int64_t *places) {
   for (int loop = first + n - 1; loop >= first; loop--) {
     int64_t index = at % j->size[loop];
     at /= j->size[loop];
@@ -221,11 +221,11 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
     int64_t base[MAX_OPERANDS] = {0};
     double sum = 0;
     uint64_t sum_integer = 0;
-    add_offsets(j, 0, j->n_out, at, base);
+    add_operand_offsets(j, 0, j->n_out, at, base);
     for (int64_t term_at = 0; term_at < j->n_terms; term_at++) {
       int64_t places[MAX_OPERANDS];
       memcpy(places, base, sizeof places);
-      add_offsets(j, j->n_out, j->n_sum, term_at, places);
+      add_operand_offsets(j, j->n_out, j->n_sum, term_at, places);
       if (y->f) sum += product_of_floats(j, places);
       else sum_integer += product_of_integers(j, places);
     }

@@ -45,8 +45,8 @@ static void compute_line(const laci_resample_pass *p, const float *x, int64_t fi
 
 /* ---- Numbers that are alone ---- */
 
-static void compute_numbers(const laci_resample_pass *p, const float *x, int64_t begin, int64_t end,
-                            float *y) {
+static void compute_numbers_one_by_one(const laci_resample_pass *p, const float *x, int64_t begin,
+                                       int64_t end, float *y) {
   const int32_t *index = p->index;
   const float *weight = p->weight;
   if (!weight) {
@@ -84,6 +84,6 @@ void LACI_VARIANT(laci_resample)(const laci_resample_pass *pass, const float *x,
       continue;
     }
     some = pass->out - place < end - line ? pass->out - place : end - line;
-    compute_numbers(pass, from, place, place + some, y + outer * pass->out);
+    compute_numbers_one_by_one(pass, from, place, place + some, y + outer * pass->out);
   }
 }

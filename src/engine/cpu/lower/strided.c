@@ -64,8 +64,8 @@ static bool blocks_fit(laci_net *net, const laci_fused *fused, const char **why)
 
 /** Describes the result: [n, c, h, b, w, b] of a DepthToSpace, [n, b, b, c, h, w] or
  * [n, c, b, b, h, w] of a SpaceToDepth. */
-static void describe_blocks(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                            strided *s) {
+static void describe_depth_and_space(const laci_node *node, const laci_shape *x,
+                                     const laci_shape *y, strided *s) {
   const int64_t b = laci_node_int(node, "blocksize", 1), *in = x->dims, *out = y->dims;
   const int64_t area = in[2] * in[3];
   const bool first = strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
@@ -94,7 +94,7 @@ static void lower_blocks(laci_net *net, const laci_fused *fused) {
   strided *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_add_code(net, node, run_strided, 2, (int[]){from, to});
   if (!s || !step) return;
-  describe_blocks(node, &x, &y, s);
+  describe_depth_and_space(node, &x, &y, s);
   step->context = s;
   step->kernel = "own";
   step->shown = to;

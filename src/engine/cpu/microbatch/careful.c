@@ -31,8 +31,8 @@ static const char *node_needing_careful_plan(const laci_microbatches *stages) {
   return node;
 }
 
-static lac_status remember_options(laci_microbatches *stages, const laci_engine_options *options,
-                                   lac_error *err) {
+static lac_status keep_options(laci_microbatches *stages, const laci_engine_options *options,
+                               lac_error *err) {
   stages->fetch = options->fetch;
   stages->fetch_context = options->fetch_context;
   stages->observed = options->observer != NULL;
@@ -47,7 +47,7 @@ lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
                                                 const laci_engine_options *options,
                                                 const laci_budget *before, lac_error *err) {
   const char *node = node_needing_careful_plan(stages);
-  if (!node) return remember_options(stages, options, err);
+  if (!node) return keep_options(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
            "network runs carefully, which is slow",
