@@ -45,7 +45,7 @@ static int skip_node_of_type(const laci_graph *model, int value, const char *typ
 
 /** Returns the input of the Softmax or LogSoftmax that computes the output, where only nodes that
  * rename or reshape come after it. Without one, returns the value before all Identity nodes. */
-static int before_softmax(const laci_graph *model, int output) {
+static int find_value_before_softmax(const laci_graph *model, int output) {
   static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
   int logits = output;
   for (int value = output, next = output;; value = next) {
@@ -60,7 +60,7 @@ static int before_softmax(const laci_graph *model, int output) {
 }
 
 int laci_training_find_logits(const laci_graph *model) {
-  return before_softmax(model, model->outputs[0]);
+  return find_value_before_softmax(model, model->outputs[0]);
 }
 
 /** Finds the logits: the first output, before a last softmax, for the loss includes a softmax. */

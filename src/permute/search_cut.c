@@ -324,8 +324,8 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
 
 /* Writes the entries of a weight whose blocks mix copies; fixed columns are numbered after those of
  * the class. Returns the number of entries. entries NULL: only counts them. */
-static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
-                         int32_t *begin, link *links) {
+static int write_field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
+                               int32_t *begin, link *links) {
   const int m = b->problem->pattern.m;
   const laci_weight_view *w = &f->first->weight;
   int n = 0;
@@ -350,14 +350,14 @@ static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_e
 
 static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   const int n = b->problem->n_channels, n_moving = f->n_copies * n;
-  const int n_entries = field_entries(b, f, cut, NULL, NULL, NULL);
+  const int n_entries = write_field_entries(b, f, cut, NULL, NULL, NULL);
   int32_t *map = alloc_array(b, n_moving, sizeof *map),
           *begin = alloc_array(b, cut->n_blocks + 1, sizeof *begin);
   laci_entry *entries = alloc_array(b, n_entries, sizeof *entries);
   link *links = alloc_array(b, n_moving + cut->n_fixed, sizeof *links);
   cut->parts = alloc_array(b, 1, sizeof *cut->parts);
   if (!map || !begin || !entries || !links || !cut->parts) return no_memory(b);
-  field_entries(b, f, cut, entries, begin, links);
+  write_field_entries(b, f, cut, entries, begin, links);
   for (int copy = 0; copy < f->n_copies; copy++) {
     for (int q = 0; q < n; q++) {
       int32_t column = copy * n + q;

@@ -306,7 +306,7 @@ static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *er
 }
 
 /* Plans; the plan is in the list while it is made. */
-static lac_status plan_first(taking *t, uint64_t share, lac_error *err) {
+static lac_status make_listed_plan(taking *t, uint64_t share, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   laci_session_plan *plan = add_plan(t->session, t->hash, t->shapes);
   if (!plan) return laci_fail_memory(err, "a plan of the session");
@@ -336,7 +336,7 @@ static lac_status make_plan(taking *t, lac_error *err) {
   }
   if (t->alone) t->seeks = p->sought = true;
   lac_error why = {0};
-  lac_status st = plan_first(t, t->alone ? free_bytes(p) : free_bytes(p) / 2, &why);
+  lac_status st = make_listed_plan(t, t->alone ? free_bytes(p) : free_bytes(p) / 2, &why);
   if (st == LAC_MEMORY_LIMIT && !t->alone) {
     t->alone = true;
     return LAC_OK;

@@ -125,7 +125,7 @@ static void make_buffers(void *library, int n) {
   for (int at = 0; at < n; at++) give(buffers[at]);
 }
 
-static void set_version(void) {
+static void read_library_version(void) {
   const char *config = blas.openblas_get_config(); /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
   const char *number = strchr(config, ' ');
   const int length = number ? (int)(number - config + 1 + (long)strcspn(number + 1, " ")) : 0;
@@ -145,7 +145,7 @@ static const char *load_library(void) {
   if (!find_all(library)) return "a function is missing";
   if (strstr(blas.openblas_get_config(), "USE64BITINT"))
     return "its integers have 64 bits, wanted 32";
-  set_version();
+  read_library_version();
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
   find_openmp(library);
