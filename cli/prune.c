@@ -16,7 +16,7 @@
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
 /* How a network is calibrated: not at all, on DATA, on synthetic images, or on these only where the
- * network takes images and is the better for it. */
+ * network takes images or token ids and is the better for it. */
 typedef enum plan { NEVER, ON_DATA, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
 /* Returns the name of a given option that needs calibration; NULL: there is none. */
@@ -116,9 +116,8 @@ static lac_status read_quantization(const arguments *args, lac_quantization *q, 
 static void log_default(const arguments *args, const lac_report *report) {
   const lac_calibration_result *c = report->calibration;
   if (args->calibration || !c || !c->synthetic) return;
-  log_line("no data given: calibrated on %" PRId64
-           " synthetic images; --no-calibration prunes by magnitude",
-           c->samples + c->held_back);
+  log_line("no data given: calibrated on %.*s; --no-calibration prunes by magnitude",
+           (int)strcspn(c->data, ","), c->data);
 }
 
 static lac_status prune_model(const arguments *args, const lac_options *options, lac_model *model,

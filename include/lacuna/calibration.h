@@ -74,7 +74,8 @@ typedef struct lac_calibration {
                      range that comes nearest to the stored statistics of the first batch
                      normalization. The report says which. Four times as many images are drawn, and
                      those nearest to the statistics of all normalizations are used. Images of 64
-                     pixels and more are then fitted to these statistics (false) */
+                     pixels and more are then fitted to these statistics. Or token ids: a network's
+                     inputs are integers, and one looks up the rows of a stored table (false) */
   bool optional;  /* prune as without calibration where the data are not for this network (synthetic
                     images, and an input that takes none), where memory or the engines do not
                     suffice, where several processes prune, or where the outputs' error on the

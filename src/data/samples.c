@@ -50,6 +50,9 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
     (void)snprintf(text, sizeof text, "%lld of %lld %s %.400s%s, %lld held back",
                    (long long)s->taken, (long long)s->available, s->kind->noun, s->path, copies,
                    (long long)s->held_back);
+  } else if (s->options.drawn) {
+    (void)snprintf(text, sizeof text, "%lld synthetic samples of token ids, %lld held back",
+                   (long long)s->taken, (long long)s->held_back);
   } else {
     (void)snprintf(text, sizeof text, "%lld synthetic images, values %.100s, %lld held back",
                    (long long)s->taken, s->options.synthetic->range, (long long)s->held_back);
@@ -60,6 +63,7 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
 
 static const laci_samples_kind *kind_of(const char *path, const laci_samples_options *options) {
   if (options->synthetic) return &laci_samples_synthetic;
+  if (options->drawn) return &laci_samples_of_drawn;
   if (!options->arrays && laci_folder_has_archives(path)) return &laci_samples_of_files;
   const bool arrays = options->arrays || laci_path_has_arrays(path);
   return arrays ? &laci_samples_of_arrays : &laci_samples_of_images;
@@ -90,6 +94,7 @@ lac_status laci_samples_open(const char *path, const laci_samples_options *optio
   s->options.inputs = NULL;
   s->options.arrays = NULL;
   s->options.synthetic = NULL;
+  s->options.drawn = NULL;
   s->options.known = NULL;
   s->options.constants = NULL;
   if (st) laci_samples_close(s);

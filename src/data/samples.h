@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sample inputs with which a network is calibrated or tested, a few hundred of them: labelled
- * images of any data set (dataset.h), NumPy arrays, one for each input, or synthetic images.
+ * images of any data set (dataset.h), NumPy arrays, one for each input, synthetic images, or token
+ * ids that are drawn.
  *
  * Which samples are chosen follows from the seed alone: the first n of a permutation of all. Images
  * may be included in several copies, changed at random as in training. Samples that are held back
@@ -48,6 +49,19 @@ typedef struct laci_synthetic_input {
       std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
 } laci_synthetic_input;
 
+typedef enum laci_drawn_kind {
+  LACI_DRAWN_IDS,       /* each element is 0 .. below - 1, all alike */
+  LACI_DRAWN_POSITIONS, /* 0, 1 .. along the last axis */
+  LACI_DRAWN_SAME,      /* every element is `value` */
+} laci_drawn_kind;
+
+/** An input of integers whose samples are drawn by a rule. */
+typedef struct laci_drawn_input {
+  laci_drawn_kind kind;
+  laci_shape shape; /* of one sample; all sizes are known, and axis 0 is the batch's */
+  int64_t below, value;
+} laci_drawn_input;
+
 typedef struct laci_samples_options {
   int64_t n;             /* number of samples without copies; fewer if the data have fewer */
   uint64_t seed;         /* for the choice of samples, and the changes of copies */
@@ -73,11 +87,13 @@ typedef struct laci_samples_options {
   int n_constants;
   const laci_synthetic_input *synthetic; /* synthetic images for the only input, drawn by `seed`,
                                             instead of data; NULL: none */
-  laci_pool *pool;     /* reads images at the same time; NULL: one after the other */
-  laci_budget *budget; /* memory that the samples hold is added to it; NULL: no limit */
+  const laci_drawn_input *drawn; /* [n_inputs] integers for every input, drawn by `seed`, instead of
+                                    data; NULL: none */
+  laci_pool *pool;               /* reads images at the same time; NULL: one after the other */
+  laci_budget *budget;           /* memory that the samples hold is added to it; NULL: no limit */
 } laci_samples_options;
 
-/** Opens samples. With options->arrays or options->synthetic, path is only a name for messages.
+/** Opens samples. With options->arrays, synthetic or drawn, path is only a name for messages.
  * Else path is a folder of images in any form that dataset.h supports (its training part, or its
  * evaluation part if it has no other), a .npy file (for a network with one input), a .npz file, a
  * folder of .npy files: NAME.npy for the input NAME, or a folder of .npz files, one for each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface of the kinds of samples (images, arrays, synthetic images): each finds how many
+ * The interface of the kinds of samples (images, arrays, synthetic ones): each finds how many
  * samples there are, and reads them by number. */
 #ifndef LACI_DATA_SAMPLES_IN_H
 #define LACI_DATA_SAMPLES_IN_H
@@ -16,7 +16,7 @@ typedef struct laci_samples_kind {
   lac_status (*read)(laci_samples *samples, int64_t first, int64_t n, void *const *to,
                      lac_error *err);
   void (*close)(laci_samples *samples); /* frees `own`, which may be NULL */
-  const char *noun; /* "images of"; NULL: synthetic images, of which there are any number */
+  const char *noun; /* "images of"; NULL: synthetic samples, of which there are any number */
 } laci_samples_kind;
 
 struct laci_samples {
@@ -54,7 +54,7 @@ void laci_samples_copy_constant(const laci_samples *samples, int input, int64_t 
 LAC_MUST_CHECK lac_status laci_samples_check_constants(const laci_samples *samples, lac_error *err);
 
 extern const laci_samples_kind laci_samples_of_images, laci_samples_of_arrays,
-    laci_samples_of_files, laci_samples_synthetic;
+    laci_samples_of_files, laci_samples_synthetic, laci_samples_of_drawn;
 
 /** Returns the data set of images and their preprocessing; NULL if the samples are others. */
 const laci_dataset *laci_samples_image_set(const laci_samples *samples,

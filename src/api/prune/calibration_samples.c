@@ -63,6 +63,16 @@ static lac_status describe_synthetic(const laci_graph *graph, const laci_job *jo
   return laci_synthetic_choose(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
+/* Finds out which token ids the network takes. *drawn is to be freed. */
+static lac_status describe_ids(const laci_graph *graph, laci_samples_options *how,
+                               laci_drawn_input **drawn, lac_error *err) {
+  *drawn = laci_alloc((size_t)graph->n_inputs, sizeof **drawn);
+  if (!*drawn) return laci_fail_memory(err, "token ids");
+  if (how->n == 0) how->n = laci_synthetic_enough_ids(graph);
+  how->drawn = *drawn;
+  return laci_synthetic_find_ids(graph, *drawn, err);
+}
+
 /* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
  * have a fixed scale. */
 lac_status laci_calibration_samples_open(const laci_calibration_data *from, int copies,
@@ -103,10 +113,14 @@ lac_status laci_calibration_samples_open(const laci_calibration_data *from, int 
   how.constants = constants;
   how.n_constants = c->n_constants;
   laci_synthetic_made made = {.chosen = NULL};
-  if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &made, err);
+  laci_drawn_input *drawn = NULL;
+  if (!st && c->synthetic && laci_synthetic_takes_ids(graph))
+    st = describe_ids(graph, &how, &drawn, err);
+  else if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &made, err);
   else how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
   if (!st) st = laci_samples_open(c->data, &how, samples, err);
   laci_synthetic_made_clear(&made);
+  laci_free(drawn);
   laci_free(inputs);
   laci_arena_clear(&arena);
   return st;

@@ -7,6 +7,7 @@
 #include "api/prune/synthetic_in.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
 #include "lacuna/calibration.h"
 #include "lacuna/prune.h"
 
@@ -16,17 +17,32 @@ static lac_status check_eligible(const laci_analysis *analysis, lac_error *err) 
   return laci_fail(err, LAC_UNSUPPORTED, "no layer is to be pruned");
 }
 
+/* Does calibration take hours by default? Images bound it themselves: such networks are smaller. */
+static lac_status check_size(const laci_analysis *analysis, lac_error *err) {
+  const int64_t most = 200000000;
+  int64_t n = 0;
+  if (!laci_synthetic_takes_ids(analysis->graph)) return LAC_OK;
+  for (int l = 0; l < analysis->n_layers; l++) {
+    const laci_layer *layer = &analysis->layers[l];
+    if (layer->eligible) n += laci_shape_count(&analysis->graph->values[layer->weight].type.shape);
+  }
+  if (n <= most) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "%lld weights to be fitted without data, at most %lld where nobody asked for it",
+                   (long long)n, (long long)most);
+}
+
 bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options *options,
                                lac_error *why) {
   const lac_calibration *c = options->calibration;
-  laci_synthetic_input ignored;
   if (!c || !c->optional) return false;
   if (check_eligible(analysis, why)) return true;
   if (laci_check_one_process(options, why)) {
     laci_log(LAC_LOG_WARNING, "pruned without calibration: %s", why->text);
     return true;
   }
-  return c->synthetic && laci_synthetic_find_layout(analysis->graph, c->crop, &ignored, why);
+  return c->synthetic &&
+         (laci_synthetic_check(analysis->graph, c->crop, why) || check_size(analysis, why));
 }
 
 /* Could the failure be one of calibration alone? */

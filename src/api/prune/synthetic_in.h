@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synthetic images for a network: the layout of its input, and the range of values that it
- * expects. */
+ * Synthetic samples for a network: images, whose layout and range of values are found out, or token
+ * ids. */
 #ifndef LACI_API_PRUNE_SYNTHETIC_IN_H
 #define LACI_API_PRUNE_SYNTHETIC_IN_H
 
@@ -91,5 +91,19 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
  * multiplications for one image: 32 to 512, the same number on every machine. The graph's shapes
  * are inferred. */
 int64_t laci_synthetic_enough(const laci_graph *graph);
+
+/** Does an input look up the rows of a stored table, so that token ids can be drawn? */
+bool laci_synthetic_takes_ids(const laci_graph *graph);
+/** Describes inputs [graph->n_inputs] of a network that takes token ids: ids below the number of
+ * the table's rows, positions (by the input's name), zeros where a table has a handful of rows
+ * (segments), else ones (masks). Open lengths are 128. Fails LAC_BAD_SHAPE if an input is not of
+ * integers. (synthetic_ids.c) */
+LAC_MUST_CHECK lac_status laci_synthetic_find_ids(const laci_graph *graph, laci_drawn_input *inputs,
+                                                  lac_error *err);
+/** As laci_synthetic_enough, for samples of token ids. */
+int64_t laci_synthetic_enough_ids(const laci_graph *graph);
+
+/** Fails LAC_BAD_SHAPE if neither images nor token ids can be drawn for the network. */
+LAC_MUST_CHECK lac_status laci_synthetic_check(const laci_graph *graph, int crop, lac_error *err);
 
 #endif
