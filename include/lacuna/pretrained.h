@@ -36,11 +36,13 @@ typedef struct lac_pretrained {
 
 /** Replaces every stored tensor of the model, which lac_network_create made, by that of the file: a
  * safetensors file, one of PyTorch (.pt, .pth, .bin) or an ONNX file. Tensors are found by name, as
- * in torchvision's and timm's ResNet and ResNeXt ("layer1.0.conv1.weight"; a prefix "module." is ignored, and "linear" means "fc"). The
- * file's types may be F32, F16, BF16 and F64. Shapes have to be the same, except for the
- * classifier: if the file has another number of classes, the classifier stays as it is. Tensors
- * "num_batches_tracked" are not counted as unknown. Of PyTorch's files nothing is
- * run: what is no tensor or plain value is refused by name.
+ * in torchvision's and timm's ResNet and ResNeXt ("layer1.0.conv1.weight"; a prefix "module." is
+ * ignored, and "linear" means "fc"). The file's types may be F32, F16, BF16 and F64. Shapes have to
+ * be the same, except for the classifier: if the file has another number of classes, the classifier
+ * stays as it is. Tensors "num_batches_tracked" are not counted as unknown. Of PyTorch's files
+ * nothing is run: what is no tensor or plain value is refused by name. context: log, see context.h;
+ * NULL: the process's.
+ *
  * On failure some of the model's tensors may have been replaced. Fails LAC_NOT_FOUND,
  * LAC_BAD_SHAPE, LAC_UNSUPPORTED (another type), LAC_IO, LAC_NO_MEMORY. Fails LAC_BAD_FILE if the
  * file is damaged or a tensor is missing: the text names it. */
