@@ -31,13 +31,13 @@ lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci
 /* Finds the types of all values for the first sizes that the network accepts, in the order in which
  * the verification tries them. *types is NULL where it accepts none; the verification will report
  * that. */
-static lac_status find_accepted_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
-                                      lac_error *err) {
+static lac_status find_accepted_types(const laci_graph *graph, int64_t *symbol_sizes,
+                                      laci_type **types, lac_error *err) {
   lac_status st = LAC_BAD_SHAPE;
   *types = NULL;
-  for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_symbol_sizes(graph, attempt, sizes);
-       attempt++) {
-    st = laci_verify_types(graph, sizes, types);
+  for (int attempt = 0;
+       st == LAC_BAD_SHAPE && laci_choose_symbol_sizes(graph, attempt, symbol_sizes); attempt++) {
+    st = laci_verify_types(graph, symbol_sizes, types);
   }
   if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the verification");
   return LAC_OK;
