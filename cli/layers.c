@@ -150,9 +150,10 @@ static void print_refinement(const lac_calibration_result *c, FILE *out) {
 static void print_drop(const lac_calibration_result *c, FILE *out) {
   if (!c->drop_measure) return;
   const bool is_top1 = strcmp(c->drop_measure, "top1") == 0;
-  const char *what = is_top1                                   ? "top-1 falls by"
-                     : strcmp(c->drop_measure, "answers") == 0 ? "answers that change:"
-                                                               : "outputs differ by";
+  const char *what = is_top1                                     ? "top-1 falls by"
+                     : strcmp(c->drop_measure, "answers") == 0   ? "answers that change:"
+                     : strcmp(c->drop_measure, "positions") == 0 ? "positions that change:"
+                                                                 : "outputs differ by";
   terminal_print_sentence(out,
                           "%s %.3g%s on %" PRId64
                           " further sample%s: at most %.3g with %g %% confidence, of "
@@ -188,6 +189,9 @@ static void agreement_text(const agreement *a, char text[128]) {
 void layers_print_calibration(const lac_report *report, FILE *out) {
   const lac_calibration_result *c = report->calibration;
   char text[64], agree[128];
+  if (!c && report->mask && report->summary.pruned > 0)
+    terminal_print_sentence(out,
+                            "what the outputs lose was not looked at (--calibration DATA does)");
   if (!c) return;
   if (c->kept_dense > 0)
     terminal_print_sentence(out, "%d layer%s left dense", c->kept_dense,
@@ -211,6 +215,9 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   terminal_print_sentence(out, "%s: outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s", text,
                           100 * c->outputs_error, agree, n, laci_plural(n),
                           c->held_back > 0 ? "held back" : "(those of the fit)");
+  if (c->worst_of)
+    terminal_print_sentence(out, "the worst of them: %.3g%%, %s", 100 * c->worst_error,
+                            c->worst_of);
   if (c->labelled > 0)
     terminal_print_sentence(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned,
                             c->top1_dense);

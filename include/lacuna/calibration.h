@@ -124,7 +124,7 @@ typedef struct lac_calibration_result {
   double top1_pruned;     /* of the pruned network, of the same samples */
   const char *outputs_reason; /* why outputs were not compared; NULL: they were */
   const char *drop_measure;   /* what lac_calibration.max_drop limited: "top1", "answers",
-                                 "outputs"; NULL: no limit was set, or nothing was to be pruned */
+                                 "outputs", "positions"; NULL: no limit was set, or nothing was to be pruned */
   double drop_limit;          /* lac_calibration.max_drop */
   int64_t drop_samples;       /* number of samples that the loss was measured on, used for nothing
                                  else */
@@ -151,6 +151,11 @@ typedef struct lac_calibration_result {
                                 real data */
   double error_magnitude;    /* outputs_error of masks by magnitude, on the same samples; 0: not
                                 measured, since calibration was not optional */
+  double worst_error; /* as outputs_error, of the part of the outputs that differs most: an output,
+                           or the numbers of one scale where an output has two, as boxes in pixels
+                           next to scores; of rows of probabilities the share whose largest element
+                           moves. This is what max_drop holds to without labels */
+  const char *worst_of; /* which part that is; NULL: the outputs have one part alone */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

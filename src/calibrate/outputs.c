@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "calibrate/kept_in.h"
 #include "calibrate/lanes_in.h"
+#include "calibrate/parts_in.h"
 #include "calibrate/samples.h"
 #include "cpu/pool.h"
 #include "tensor/buf.h"
@@ -19,6 +20,7 @@ enum { NETWORKS = 2, MOST_LANES = 16 };
 typedef struct sums {
   laci_error_sums errors;
   int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS], n_lost, n_won;
+  laci_error_sums parts[LACI_MOST_PARTS];
 } sums;
 
 /* Whether the first network's inputs and outputs vary. If all samples or all outputs are the same,
@@ -35,6 +37,8 @@ typedef struct totals {
   sums sums;
   int n_forms; /* forms of which there were samples */
   bool inputs_vary, inside_varies, outputs_vary;
+  int n_parts;
+  laci_output_part parts[LACI_MOST_PARTS]; /* without sums */
 } totals;
 
 typedef struct comparison {
@@ -55,7 +59,8 @@ typedef struct comparison {
   const uint8_t **known; /* [n_lanes] outputs of the first network from an earlier comparison; NULL:
                             not known, to be computed */
   variety seen;
-  sums *sums; /* [n_lanes] */
+  laci_output_cut *cuts; /* [n_outputs]; decided by the first batch */
+  sums *sums;            /* [n_lanes] */
   lac_status *status;
   lac_error *errors;
 } comparison;
@@ -140,10 +145,11 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
   c->status = laci_alloc(lanes, sizeof *c->status);
   c->errors = laci_alloc(lanes, sizeof *c->errors);
   c->known = laci_alloc(lanes, sizeof *c->known);
+  c->cuts = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->cuts);
   c->seen.first_in = laci_alloc((size_t)c->n_inputs + 1, sizeof *c->seen.first_in);
   c->seen.first_out = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->seen.first_out);
   bool ok = c->seen.first_in && c->seen.first_out && c->in && c->out && c->sums && c->status &&
-            c->errors && c->known;
+            c->errors && c->known && c->cuts;
   for (size_t i = 0; ok && i < n_in; i++) {
     int value = a->graph.inputs[i % (size_t)c->n_inputs];
     ok = (c->in[i] = laci_alloc((size_t)laci_network_value_bytes(a, value), 1)) != NULL;
@@ -193,6 +199,8 @@ static void close_comparison(comparison *c) {
     laci_free(c->out[i]);
   for (int i = 0; c->seen.first_in && i < c->n_inputs; i++) laci_free(c->seen.first_in[i]);
   for (int i = 0; c->seen.first_out && i < c->n_outputs; i++) laci_free(c->seen.first_out[i]);
+  for (int i = 0; c->cuts && i < c->n_outputs; i++) laci_output_cut_clear(&c->cuts[i]);
+  laci_free(c->cuts);
   laci_free(c->seen.first_in);
   laci_free(c->seen.first_out);
   laci_free(c->in);
@@ -341,7 +349,7 @@ static int64_t index_of_largest(const float *x, int64_t n) {
 static void compare_answers(const comparison *c, int lane, const float *const y[NETWORKS],
                             const laci_shape *shape, sums *s) {
   int64_t n = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
-  if (n < 2) return;
+  if (n < 2 || c->cuts[0].unit_rows) return;
   int64_t count = laci_shape_count(shape) / n;
   const int64_t *labels = count == c->how->batch ? c->samples->labels : NULL;
   int64_t first = c->at[lane];
@@ -378,7 +386,26 @@ static void add_squares(const float *a, const float *b, int64_t n, double *error
   }
 }
 
-static void compare_unit(const comparison *c, int lane, int64_t unit, laci_error_sums *to) {
+static laci_error_sums sums_of_unit(double e, double s) {
+  return (laci_error_sums){1, e, s, e * e, e * s, s * s};
+}
+
+static void compare_parts(const comparison *c, int output, const float *const y[NETWORKS],
+                          int64_t unit, sums *to) {
+  const laci_output_cut *cut = &c->cuts[output];
+  const laci_shape *shape =
+      &c->networks[0]->graph.values[c->networks[0]->graph.outputs[output]].type.shape;
+  const int64_t count = laci_shape_count(shape) / c->n_units;
+  double e[2] = {0}, s[2] = {0};
+  if (cut->n_parts == 0) return;
+  laci_output_cut_add(cut, y, unit * count, count, e, s);
+  for (int p = 0; p < cut->n_parts; p++) {
+    const laci_error_sums one = sums_of_unit(e[p], s[p]);
+    sum_errors(&to->parts[cut->first + p], &one);
+  }
+}
+
+static void compare_unit(const comparison *c, int lane, int64_t unit, sums *all) {
   const laci_network *n = c->networks[0];
   double e = 0, s = 0;
   for (int i = 0; i < c->n_outputs; i++) {
@@ -388,13 +415,15 @@ static void compare_unit(const comparison *c, int lane, int64_t unit, laci_error
     const float *a = c->out[lane * NETWORKS * c->n_outputs + i];
     const float *b = c->out[(lane * NETWORKS + 1) * c->n_outputs + i];
     add_squares(a + unit * count, b + unit * count, count, &e, &s);
+    compare_parts(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
   }
-  sum_errors(to, &(laci_error_sums){1, e, s, e * e, e * s, s * s});
+  const laci_error_sums one = sums_of_unit(e, s);
+  sum_errors(&all->errors, &one);
 }
 
 static void compare_outputs(const comparison *c, int lane, sums *s) {
   const laci_network *n = c->networks[0];
-  for (int64_t unit = 0; unit < c->n_units; unit++) compare_unit(c, lane, unit, &s->errors);
+  for (int64_t unit = 0; unit < c->n_units; unit++) compare_unit(c, lane, unit, s);
   if (c->n_outputs < 1) return;
   const laci_type *type = &n->graph.values[n->graph.outputs[0]].type;
   const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs],
@@ -423,9 +452,32 @@ static void add_sums(sums *to, const sums *from) {
   for (int i = 0; i < NETWORKS; i++) to->n_right[i] += from->n_right[i];
   to->n_lost += from->n_lost;
   to->n_won += from->n_won;
+  for (int p = 0; p < LACI_MOST_PARTS; p++) sum_errors(&to->parts[p], &from->parts[p]);
 }
 
-static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
+/* Decides how outputs are cut, by those of the first network for the batch of lane 0. */
+static lac_status decide_cuts(comparison *c, totals *t, lac_error *err) {
+  const laci_graph *graph = &c->networks[0]->graph;
+  if (c->known[0]) copy_known_outputs(c, 0);
+  lac_status st = c->known[0] ? LAC_OK : run_network(c, 0, 0, err);
+  int n = 0;
+  for (int i = 0; i < c->n_outputs && !st && n + 2 <= LACI_MOST_PARTS; i++) {
+    const laci_type *type = &graph->values[graph->outputs[i]].type;
+    laci_output_cut *cut = &c->cuts[i];
+    if (!laci_dtype_is_float(type->dtype)) continue;
+    laci_output_cut_decide(&type->shape, c->out[i], cut);
+    cut->first = n;
+    for (int p = 0; p < cut->n_parts; p++, n++)
+      t->parts[n] = (laci_output_part){.output = i,
+                                       .kind = cut->answers ? LACI_PART_ANSWERS
+                                               : p > 0      ? LACI_PART_SMALL
+                                                            : LACI_PART_NUMBERS};
+  }
+  if (n > t->n_parts) t->n_parts = n;
+  return st;
+}
+
+static lac_status compare_all(comparison *c, totals *t, lac_error *err) {
   const int64_t batch = c->how->batch;
   for (int64_t done = 0; done < c->n_batches; done += c->n_lanes) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted in a comparison");
@@ -440,11 +492,13 @@ static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
     for (int64_t lane = 0; lane < n; lane++)
       c->known[lane] = laci_kept_outputs_find(c->how->kept, c->at[lane], batch);
     memset(c->errors, 0, (size_t)n * sizeof *c->errors);
+    if (done == 0) st = decide_cuts(c, t, err);
+    if (st) return st;
     laci_pool_for(c->how->pool, n, 1, compare_lanes, c);
     for (int64_t lane = 0; lane < n; lane++) {
       if (c->status[lane] && err) *err = c->errors[lane];
       if (c->status[lane]) return c->status[lane];
-      add_sums(all, &c->sums[lane]);
+      add_sums(&t->sums, &c->sums[lane]);
       keep_outputs(c, (int)lane);
     }
     st = note_variety(c, n, err);
@@ -468,7 +522,7 @@ static lac_status compare_form(comparison *c, const laci_weighted_graph *const f
   lac_status st = list_batches(c, err);
   if (!st && (c->n_batches > 0 || laci_calibration_count_forms(c->samples) == 1)) {
     st = open_comparison(c, from, err);
-    if (!st) st = compare_all(c, &to->sums, err);
+    if (!st) st = compare_all(c, to, err);
     to->n_forms++;
     to->inputs_vary = to->inputs_vary || c->seen.inputs_vary || to->n_forms > 1;
     to->outputs_vary = to->outputs_vary || c->seen.outputs_vary || to->n_forms > 1;
@@ -509,6 +563,11 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
                                .n_labelled = all.n_labelled,
                                .n_right_a = all.n_right[0],
                                .n_right_b = all.n_right[1],
+                               .n_parts = t.n_parts,
                                .doubt = doubt};
+  for (int part = 0; part < t.n_parts; part++) {
+    difference->parts[part] = t.parts[part];
+    difference->parts[part].sums = all.parts[part];
+  }
   return LAC_OK;
 }

@@ -87,6 +87,23 @@ typedef struct laci_error_sums {
   double e, s, ee, es, ss;
 } laci_error_sums;
 
+/** What a part of the outputs holds, by what the first network gives for the first batch. */
+typedef enum laci_part_kind {
+  LACI_PART_NUMBERS, /* all numbers of an output, or the larger ones of two scales: of boxes next to
+                        scores, the boxes */
+  LACI_PART_SMALL,   /* the smaller ones of two scales: of boxes next to scores, the scores */
+  LACI_PART_ANSWERS, /* rows of probabilities: e counts those whose largest element moves, s all */
+} laci_part_kind;
+
+/** A part of the outputs that is judged by its own scale. */
+typedef struct laci_output_part {
+  int output; /* of the graph's */
+  laci_part_kind kind;
+  laci_error_sums sums;
+} laci_output_part;
+
+enum { LACI_MOST_PARTS = 24 };
+
 /** How the outputs of two networks, a and b, differ on the same samples. */
 typedef struct laci_output_difference {
   int64_t n_samples;
@@ -99,9 +116,14 @@ typedef struct laci_output_difference {
   int64_t n_lost, n_won; /* of the labelled samples: right in a and wrong in b; wrong in a and right
                             in b */
   laci_error_sums sums;
+  int n_parts; /* at most LACI_MOST_PARTS: further outputs have no part */
+  laci_output_part parts[LACI_MOST_PARTS];
   const char *doubt; /* why the result does not carry over to other samples (they are all the same,
                         outputs are not finite), a static text; NULL: it does */
 } laci_output_difference;
+
+/** Returns the largest e / s of a part; `relative` where there is no part. */
+double laci_worst_part(const laci_output_difference *difference);
 
 /** Outputs of a network on batches of samples, kept for later comparisons with that network on the
  * same samples. One thread at a time may use it. create returns NULL where memory is short. */

@@ -81,7 +81,7 @@ static lac_status compare_with_dense(const chooser *c, int64_t most,
  */
 static double estimated_loss(const laci_output_difference *d) {
   if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
-  return 100 * d->relative;
+  return 100 * laci_worst_part(d);
 }
 
 static void mix_weight(chooser *c, int layer, bool pruned) {
@@ -176,7 +176,7 @@ static lac_status rank_layers(chooser *c, lac_error *err) {
     mix_weight(c, l, true);
     st = compare_with_dense(c, MOST_ALONE, &alone, err);
     mix_weight(c, l, false);
-    if (!st) c->ranking[k].effect = alone.relative;
+    if (!st) c->ranking[k].effect = laci_worst_part(&alone);
   }
   if (st) return st;
   laci_progress("layers alone", c->n, c->n);
@@ -247,9 +247,10 @@ static void log_try(const chooser *c, int n, bool holds) {
   char most[64] = "";
   if (!d->hopeless) (void)snprintf(most, sizeof most, ", at most %.3g", d->most);
   laci_log(LAC_LOG_INFO, "%d layer%s pruned: %.3g %s lost%s; %s", n, laci_plural(n), d->found,
-           d->measure == LACI_DROP_TOP1      ? "points of top-1"
-           : d->measure == LACI_DROP_ANSWERS ? "percent of the answers"
-                                             : "percent of the outputs",
+           d->measure == LACI_DROP_TOP1        ? "points of top-1"
+           : d->measure == LACI_DROP_ANSWERS   ? "percent of the answers"
+           : d->measure == LACI_DROP_POSITIONS ? "percent of the positions"
+                                               : "percent of the outputs",
            most, holds ? "within the limit" : "too much");
 }
 

@@ -4,13 +4,16 @@
  *
  *     labels, one answer a sample:  lost - won: right before and wrong now; wrong before, right now
  *     one answer a sample:          answers that change: a bound of the loss for any labels
- *     else:                         sum |y - y_p|^2 / sum |y|^2
+ *     else:                         the worst of the outputs' parts (laci_output_part):
+ *         numbers of one scale      sum |y - y_p|^2 / sum |y|^2
+ *         rows of probabilities     the share whose largest element moves
  *
  * The first two are exact, whatever the rates are (base/binomial.h): with d = lost + won of n, the
- * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The bound of the third is
- * Student's, for a ratio of sums over samples. Several networks are judged on the same samples, so
- * the probability of error is divided among them: the bound of the network that is kept then holds
- * with the promised confidence. */
+ * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The bounds of the others are
+ * Student's, for a ratio of sums over samples. Without labels, no other output may be worse than
+ * the answers of the first. Several networks are judged on the same samples, so the probability of
+ * error is divided among them: the bound of the network that is kept then holds with the promised
+ * confidence. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -67,12 +70,35 @@ static double student_quantile(double z, int64_t n) {
   return z + (z * z * z + z) / (4 * (double)(n - 1));
 }
 
+/* Returns the largest bound of all parts, `times` standard errors from their ratios: above them, or
+ * below where it is negative. *part: whose it is, -1 where there is none. Of n upper bounds, each
+ * must hold with an n-th of the probability of error: z^2 + 2 ln n is above that quantile's square.
+ */
+static double worst_bound(const laci_output_difference *d, double times, int *part) {
+  const double more = d->n_parts > 1 ? 2 * log((double)d->n_parts) : 0;
+  const double z = times > 0 ? sqrt(times * times + more) : times;
+  const bool upper = times > 0;
+  double worst = d->n_parts > 0 ? -INFINITY : 0;
+  *part = -1;
+  for (int p = -(d->n_parts == 0); p < d->n_parts; p++) {
+    const laci_error_sums *s = p < 0 ? &d->sums : &d->parts[p].sums;
+    const double ratio = s->s > 0 ? s->e / s->s : s->e > 0 ? INFINITY : 0;
+    const double error = s->s > 0 ? error_of_ratio(s) : 0;
+    const double bound = ratio + (upper ? student_quantile(z, s->n) : z) * error;
+    if (p >= 0 && !(bound > worst)) continue;
+    worst = bound;
+    *part = p;
+  }
+  return worst;
+}
+
 static double drop_lower_bound(const laci_output_difference *d, laci_drop_measure measure) {
+  int part;
   if (measure == LACI_DROP_TOP1)
     return 100 * loss_lower_bound(d->n_lost, d->n_won, d->n_labelled, hopeless);
   if (measure == LACI_DROP_ANSWERS)
     return 100 * laci_binomial_lower(d->n_answers - d->n_agree, d->n_answers, hopeless);
-  return 100 * (d->sums.e / d->sums.s - hopeless_deviations * error_of_ratio(&d->sums));
+  return 100 * worst_bound(d, -hopeless_deviations, &part);
 }
 
 void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to) {
@@ -85,14 +111,28 @@ void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judg
   } else if (to->measure == LACI_DROP_ANSWERS) {
     to->found = 100 * (double)n_changed / (double)d->n_answers;
     to->most = 100 * laci_binomial_upper(n_changed, d->n_answers, doubt);
-  } else {
-    double error = error_of_ratio(&d->sums);
-    to->found = 100 * d->relative;
-    to->most = to->found + 100 * student_quantile(deviations, d->sums.n) * error;
   }
+  if (to->measure == LACI_DROP_TOP1 || (to->measure == LACI_DROP_ANSWERS && d->n_parts < 2)) return;
+  int part;
+  const double most = 100 * worst_bound(d, deviations, &part);
+  if (to->measure == LACI_DROP_ANSWERS && !(most > to->most)) return;
+  const laci_error_sums *s = part < 0 ? &d->sums : &d->parts[part].sums;
+  to->measure = part >= 0 && d->parts[part].kind == LACI_PART_ANSWERS ? LACI_DROP_POSITIONS
+                                                                      : LACI_DROP_OUTPUTS;
+  to->found = s->s > 0 ? 100 * s->e / s->s : 0;
+  to->most = most;
 }
 
 /* ---- The samples ---- */
+
+static void add_sums(laci_error_sums *to, const laci_error_sums *from) {
+  to->n += from->n;
+  to->e += from->e;
+  to->s += from->s;
+  to->ee += from->ee;
+  to->es += from->es;
+  to->ss += from->ss;
+}
 
 static void add_difference(laci_output_difference *to, const laci_output_difference *from) {
   to->n_samples += from->n_samples;
@@ -103,12 +143,14 @@ static void add_difference(laci_output_difference *to, const laci_output_differe
   to->n_right_b += from->n_right_b;
   to->n_lost += from->n_lost;
   to->n_won += from->n_won;
-  to->sums.n += from->sums.n;
-  to->sums.e += from->sums.e;
-  to->sums.s += from->sums.s;
-  to->sums.ee += from->sums.ee;
-  to->sums.es += from->sums.es;
-  to->sums.ss += from->sums.ss;
+  add_sums(&to->sums, &from->sums);
+  for (int p = 0; p < from->n_parts; p++) {
+    if (p >= to->n_parts) to->parts[p] = (laci_output_part){0};
+    add_sums(&to->parts[p].sums, &from->parts[p].sums);
+    to->parts[p].output = from->parts[p].output;
+    to->parts[p].kind = from->parts[p].kind;
+  }
+  if (from->n_parts > to->n_parts) to->n_parts = from->n_parts;
   to->relative = to->sums.s > 0 ? to->sums.e / to->sums.s : 0;
 }
 

@@ -128,10 +128,12 @@ void laci_verification_text(const laci_pruning_verification *v, char text[LACI_S
 
 /** The unit of a loss of quality. */
 typedef enum laci_drop_measure {
-  LACI_DROP_TOP1,    /* percentage points of top-1 accuracy, for data with labels and one answer a
+  LACI_DROP_TOP1,      /* percentage points of top-1 accuracy, for data with labels and one answer a
                         sample */
-  LACI_DROP_ANSWERS, /* percent of the answers that change: no loss of top-1 can be larger */
-  LACI_DROP_OUTPUTS, /* percent: the outputs' relative error */
+  LACI_DROP_ANSWERS,   /* percent of the answers that change: no loss of top-1 can be larger */
+  LACI_DROP_OUTPUTS,   /* percent: the relative error of the worst part of the outputs */
+  LACI_DROP_POSITIONS, /* percent of the rows of probabilities whose largest element moves, in the
+                          worst output */
 } laci_drop_measure;
 
 /** laci_judged_drop.most holds with this confidence for the network that is kept, out of at most

@@ -72,6 +72,8 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
   laci_json_add(w, object, "refine_reason", laci_json_text(w, c->refine_reason));
   laci_json_add(w, object, "synthetic", json_boolean(c->synthetic));
   laci_json_add(w, object, "error_magnitude", or_null(c->error_magnitude > 0, c->error_magnitude));
+  laci_json_add(w, object, "worst_error", or_null(compared, c->worst_error));
+  laci_json_add(w, object, "worst_of", laci_json_text(w, c->worst_of));
   return object;
 }
 

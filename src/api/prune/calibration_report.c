@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies the results of calibration to the plain data of a report. */
+#include <stdio.h>
+
 #include "analyze/analyze.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/report_in.h"
 #include "base/binomial.h"
 #include "base/error.h"
 #include "data/samples.h"
+#include "graph/graph.h"
 #include "lacuna/calibration.h"
 
 double laci_percent_of(int64_t part, int64_t of) {
@@ -19,8 +22,10 @@ double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_hel
 
 /* Adds the limit of the loss (max_drop) and the measured loss. */
 static void add_drop(const laci_judged_drop *from, double limit, lac_calibration_result *to) {
-  static const char *const measures[] = {
-      [LACI_DROP_TOP1] = "top1", [LACI_DROP_ANSWERS] = "answers", [LACI_DROP_OUTPUTS] = "outputs"};
+  static const char *const measures[] = {[LACI_DROP_TOP1] = "top1",
+                                         [LACI_DROP_ANSWERS] = "answers",
+                                         [LACI_DROP_OUTPUTS] = "outputs",
+                                         [LACI_DROP_POSITIONS] = "positions"};
   if (from->n < 1) return;
   to->drop_measure = measures[from->measure];
   to->drop_limit = limit;
@@ -47,6 +52,30 @@ static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
   to->curve = points;
   to->n_curve = from->n_points;
   return true;
+}
+
+/* Names the part of the outputs that differs most, where there are several. */
+static bool add_worst(laci_report *report, const laci_graph *graph, const laci_output_difference *d,
+                      lac_calibration_result *to) {
+  static const char *const whats[] = {[LACI_PART_NUMBERS] = "",
+                                      [LACI_PART_SMALL] = ", its smaller numbers",
+                                      [LACI_PART_ANSWERS] = ", answers that change"};
+  char text[300];
+  to->worst_error = laci_worst_part(d);
+  int worst = 0;
+  double most = -1;
+  for (int p = 0; p < d->n_parts; p++) {
+    const laci_error_sums *s = &d->parts[p].sums;
+    const double error = s->s > 0 ? s->e / s->s : s->e;
+    if (error > most) worst = p;
+    if (error > most) most = error;
+  }
+  if (d->n_parts < 2) return true;
+  (void)snprintf(text, sizeof text, "output '%.200s'%s",
+                 graph->values[graph->outputs[d->parts[worst].output]].name,
+                 whats[d->parts[worst].kind]);
+  to->worst_of = laci_arena_text(&report->arena, text);
+  return to->worst_of != NULL;
 }
 
 lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *p,
@@ -77,7 +106,8 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .error_magnitude = from->error_magnitude};
   to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);
   add_drop(&from->drop, source->calibration.max_drop, to);
-  bool whole = to->data && add_curve(report, from, to);
+  bool whole =
+      to->data && add_curve(report, from, to) && add_worst(report, p->analysis->graph, outputs, to);
   if (from->outputs_reason) {
     to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
     whole = whole && to->outputs_reason;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cuts outputs into parts of one scale each: parts_in.h. */
+#include "calibrate/parts_in.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { MOST_SLICES = 4096 };
+/* Two scales: slices whose sizes are neighbours in order, and so many times apart. */
+static const double apart = 30, near = 1e-3;
+
+/* ---- Rows ---- */
+
+typedef struct row_kinds {
+  bool probabilities, logarithms, unit;
+} row_kinds;
+
+/* What all rows of n elements have in common. */
+static row_kinds look_at_rows(const float *x, int64_t rows, int64_t n) {
+  row_kinds k = {n > 1, n > 1, n > 1};
+  for (int64_t r = 0; r < rows && (k.probabilities || k.logarithms || k.unit); r++) {
+    double sum = 0, powers = 0, squares = 0;
+    bool negative = false, positive = false;
+    for (int64_t j = 0; j < n; j++) {
+      const double v = (double)x[r * n + j];
+      negative = negative || v < -near;
+      positive = positive || v > near;
+      sum += v;
+      powers += exp(fmin(v, 1));
+      squares += v * v;
+    }
+    k.probabilities = k.probabilities && !negative && fabs(sum - 1) < near;
+    k.logarithms = k.logarithms && !positive && fabs(powers - 1) < near;
+    k.unit = k.unit && fabs(squares - 1) < near;
+  }
+  return k;
+}
+
+/* ---- Scales ---- */
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Returns the mean square at the upper end of the widest gap between slices; 0: none is wide. */
+static double find_gap(const double *squares, int64_t n, double *ratio) {
+  double *sorted = laci_alloc((size_t)n + 1, sizeof *sorted), above = 0;
+  *ratio = apart * apart;
+  if (!sorted) return 0;
+  memcpy(sorted, squares, (size_t)n * sizeof *sorted);
+  qsort(sorted, (size_t)n, sizeof *sorted, compare);
+  for (int64_t k = 1; k < n; k++) {
+    if (!(sorted[k - 1] > 0) || !(sorted[k] / sorted[k - 1] > *ratio)) continue;
+    *ratio = sorted[k] / sorted[k - 1];
+    above = sorted[k];
+  }
+  laci_free(sorted);
+  return above;
+}
+
+/* Cuts along the axis with the widest gap between the scales of its slices. */
+static void find_scales(const laci_shape *shape, const float *x, laci_output_cut *cut) {
+  const int64_t count = laci_shape_count(shape);
+  double widest = 0;
+  for (int axis = 1; axis < shape->rank; axis++) {
+    const int64_t n = shape->dims[axis];
+    const int64_t inner = laci_shape_count_range(shape, axis + 1, shape->rank);
+    double ratio;
+    if (n < 2 || n > MOST_SLICES) continue;
+    double *squares = laci_alloc((size_t)n, sizeof *squares);
+    if (!squares) return;
+    for (int64_t j = 0; j < count; j++) squares[j / inner % n] += (double)x[j] * (double)x[j];
+    const double above = find_gap(squares, n, &ratio);
+    bool *is_small = above > 0 && ratio > widest ? laci_alloc((size_t)n, sizeof *is_small) : NULL;
+    for (int64_t k = 0; is_small && k < n; k++) is_small[k] = squares[k] < above;
+    laci_free(squares);
+    if (!is_small) continue;
+    laci_free(cut->is_small);
+    cut->is_small = is_small;
+    cut->inner = inner;
+    cut->n_slices = n;
+    widest = ratio;
+  }
+}
+
+void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut) {
+  const int64_t count = laci_shape_count(shape);
+  cut->row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+  const bool has_rows = shape->rank > 1 && count > 0 && cut->row > 1;
+  const row_kinds k = has_rows ? look_at_rows(x, count / cut->row, cut->row) : (row_kinds){0};
+  cut->answers = k.probabilities || k.logarithms;
+  cut->unit_rows = k.unit && !cut->answers;
+  if (!cut->answers && shape->rank > 2) find_scales(shape, x, cut);
+  cut->n_parts = cut->is_small ? 2 : 1;
+}
+
+void laci_output_cut_clear(laci_output_cut *cut) {
+  laci_free(cut->is_small);
+  *cut = (laci_output_cut){0};
+}
+
+/* ---- Sums ---- */
+
+static int64_t index_of_largest(const float *x, int64_t n) {
+  int64_t at = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (x[i] > x[at]) at = i;
+  return at;
+}
+
+void laci_output_cut_add(const laci_output_cut *cut, const float *const y[2], int64_t begin,
+                         int64_t n, double *e, double *s) {
+  for (int64_t r = 0; cut->answers && r < n / cut->row; r++) {
+    const int64_t at = begin + r * cut->row;
+    e[0] += index_of_largest(y[0] + at, cut->row) != index_of_largest(y[1] + at, cut->row);
+    s[0] += 1;
+  }
+  for (int64_t j = begin; !cut->answers && j < begin + n; j++) {
+    const int part = cut->is_small ? cut->is_small[j / cut->inner % cut->n_slices] : 0;
+    const double of = (double)y[0][j], difference = of - (double)y[1][j];
+    e[part] += difference * difference;
+    s[part] += of * of;
+  }
+}
+
+double laci_worst_part(const laci_output_difference *d) {
+  double worst = d->n_parts > 0 ? 0 : d->relative;
+  for (int p = 0; p < d->n_parts; p++) {
+    const laci_error_sums *sums = &d->parts[p].sums;
+    worst = fmax(worst, sums->s > 0 ? sums->e / sums->s : sums->e > 0 ? INFINITY : 0);
+  }
+  return worst;
+}
