@@ -11,12 +11,13 @@
 #   make docs       the C API as pages in build/docs/html, from the headers' comments
 #   make coverage   which lines the unit tests run: build/coverage/html; a table on standard output
 #   make wheel      the Python package as a wheel in build/wheel; check-wheel: installed and tried in a fresh environment
+#   make dist       a release in build/dist: sources, a bill of materials, notes and sums; the same bytes for a commit
 #   make install    PREFIX=/usr/local, DESTDIR=
 PREFIX ?= /usr/local
 export DESTDIR
 
 .PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 check-long interop check-torch format \
-  lint docs coverage bench torture compare install clean update-golden wheel check-wheel
+  lint docs coverage bench torture compare install clean update-golden wheel check-wheel dist
 
 all: build-release
 
@@ -114,6 +115,9 @@ compare: build-release
 	@tools/setup interop
 	@bench/environment
 	@bench/compare.py --json build/compare.json $(if $(DOCS),--docs) $(if $(RECORD),--record) $(ARGS)
+
+dist:
+	@tools/dist
 
 # Configured again, since the pkg-config file names the prefix.
 install: configure-release

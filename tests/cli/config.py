@@ -93,7 +93,7 @@ def main():
         random.seed(1)
         for source in (file, other):
             whole = source.read_bytes()
-            for _ in range(25):
+            for _ in range(10):
                 damaged = bytearray(whole)
                 for _ in range(random.randint(1, 4)):
                     place = random.randrange(len(damaged))
