@@ -9,6 +9,7 @@
 #include "lacuna/array.h"
 #include "lacuna/bench.h"
 #include "lacuna/calibration.h"
+#include "lacuna/compare.h"
 #include "lacuna/context.h"
 #include "lacuna/data.h"
 #include "lacuna/dtype.h"

@@ -9,7 +9,7 @@ import lacuna
 from lacuna import _table, keywords, library
 
 # Verbs without a function, and what does the same.
-NO_FUNCTION = {"infer": "Session.run", "train": "the command", "data": "the command", "run": "the command", "archs": "the command", "recipes": "the command",
+NO_FUNCTION = {"infer": "Session.run", "compare": "the command", "train": "the command", "data": "the command", "run": "the command", "archs": "the command", "recipes": "the command",
                "demo": "the command", "help": "help()", "version": "__version__"}
 
 

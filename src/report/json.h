@@ -14,6 +14,7 @@
 #include "lacuna/status.h"
 
 typedef struct lac_bench_result lac_bench_result;
+typedef struct lac_compare_result lac_compare_result;
 typedef struct lac_eval_result lac_eval_result;
 typedef struct lac_pack_report lac_pack_report;
 typedef struct lac_report lac_report;
@@ -21,6 +22,9 @@ typedef struct lac_train_about lac_train_about;
 typedef struct lac_train_result lac_train_result;
 
 LAC_MUST_CHECK lac_status laci_report_json(const lac_report *report, char **text, lac_error *err);
+
+LAC_MUST_CHECK lac_status laci_compare_json(const lac_compare_result *result, char **text,
+                                            lac_error *err);
 
 LAC_MUST_CHECK lac_status laci_bench_json(const lac_bench_result *result, char **text,
                                           lac_error *err);

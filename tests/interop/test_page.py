@@ -46,6 +46,7 @@ def pages(tmp_path_factory):
     lacuna("prune", DIGITS, "-o", pruned, "--no-calibration", "--html", at / "prune.html", "--json", at / "prune.json", "-q")
     lacuna("check", pruned, "--target", "tensorrt", "--html", at / "check.html", "--json", at / "check.json", "-q")
     lacuna("check", DIGITS, "--html", at / "fails.html", "--json", at / "fails.json", "-q", code=1)
+    lacuna("compare", DIGITS, pruned, "--html", at / "compare.html", "--json", at / "compare.json", "-q")
     lacuna("bench", pruned, "--runs", 3, "--html", at / "bench.html", "--json", at / "bench.json", "-q")
     lacuna("eval", pruned, "--data", DATA, "--html", at / "eval.html", "--json", at / "eval.json", "-q")
     lacuna("finetune", pruned, "--data", DATA, "-o", at / "tuned.onnx", "--epochs", 2, "--display-steps", 4,
@@ -55,7 +56,7 @@ def pages(tmp_path_factory):
     return at
 
 
-VERBS = ["prune", "check", "fails", "bench", "eval", "finetune", "hostile"]
+VERBS = ["prune", "check", "fails", "bench", "eval", "finetune", "hostile", "compare"]
 
 
 @pytest.fixture(scope="module")

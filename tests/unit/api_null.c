@@ -139,6 +139,7 @@ static void the_other_verbs_want_their_arguments(void **state) {
   refused("lac_plot: model is NULL", lac_plot(NULL, report, "o.dot", false, NULL, &err));
   refused("lac_plot: report is NULL", lac_plot(model, NULL, "o.dot", false, NULL, &err));
   refused("lac_plot: path is NULL", lac_plot(model, report, NULL, false, NULL, &err));
+  refused("lac_plot_with: path is NULL", lac_plot_with(model, report, NULL, NULL, &err));
 }
 
 static void a_list_without_texts_is_refused(void **state) {

@@ -15,6 +15,7 @@
 
 #include "lacuna/bench.h"
 #include "lacuna/calibration.h"
+#include "lacuna/compare.h"
 #include "lacuna/data.h"
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"
@@ -183,6 +184,26 @@ static lac_status try_lac_load_options(const lac_load_options *o, lac_error *err
   lac_model *model = NULL;
   lac_status st = lac_model_load(DIGITS "/digits.onnx", o, &model, err);
   lac_model_destroy(model);
+  return st;
+}
+
+static lac_status try_lac_compare_options(const lac_compare_options *o, lac_error *err) {
+  lac_compare_result *result = NULL;
+  lac_status st = lac_compare(dense, dense, o, &result, err);
+  lac_compare_result_destroy(result);
+  return st;
+}
+
+static lac_status try_lac_plot_options(const lac_plot_options *o, lac_error *err) {
+  lac_report *report = NULL;
+  const lac_options usual = lac_options_default();
+  lac_plot_options again = *o;
+  char to[FOLDER_PATH];
+  path_in(to, &outputs, "net.dot");
+  again.force = true;
+  lac_status st = lac_inspect(dense, &usual, &report, err);
+  if (!st) st = lac_plot_with(dense, report, to, &again, err);
+  lac_report_destroy(report);
   return st;
 }
 

@@ -7,6 +7,7 @@
 #include "lacuna/array.h"
 #include "lacuna/bench.h"
 #include "lacuna/calibration.h"
+#include "lacuna/compare.h"
 #include "lacuna/data.h"
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"

@@ -136,11 +136,13 @@ void laci_report_plot_clear(laci_report_plot *made) {
 static lac_status plot(const lac_model *model, const lac_report *report, const char *path,
                        const lac_plot_options *options, lac_error *err) {
   laci_report_plot made;
+  lac_context *before = laci_call_begin(options->context);
   lac_status st = laci_report_plot_make(model, report, &made, err);
   made.plot.fold = options->all_nodes ? LACI_PLOT_FOLD_NEVER : LACI_PLOT_FOLD_LARGE;
   made.plot.details = options->details;
   if (!st) st = laci_plot_write(model->graph, &made.plot, path, options->force, err);
   laci_report_plot_clear(&made);
+  laci_call_end(before);
   return st;
 }
 
@@ -154,17 +156,14 @@ lac_status lac_plot_with(const lac_model *model, const lac_report *report, const
   lac_plot_options own;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
   if (!st) st = laci_take_plot_options(options, &own, err);
-  if (st) return st;
-  lac_context *before = laci_call_begin(own.context);
-  st = plot(model, report, path, &own, err);
-  laci_call_end(before);
-  return st;
+  return st ? st : plot(model, report, path, &own, err);
 }
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
                     lac_context *context, lac_error *err) {
   lac_plot_options options = lac_plot_options_default();
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
   options.force = force;
   options.context = context;
-  return lac_plot_with(model, report, path, &options, err);
+  return st ? st : plot(model, report, path, &options, err);
 }

@@ -90,6 +90,12 @@ function chart(title, series, axis) {
   return make('figure', null, make('figcaption', null, title), svg);
 }
 
+function comparisonCharts() {
+  if (report.verb !== 'compare') return [];
+  const series = (key, name, colour) => ({ name, colour, points: report.layers.map((l, at) => [at + 1, isNumber(l[key]) ? 100 * l[key] : null]), text: (v) => `${short(v)} %` });
+  return [chart('Error along the network', [series('error', 'error', '--error'), series('largest', 'largest', '--dense')], 'value')];
+}
+
 function calibrationCharts() {
   const curve = report.calibration && report.calibration.curve;
   if (!curve || !curve.length) return [];
@@ -117,7 +123,7 @@ function showCurves() {
       { name: 'top-5', colour: '--sparse', points: of(evaluations, 'top5'), marked: true, text: points }], 'step'),
     chart('Rate of learning', [{ name: 'rate', colour: '--sparse', points: of(steps, 'lr'), text: short }], 'step'),
     chart('Images a second', [{ name: 'speed', colour: '--kept', points: of(steps, 'images_per_second'), text: short }], 'step'),
-    ...calibrationCharts(),
+    ...calibrationCharts(), ...comparisonCharts(),
   ].filter(Boolean);
   if (!figures.length) return;
   byId('curves').hidden = false;

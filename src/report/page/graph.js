@@ -216,6 +216,7 @@ function showNetwork() {
   byId('network').hidden = false;
   byId('node-count').textContent = plural(graphData.nodes.length, 'node');
   byId('colour').append(make('option', { value: '' }, 'role'), ...measures().map((column) => make('option', { value: column.key }, column.title.toLowerCase())));
+  if (report.verb === 'compare' && measures().some((m) => m.key === 'gap')) byId('colour').value = 'gap';
   byId('detail').append(make('p', { style: 'margin:0' }, 'Choose a node to see its figures.'));
   if (byId('drawing')) placeDrawing();
   else placeList();

@@ -47,7 +47,17 @@ function rowOfStep(step, layers) {
   };
 }
 
+/* A value of a comparison of two networks. */
+function rowOfValue(value) {
+  return {
+    name: value.name, op: value.op, shape: value.shape, state: isNumber(value.error) && value.error <= report.tolerance ? 'sparse' : 'dense',
+    other: value.other === value.name ? '' : value.other, gap: isNumber(value.error) ? value.error : null, largest: isNumber(value.largest) ? value.largest : null,
+    reason: [value.same_shape ? '' : 'another shape', value.output ? 'output' : '', value.reordered ? 'channels reordered' : '', value.matched === 'name' ? '' : 'matched by structure'].filter(Boolean).join(', '),
+  };
+}
+
 function collectRows() {
+  if (report.verb === 'compare') return report.layers.map(rowOfValue);
   const list = layerReport ? layerReport.layers : [];
   if (report.verb !== 'bench') return list.map(rowOfLayer);
   const layers = new Map(list.map((layer) => [layer.name, layer]));
@@ -60,11 +70,14 @@ for (const row of rows) if (!rowsByName.has(row.name) || row.shape) rowsByName.s
 
 /* Columns: `meter` has a bar from 0 to the largest value (or to 1, where the value is a share), `tick` a mark on it. */
 const COLUMNS = [
-  { key: 'name', title: report.verb === 'bench' ? 'Step' : 'Layer', kind: 'name' },
+  { key: 'name', title: report.verb === 'bench' ? 'Step' : report.verb === 'compare' ? 'Node' : 'Layer', kind: 'name' },
   { key: 'op', title: 'Operator', kind: 'short' },
-  { key: 'shape', title: 'Weight', kind: 'short', text: (v) => (v ? v.join('\u00d7') : ''), order: (v) => (v ? v.reduce((a, b) => a * b, 1) : null) },
+  { key: 'shape', title: report.verb === 'compare' ? 'Shape' : 'Weight', kind: 'short', text: (v) => (v ? v.join('\u00d7') : ''), order: (v) => (v ? v.reduce((a, b) => a * b, 1) : null) },
   { key: 'state', title: 'State', kind: 'pill' },
   { key: 'kernel', title: 'Kernel', kind: 'text' },
+  { key: 'other', title: 'In the other', kind: 'text' },
+  { key: 'gap', title: 'Error', kind: 'meter', percent: true, colour: '--error', hint: 'root of the mean squared difference, over that of the value' },
+  { key: 'largest', title: 'Largest', kind: 'meter', percent: true, colour: '--dense', hint: 'largest difference over the largest element' },
   { key: 'zeros', title: 'Zeros', kind: 'meter', share: true, colour: '--dense' },
   { key: 'kept', title: 'Weight kept', kind: 'meter', share: true, colour: '--kept', tick: 'keptBefore', hint: 'share of the magnitude that is kept; the mark: in the order of the file' },
   { key: 'errorBefore', title: 'Error, masked', kind: 'meter', percent: true, colour: '--dense', hint: 'of the layer\u2019s outputs on samples that were held back, mask applied, weights as they were' },
@@ -77,7 +90,7 @@ const COLUMNS = [
   { key: 'gflops', title: 'GFLOP/s', kind: 'number' },
   ...targets.map((target, at) => ({ key: `target ${at}`, title: target.name, kind: 'text', hint: target.title })),
   { key: 'moved', title: 'Reordered', kind: 'short' },
-  { key: 'reason', title: 'Why', kind: 'text' },
+  { key: 'reason', title: report.verb === 'compare' ? 'Note' : 'Why', kind: 'text' },
 ];
 const isEmptyValue = (value) => value === null || value === undefined || value === '' || (Array.isArray(value) && !value.length);
 /* A column is shown where some row has a value; kept weights only where something was taken away. */
@@ -100,6 +113,7 @@ function valueText(column, value) {
 }
 
 function stateOf(row) {
+  if (report.verb === 'compare') return row.state === 'sparse' ? ['good', 'same'] : ['warn', 'apart'];
   if (row.state === 'sparse') return ['good', report.verb === 'bench' ? 'sparse kernel' : layerReport.pattern || 'sparse'];
   if (row.eligible && !row.holds) return ['warn', 'dense, could be'];
   return ['plain', 'dense'];
@@ -139,8 +153,8 @@ function cellOf(column, row) {
 const table = { sort: null, down: false, text: '', kind: 'all', all: false };
 const KINDS = [
   ['all', 'All', () => true],
-  ['sparse', 'Sparse', (row) => row.state === 'sparse'],
-  ['dense', 'Dense', (row) => row.state !== 'sparse'],
+  ['sparse', report.verb === 'compare' ? 'Same' : 'Sparse', (row) => row.state === 'sparse'],
+  ['dense', report.verb === 'compare' ? 'Apart' : 'Dense', (row) => row.state !== 'sparse'],
   ['could', 'Could be pruned', (row) => row.state !== 'sparse' && row.eligible && !row.holds],
 ];
 
@@ -270,7 +284,7 @@ function showReasons() {
     if (!groups.has(reason)) groups.set(reason, []);
     groups.get(reason).push(row.name);
   }
-  if (!groups.size) return;
+  if (!groups.size || report.verb === 'compare') return;
   byId('dense').hidden = false;
   const sorted = [...groups].sort((a, b) => b[1].length - a[1].length);
   byId('reasons').append(...sorted.map(([reason, names]) => make('details', { open: sorted.length === 1 && names.length < 12 },

@@ -161,13 +161,24 @@ function trainVerdict(r) {
   return { state: r.ended === 'interrupted' ? 'warn' : 'good', verdict, facts, pairs, names: [first ? `Step ${first.step}` : 'Before', last ? `Step ${last.step}` : 'After'] };
 }
 
-const VERDICTS = { prune: pruneVerdict, permute: pruneVerdict, check: checkVerdict, bench: benchVerdict, eval: evalVerdict, train: trainVerdict, finetune: trainVerdict };
+function compareVerdict(r) {
+  const s = r.summary, outputs = r.layers.filter((l) => l.output);
+  const facts = [`${plural(s.compared, 'value')} compared on ${r.inputs} inputs: ${s.by_name} matched by name, ${s.by_structure} by operator and shape.`];
+  if (s.reordered) facts.push(`${plural(s.reordered, 'value')} ${s.reordered === 1 ? 'has its' : 'have their'} channels in another order.`);
+  if (s.apart) facts.push(`The largest error is ${isNumber(s.worst_error) ? percent(s.worst_error, 3) : 'unknown'}, at ${s.worst}.`);
+  for (const l of outputs) facts.push(`Output of ${l.name}: ${isNumber(l.error) ? percent(l.error, 3) : 'not compared'}.`);
+  const verdict = s.apart ? `They part at ${s.first_apart}: ${s.apart} of ${plural(s.compared, 'value')} ${s.apart === 1 ? 'is' : 'are'} apart.`
+    : `All ${plural(s.compared, 'value')} agree within ${percent(r.tolerance, 3)}.`;
+  return { state: s.apart ? 'warn' : 'good', verdict, facts, pairs: [] };
+}
+
+const VERDICTS = { compare: compareVerdict, prune: pruneVerdict, permute: pruneVerdict, check: checkVerdict, bench: benchVerdict, eval: evalVerdict, train: trainVerdict, finetune: trainVerdict };
 
 function showVerdict() {
   const of = VERDICTS[report.verb];
   const said = of ? of(report) : { state: 'plain', verdict: `The report of ${report.verb || 'Lacuna'}.`, facts: [], pairs: [] };
   const model = report.model || report.arch;
-  byId('where').textContent = [`lacuna ${report.verb || ''}`, model ? baseName(model) : null, report.data ? `on ${report.data}` : null].filter(Boolean).join(' \u00b7 ');
+  byId('where').textContent = [`lacuna ${report.verb || ''}`, model ? baseName(model) : null, report.other ? `and ${baseName(report.other)}` : null, report.data ? `on ${report.data}` : null].filter(Boolean).join(' \u00b7 ');
   byId('verdict').textContent = said.verdict;
   document.querySelector('.verdict').dataset.state = said.state;
   byId('facts').append(...said.facts.filter(Boolean).map((text) => make('li', null, text)));

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two networks side by side: both run on the same inputs, node by node and in double, and every
+ * value that both have is compared. So one sees where they part, and by how much. */
+#ifndef LACUNA_COMPARE_H
+#define LACUNA_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/infer.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lac_context lac_context; /* lacuna/context.h */
+typedef struct lac_model lac_model;     /* lacuna/model.h */
+
+typedef struct lac_compare_options {
+  size_t size;                   /* sizeof of this struct, set by lac_compare_options_init */
+  const lac_infer_input *inputs; /* arrays for the inputs, by the names of the first network; NULL:
+                                    random ones (NULL) */
+  int n_inputs;                  /* 0, or the number of inputs (0) */
+  double tolerance;              /* a value is apart where its error is larger than this (0.001) */
+  uint64_t seed;                 /* of random inputs (0) */
+  int threads;                   /* 0: the cores this process may use (0) */
+  uint64_t max_memory;           /* bytes; 0: 80 % of the machine's (0) */
+  lac_context *context;          /* log, progress and interrupt; NULL: the process's (NULL) */
+} lac_compare_options;
+
+/** Fills in the defaults and the size. size: sizeof(lac_compare_options). */
+LAC_API void lac_compare_options_init(lac_compare_options *options, size_t size);
+LAC_DEFAULT(lac_compare_options)
+
+/** A value that both networks compute: the first output of a node of each. */
+typedef struct lac_compare_value {
+  const char *name, *other; /* of the nodes */
+  const char *op;
+  bool by_name;   /* the nodes have one name; else they were matched by operator and shape, in their
+                     order between such nodes */
+  bool is_output; /* of the first network */
+  bool reordered; /* it has other channels in the same places: compared in the order that fits */
+  bool same_shape; /* else nothing was compared, and error is NaN */
+  int rank;
+  int64_t shape[8];
+  double error; /* root of the mean squared difference, over that of the value in the first network
+                   */
+  double
+      largest;  /* largest |difference|, over the value's largest |element| in the first network */
+  double scale; /* that element */
+} lac_compare_value;
+
+typedef struct lac_compare_result {
+  const char *model, *other; /* paths */
+  int n_nodes, n_other;      /* nodes of the networks */
+  int n_values;
+  const lac_compare_value *values; /* [n_values], in the networks' order */
+  bool given;                      /* on arrays of the caller; else on random inputs */
+  double tolerance;
+  uint64_t seed;
+} lac_compare_result;
+
+/** Compares two networks with the same inputs, by name or, where no name is the same, by place.
+ * *result is freed with lac_compare_result_destroy. Fails LAC_BAD_SHAPE (inputs differ in number,
+ * or an array does not fit), LAC_UNSUPPORTED (a node cannot be run), LAC_BAD_ARGUMENT,
+ * LAC_NOT_FOUND, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED. */
+LAC_API LAC_MUST_CHECK lac_status lac_compare(const lac_model *model, const lac_model *other,
+                                              const lac_compare_options *options,
+                                              lac_compare_result **result, lac_error *err);
+LAC_API void lac_compare_result_destroy(lac_compare_result *result); /* NULL is fine */
+
+/** The result as JSON text; free with lac_text_free. docs/reference/json.md describes it. */
+LAC_API LAC_MUST_CHECK lac_status lac_compare_json(const lac_compare_result *result, char **text,
+                                                   lac_error *err);
+
+/** Draws the error over the values, in the networks' order, as an SVG file. Fails LAC_BAD_ARGUMENT
+ * (another ending), LAC_EXISTS (without force), LAC_IO, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_compare_plot(const lac_compare_result *result,
+                                                   const char *path, bool force, lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs two networks in step, and compares what both compute. Pairs are in the order of both
+ * networks, so that a value is compared while both runs still hold it. */
+#include "lacuna/compare.h"
+
+#include <string.h>
+
+#include "api/compare/compare_in.h"
+#include "api/model/model_in.h"
+#include "api/model/structs.h"
+#include "api/run/infer_in.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cpu/pool.h"
+#include "engine/stepper.h"
+#include "lacuna/model.h"
+#include "report/json.h"
+#include "tensor/buf.h"
+#include "verify/verify.h"
+
+enum { A, B, NETWORKS };
+
+/* What a lac_compare_result of the library is. */
+typedef struct whole_result {
+  lac_compare_result pub; /* first */
+  laci_arena arena;
+} whole_result;
+
+typedef struct run {
+  const lac_compare_options *options;
+  lac_model *views[NETWORKS];
+  laci_stepper *steppers[NETWORKS];
+  int next[NETWORKS]; /* the next node to step */
+  laci_buf **inputs;  /* [n_inputs] of the first network */
+  laci_budget budget;
+  laci_pool *pool;
+  laci_node_pair *pairs;
+  int n_pairs;
+} run;
+
+static const laci_graph *graph_of(const run *r, int which) { return r->views[which]->graph; }
+
+void lac_compare_options_init(lac_compare_options *options, size_t size) {
+  const lac_compare_options usual = {.size = sizeof usual, .tolerance = 1e-3};
+  laci_struct_init(&usual, sizeof usual, options, size);
+}
+
+/* ---- Inputs ---- */
+
+static lac_status read_inputs(run *r, lac_error *err) {
+  const laci_graph *graph = graph_of(r, A);
+  const lac_infer_options usual = lac_infer_options_default();
+  laci_inference reader = {
+      .graph = graph, .options = &usual, .inputs = r->inputs, .budget = r->budget};
+  reader.keep = laci_alloc((size_t)r->options->n_inputs + 1, sizeof *reader.keep);
+  if (!reader.keep) return laci_fail_memory(err, "the inputs");
+  lac_status st =
+      laci_inference_read_inputs(&reader, r->options->inputs, r->options->n_inputs, err);
+  laci_free(reader.keep);
+  return st;
+}
+
+static lac_status draw_inputs(run *r, lac_error *err) {
+  const laci_graph *graph = graph_of(r, A);
+  laci_shape *shapes = laci_alloc((size_t)graph->n_inputs + 1, sizeof *shapes);
+  if (!shapes) return laci_fail_memory(err, "the inputs");
+  lac_status st = laci_verify_shapes(graph, shapes, err);
+  for (int at = 0; at < graph->n_inputs && !st; at++) {
+    st = laci_verify_draw_input(graph, graph->inputs[at], &shapes[at], r->options->seed,
+                                &r->inputs[at], err);
+  }
+  laci_free(shapes);
+  return st;
+}
+
+/* Returns the input of the second network for one of the first: that of its name, else that of its
+ * place. */
+static int other_input(const run *r, int at) {
+  const laci_graph *a = graph_of(r, A), *b = graph_of(r, B);
+  for (int other = 0; other < b->n_inputs; other++)
+    if (strcmp(b->values[b->inputs[other]].name, a->values[a->inputs[at]].name) == 0) return other;
+  return at;
+}
+
+static lac_status set_inputs(run *r, lac_error *err) {
+  const laci_graph *a = graph_of(r, A), *b = graph_of(r, B);
+  if (a->n_inputs != b->n_inputs) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s has %d inputs, %s %d: wanted the same",
+                     r->views[A]->path, a->n_inputs, r->views[B]->path, b->n_inputs);
+  }
+  r->inputs = laci_alloc((size_t)a->n_inputs + 1, sizeof *r->inputs);
+  if (!r->inputs) return laci_fail_memory(err, "the inputs");
+  lac_status st = r->options->n_inputs ? read_inputs(r, err) : draw_inputs(r, err);
+  for (int at = 0; at < a->n_inputs && !st; at++) {
+    laci_buf *copy = NULL;
+    st = laci_buf_copy(r->inputs[at], &copy, err);
+    if (st) break;
+    laci_stepper_set_value(r->steppers[A], a->inputs[at], r->inputs[at]);
+    laci_stepper_set_value(r->steppers[B], b->inputs[other_input(r, at)], copy);
+    r->inputs[at] = NULL; /* the stepper owns it */
+  }
+  return st;
+}
+
+/* ---- The run ---- */
+
+static lac_status open_run(run *r, const lac_model *const models[NETWORKS], lac_error *err) {
+  lac_status st = laci_pool_create(r->options->threads, &r->pool, err);
+  r->budget = laci_budget_with_limit(r->options->max_memory);
+  for (int which = 0; which < NETWORKS && !st; which++) {
+    st = laci_model_view_create(models[which], &r->views[which], err);
+    if (!st) st = laci_model_materialise(models[which], err);
+    if (!st) laci_model_add_stored_to_budget(models[which], &r->budget);
+    const laci_stepper_options how = {.pool = r->pool, .budget = &r->budget};
+    if (!st) st = laci_budget_check(&r->budget, "the models", err);
+    if (!st) st = laci_stepper_create(graph_of(r, which), &how, &r->steppers[which], err);
+  }
+  return st;
+}
+
+static void close_run(run *r) {
+  for (int at = 0; r->inputs && at < graph_of(r, A)->n_inputs; at++)
+    laci_buf_destroy(r->inputs[at]);
+  laci_free(r->inputs);
+  for (int which = 0; which < NETWORKS; which++) {
+    laci_stepper_destroy(r->steppers[which]);
+    laci_model_view_destroy(r->views[which]);
+  }
+  laci_free(r->pairs);
+  laci_pool_destroy(r->pool);
+}
+
+/* Steps a network up to a node, this one included. */
+static lac_status step_to(run *r, int which, int node, lac_error *err) {
+  lac_status st = LAC_OK;
+  while (r->next[which] <= node && !st) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    st = laci_stepper_step(r->steppers[which], r->next[which]++, err);
+  }
+  return st ? laci_fail_with_prefix(err, st, "%s", r->views[which]->path) : LAC_OK;
+}
+
+/* Compares a pair; *kept: it has a value to be compared. */
+static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result *result,
+                               lac_compare_value *value, bool *kept, lac_error *err) {
+  const laci_node *a = &graph_of(r, A)->nodes[pair->a], *b = &graph_of(r, B)->nodes[pair->b];
+  lac_status st = step_to(r, A, pair->a, err);
+  if (!st) st = step_to(r, B, pair->b, err);
+  *kept = false;
+  if (st || a->n_outputs < 1 || b->n_outputs < 1 || a->outputs[0] < 0 || b->outputs[0] < 0)
+    return st;
+  const laci_value *of = &graph_of(r, A)->values[a->outputs[0]];
+  const laci_buf *x = laci_stepper_value(r->steppers[A], a->outputs[0]),
+                 *y = laci_stepper_value(r->steppers[B], b->outputs[0]);
+  if (!x || !y || of->known) return LAC_OK;   /* a constant */
+  if (!x->f && !of->is_output) return LAC_OK; /* a shape, an index */
+  *value = (lac_compare_value){.name = laci_arena_text(&result->arena, a->name),
+                               .other = laci_arena_text(&result->arena, b->name),
+                               .op = laci_arena_text(&result->arena, a->type),
+                               .by_name = pair->by_name,
+                               .is_output = of->is_output};
+  *kept = true;
+  if (!value->name || !value->other || !value->op) return laci_fail_memory(err, "the comparison");
+  return laci_compare_bufs(x, y, value, err);
+}
+
+static lac_status compare_all(run *r, whole_result *result, lac_error *err) {
+  lac_compare_value *values =
+      laci_arena_alloc(&result->arena, (size_t)r->n_pairs + 1, sizeof *values);
+  if (!values) return laci_fail_memory(err, "the comparison");
+  result->pub.values = values;
+  lac_status st = LAC_OK;
+  for (int at = 0; at < r->n_pairs && !st; at++) {
+    bool kept;
+    laci_progress("comparing", at, r->n_pairs);
+    st = compare_pair(r, &r->pairs[at], result, &values[result->pub.n_values], &kept, err);
+    result->pub.n_values += !st && kept;
+  }
+  laci_progress("comparing", r->n_pairs, r->n_pairs);
+  return st;
+}
+
+static lac_status compare(const lac_model *const models[NETWORKS],
+                          const lac_compare_options *options, whole_result *result,
+                          lac_error *err) {
+  run r = {.options = options};
+  lac_status st = open_run(&r, models, err);
+  if (!st) st = set_inputs(&r, err);
+  if (!st) st = laci_compare_match(graph_of(&r, A), graph_of(&r, B), &r.pairs, &r.n_pairs, err);
+  if (!st && r.n_pairs == 0) {
+    st = laci_fail(err, LAC_BAD_VALUE, "%s and %s: no node of one is like a node of the other",
+                   models[A]->path, models[B]->path);
+  }
+  if (!st) st = compare_all(&r, result, err);
+  if (!st) {
+    result->pub.n_nodes = graph_of(&r, A)->n_nodes;
+    result->pub.n_other = graph_of(&r, B)->n_nodes;
+    result->pub.model = laci_arena_text(&result->arena, models[A]->path);
+    result->pub.other = laci_arena_text(&result->arena, models[B]->path);
+    if (!result->pub.model || !result->pub.other) st = laci_fail_memory(err, "the comparison");
+  }
+  close_run(&r);
+  return st;
+}
+
+lac_status lac_compare(const lac_model *model, const lac_model *other,
+                       const lac_compare_options *options, lac_compare_result **result,
+                       lac_error *err) {
+  lac_compare_options own;
+  if (result) *result = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"other", other}, {"result", result});
+  if (!st) st = laci_take_compare_options(options, &own, err);
+  if (!st) st = laci_check_threads(own.threads, err);
+  if (!st && (own.n_inputs < 0 || (own.n_inputs > 0 && !own.inputs))) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "lac_compare: n_inputs is %d, and inputs is%s NULL",
+                   own.n_inputs, own.inputs ? " not" : "");
+  }
+  if (st) return st;
+  whole_result *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the comparison");
+  made->pub.given = own.n_inputs > 0;
+  made->pub.tolerance = own.tolerance;
+  made->pub.seed = own.seed;
+  lac_context *before = laci_call_begin(own.context);
+  st = compare((const lac_model *const[NETWORKS]){model, other}, &own, made, err);
+  laci_call_end(before);
+  if (st) lac_compare_result_destroy(&made->pub);
+  else *result = &made->pub;
+  return st;
+}
+
+void lac_compare_result_destroy(lac_compare_result *result) {
+  if (!result) return;
+  laci_arena_clear(&((whole_result *)result)->arena);
+  laci_free(result);
+}
+
+lac_status lac_compare_json(const lac_compare_result *result, char **text, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"text", text});
+  return st ? st : laci_compare_json(result, text, err);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of lac_compare: which nodes of two networks belong together, and how far two values are
+ * apart. */
+#ifndef LACI_API_COMPARE_IN_H
+#define LACI_API_COMPARE_IN_H
+
+#include "lacuna/compare.h"
+
+typedef struct laci_buf laci_buf;
+typedef struct laci_graph laci_graph;
+
+/** A node of the first graph, and one of the second. */
+typedef struct laci_node_pair {
+  int a, b;
+  bool by_name;
+} laci_node_pair;
+
+/** Finds pairs in ascending order of both nodes: first by names, then, between these, by operator
+ * and shape. *pairs is freed with laci_free. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_compare_match(const laci_graph *a, const laci_graph *b,
+                                             laci_node_pair **pairs, int *n_pairs, lac_error *err);
+
+/** Fills what compares two values: shape, scale, error, largest; reordered where channels in
+ * another order are at most half as far apart. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_compare_bufs(const laci_buf *a, const laci_buf *b,
+                                            lac_compare_value *value, lac_error *err);
+
+#endif
