@@ -36,6 +36,7 @@ def data(model, rows=8):
 
 
 def through_onnx(model, path):
+    model(data(model, 1)[0])  # an export wants a call
     model.export(path, format="onnx", verbose=False)
     return lacuna.inspect(path).summary.eligible
 
