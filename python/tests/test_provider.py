@@ -29,3 +29,8 @@ def test_it_runs_in_onnx_runtime(digits):
     except lacuna.Error:
         pytest.skip("the package was built without the provider")
     subprocess.run([sys.executable, "-c", PROGRAM, digits], check=True)
+
+
+def test_the_package_of_the_provider_has_the_version(root):
+    text = (root / "python/onnxruntime-ep-lacuna/pyproject.toml").read_text()
+    assert f'version = "{lacuna.__version__}"' in text and f'"lacuna=={lacuna.__version__}"' in text
