@@ -20,9 +20,9 @@ typedef struct laci_output_cut {
   bool *is_small;          /* [n_slices] slices of the smaller scale, laci_alloc; NULL: one scale */
 } laci_output_cut;
 
-/** Decides how an output is cut, from a first content, [elements of shape]. Where memory is short,
+/** Decides how an output is cut, from a first content x, [elements of shape]. Where memory is short,
  * it has one scale. */
-void laci_output_cut_decide(const laci_shape *shape, const float *content, laci_output_cut *cut);
+void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut);
 void laci_output_cut_clear(laci_output_cut *cut);
 
 /** Adds the elements [begin, begin + n) of an output, which belong to one unit: to e and s, each
