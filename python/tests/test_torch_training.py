@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruned modules of PyTorch in the ways that people train them: mixed precision, compiled, accumulated, frozen in part, averaged, by
+"""Pruned modules of PyTorch as people train them: mixed precision, compiled, accumulated, frozen in part, averaged, by
 optimizers around optimizers; and apex's toy problem with its checkpoints, where only the import differs."""
 import copy
 
@@ -285,7 +285,7 @@ def test_a_dense_checkpoint_is_pruned_later(tmp_path):
 
 
 def apex_masks(model):
-    """Buffers as apex writes them: 0 and 1 in the parameter's own type, beside the parameter."""
+    """Buffers as apex writes them: 0 and 1 in the parameter's own type, next to the parameter."""
     return {key: value.float() if key.endswith("_mma_mask") else value for key, value in model.state_dict().items()}
 
 
