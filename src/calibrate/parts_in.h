@@ -20,7 +20,7 @@ typedef struct laci_output_cut {
   bool *is_small;          /* [n_slices] slices of the smaller scale, laci_alloc; NULL: one scale */
 } laci_output_cut;
 
-/** Decides how an output is cut, from a first content x, [elements of shape]. Where memory is short,
+/** Decides how an output is cut, by a first content x, [elements of shape]. If memory is short,
  * it has one scale. */
 void laci_output_cut_decide(const laci_shape *shape, const float *x, laci_output_cut *cut);
 void laci_output_cut_clear(laci_output_cut *cut);
