@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # requirements: onnx onnxruntime numpy
-"""Lacuna inside ONNX Runtime: how fast, next to Lacuna alone and to ONNX Runtime's own provider, in one run, in turns.
+"""Lacuna inside ONNX Runtime: how fast, next to Lacuna alone and to ONNX Runtime's own provider, in one run, interleaved.
 
     bench/ort.py [--build build/release] [--batches 1,16] [--seconds 20] [--slice 1] [--threads N] [--options all=1] MODEL.onnx ...
-    bench/ort.py --start PLAIN.onnx PACKED.onnx      what passes until the first answer, the two files in turns
+    bench/ort.py --start PLAIN.onnx PACKED.onnx      what passes until the first answer, the two files interleaved
     bench/ort.py --load MODEL.onnx                   one session run by four threads, shapes mixed, next to a session for each thread
 
 The models' first axis is the batch; other axes are fixed. Each contender is a process of its own, which the others find stopped

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples whose inputs are drawn by a rule: token ids, their positions, and constants beside them.
+ * Samples whose inputs are drawn by a rule: token ids, their positions, and constants next to them.
  */
 #include <math.h>
 

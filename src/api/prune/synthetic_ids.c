@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds out whether a network takes token ids, and how many there are: an input of integers that
- * looks up the rows of a stored table, directly or as one of N values. Inputs of integers beside it
- * are masks, segments or positions. */
+ * looks up the rows of a stored table, directly or as one of N values. Inputs of integers next to
+ * it are masks, segments or positions. */
 #include <string.h>
 
 #include "api/prune/synthetic_in.h"

@@ -15,8 +15,8 @@ function rowOfLayer(layer) {
     errorBefore: known(layer.error_before), errorAfter: known(layer.error_after),
     effect: layer.effect > 0 ? layer.effect : null,
     ...targetsOf(layer.name),
-    denseMs: timeOf(layer, ['dense_ms', 'predicted_dense_ms']), sparseMs: timeOf(layer, ['ms', 'sparse_ms', 'predicted_ms', 'predicted_sparse_ms']),
-    moved: (layer.permuted || []).join(', '), reason: layer.reason || '',
+    denseMs: inMilliseconds(predicted.get(layer.name)?.dense_seconds), sparseMs: inMilliseconds(predicted.get(layer.name)?.pruned_seconds),
+    moved: (layer.permuted || []).join(', '), reason: layer.reason || predicted.get(layer.name)?.reason || '',
   };
 }
 
@@ -31,9 +31,11 @@ function targetsOf(name) {
   }));
 }
 
-function timeOf(layer, keys) {
-  const key = keys.find((name) => isNumber(layer[name]));
-  return key && layer[key] > 0 ? layer[key] : null;
+/* What a run of the library's own engine is predicted to take, layer by layer. */
+const prediction = layerReport && layerReport.prediction;
+const predicted = new Map(((prediction && prediction.layers) || []).map((layer) => [layer.name, layer]));
+function inMilliseconds(seconds) {
+  return seconds > 0 ? 1000 * seconds : null;
 }
 
 function rowOfStep(step, layers) {
@@ -69,6 +71,7 @@ const rowsByName = new Map();
 for (const row of rows) if (!rowsByName.has(row.name) || row.shape) rowsByName.set(row.name, row);
 
 /* Columns: `meter` has a bar from 0 to the largest value (or to 1, where the value is a share), `tick` a mark on it. */
+const timeHint = prediction ? 'of the layer\u2019s step, predicted from costs; nothing was run' : undefined;
 const COLUMNS = [
   { key: 'name', title: report.verb === 'bench' ? 'Step' : report.verb === 'compare' ? 'Node' : 'Layer', kind: 'name' },
   { key: 'op', title: 'Operator', kind: 'short' },
@@ -83,8 +86,8 @@ const COLUMNS = [
   { key: 'errorBefore', title: 'Error, masked', kind: 'meter', percent: true, colour: '--dense', hint: 'of the layer\u2019s outputs on samples that were held back, mask applied, weights as they were' },
   { key: 'errorAfter', title: 'Error, fitted', kind: 'meter', percent: true, colour: '--error', hint: 'of the layer\u2019s outputs with the weights that were written' },
   { key: 'effect', title: 'Harm alone', kind: 'meter', percent: true, colour: '--error', hint: 'error of the network\u2019s outputs where this layer alone is pruned' },
-  { key: 'denseMs', title: 'Dense ms', kind: 'meter', colour: '--dense', scale: 'time' },
-  { key: 'sparseMs', title: 'Sparse ms', kind: 'meter', colour: '--sparse', scale: 'time' },
+  { key: 'denseMs', title: 'Dense ms', kind: 'meter', colour: '--dense', scale: 'time', hint: timeHint },
+  { key: 'sparseMs', title: prediction ? 'Pruned ms' : 'Sparse ms', kind: 'meter', colour: '--sparse', scale: 'time', hint: timeHint },
   { key: 'ratio', title: 'Ratio', kind: 'number', hint: 'dense time over this time' },
   { key: 'share', title: 'Of the time', kind: 'meter', percent: true, colour: '--sparse' },
   { key: 'gflops', title: 'GFLOP/s', kind: 'number' },
