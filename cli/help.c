@@ -100,8 +100,11 @@ void help_print(FILE *out, verb_id verb) {
     return;
   }
   const verb_row *row = &verb_table[verb];
-  fprintf(out, "usage: lacuna %s [options]%s%s\n\n", row->name, row->operands[0] ? " " : "",
-          row->operands);
+  char usage[128];
+  snprintf(usage, sizeof usage, "usage: lacuna %s [options]%s%s", row->name,
+           row->operands[0] ? " " : "", row->operands);
+  text_wrap(out, usage, help_columns(out), 0, EXAMPLE_INDENT);
+  fputc('\n', out);
   print_wrapped(out, row->description);
   options_print(out, verb, "\n%s:\n", print_option);
   print_examples(out, verb);

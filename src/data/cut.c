@@ -24,7 +24,7 @@ bool laci_erase_size(double area, double aspect, laci_plane_sizes sizes, int *he
   return *height < sizes.height && *width < sizes.width;
 }
 
-static void clear_rectangle(const laci_cut *cut, laci_plane_sizes sizes, float *image) {
+static void clear_rectangle(const laci_rectangle *cut, laci_plane_sizes sizes, float *image) {
   const size_t n = (size_t)(cut->right - cut->left) * sizeof *image;
   for (int c = 0; c < sizes.channels; c++) {
     for (int row = cut->top; row < cut->bottom; row++) {
@@ -49,19 +49,20 @@ void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_pl
         (int)laci_rng_below(seed, STREAM_ERASE, at++, (uint64_t)(sizes.height - height + 1));
     const int left =
         (int)laci_rng_below(seed, STREAM_ERASE, at++, (uint64_t)(sizes.width - width + 1));
-    const laci_cut cut = {.top = top, .left = left, .bottom = top + height, .right = left + width};
+    const laci_rectangle cut = {
+        .top = top, .left = left, .bottom = top + height, .right = left + width};
     clear_rectangle(&cut, sizes, image);
     return;
   }
 }
 
-laci_cut laci_cut_around(double share, int y, int x, int height, int width) {
+laci_rectangle laci_cut_around(double share, int y, int x, int height, int width) {
   const double half = 0.5 * sqrt(1 - share);
   const int half_height = (int)(half * height), half_width = (int)(half * width);
-  laci_cut cut = {.top = y > half_height ? y - half_height : 0,
-                  .left = x > half_width ? x - half_width : 0,
-                  .bottom = y + half_height < height ? y + half_height : height,
-                  .right = x + half_width < width ? x + half_width : width};
+  laci_rectangle cut = {.top = y > half_height ? y - half_height : 0,
+                        .left = x > half_width ? x - half_width : 0,
+                        .bottom = y + half_height < height ? y + half_height : height,
+                        .right = x + half_width < width ? x + half_width : width};
   cut.share =
       1 - (double)(cut.bottom - cut.top) * (cut.right - cut.left) / ((double)height * width);
   return cut;
@@ -72,7 +73,7 @@ bool laci_cutmix_is_drawn(uint64_t seed, uint64_t step, double mixup, double cut
   return !(mixup > 0) || laci_rng_unit(seed, STREAM_CUT, step * DRAWS) < 0.5;
 }
 
-laci_cut laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width) {
+laci_rectangle laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width) {
   const uint64_t at = step * DRAWS + 1;
   const double share = laci_mixup_share(seed ^ STREAM_CUT, step, alpha);
   const int x = (int)laci_rng_below(seed, STREAM_CUT, at, (uint64_t)width);
@@ -80,7 +81,7 @@ laci_cut laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height,
   return laci_cut_around(share, y, x, height, width);
 }
 
-void laci_cutmix_items(const laci_cut *cut, laci_plane_sizes sizes, float *images, int n) {
+void laci_cutmix_items(const laci_rectangle *cut, laci_plane_sizes sizes, float *images, int n) {
   const size_t plane = (size_t)sizes.height * (size_t)sizes.width;
   const size_t size = (size_t)sizes.channels * plane;
   for (int i = 0; i < n / 2; i++) { /* in a batch of odd size, the middle image does not change */

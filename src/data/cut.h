@@ -15,10 +15,10 @@ typedef struct laci_plane_sizes {
 } laci_plane_sizes;
 
 /** Rows top .. bottom - 1 and columns left .. right - 1. */
-typedef struct laci_cut {
+typedef struct laci_rectangle {
   int top, left, bottom, right;
   double share; /* of the pixels outside of it */
-} laci_cut;
+} laci_rectangle;
 
 /** Computes the size of an erased rectangle: `area` of the image's pixels, 0.02 to 0.33, with the
  * height `aspect` times the width. False: it is not smaller than the image in both. */
@@ -30,13 +30,13 @@ void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_pl
 
 /** Returns the rectangle around (x, y) that has the share 1 - share of the pixels, before it is cut
  * at the borders; its own share is what is left then. */
-laci_cut laci_cut_around(double share, int y, int x, int height, int width);
+laci_rectangle laci_cut_around(double share, int y, int x, int height, int width);
 
 /** Does this step do CutMix? alpha 0: never; with MixUp (alpha > 0), half of the steps do. */
 bool laci_cutmix_is_drawn(uint64_t seed, uint64_t step, double mixup, double cutmix);
 /** Draws the rectangle of a step, whose share before the cut is of Beta(alpha, alpha). */
-laci_cut laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width);
+laci_rectangle laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width);
 /** Exchanges the rectangle of image i and image n - 1 - i, as laci_mixup_items pairs them. */
-void laci_cutmix_items(const laci_cut *cut, laci_plane_sizes sizes, float *images, int n);
+void laci_cutmix_items(const laci_rectangle *cut, laci_plane_sizes sizes, float *images, int n);
 
 #endif

@@ -94,7 +94,7 @@ static void change_batch(laci_feed *f) {
                     f->shown.pixels + (size_t)k * f->sample);
   }
   if (is_image && laci_cutmix_is_drawn(o->seed, step, o->mixup, o->cutmix)) {
-    const laci_cut cut = laci_cutmix_cut(o->seed, step, o->cutmix, sizes.height, sizes.width);
+    const laci_rectangle cut = laci_cutmix_cut(o->seed, step, o->cutmix, sizes.height, sizes.width);
     laci_cutmix_items(&cut, sizes, f->shown.pixels, f->shown.n);
     laci_mixup_items(cut.share, f->rows, f->shown.n, n_classes);
   } else if (o->mixup > 0) {

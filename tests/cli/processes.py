@@ -95,7 +95,7 @@ class Checks:
         out = Path(folder, f"{verb}{n}")
         out.mkdir()
         plain = ["--no-calibration"] if verb == "prune" else []
-        words = [self.lacuna, verb, DIGITS, *plain, "-o", out / "net.onnx", "--save-permutation", out / "order.json",
+        words = [self.lacuna, verb, DIGITS, *plain, "--threads", "1", "-o", out / "net.onnx", "--save-permutation", out / "order.json",
                  "--json", out / "report.json", "--plot", out / "net.dot", "--wide"]
         run = mpirun(n, *words) if n else subprocess.run([str(w) for w in words], stdout=subprocess.PIPE,
                                                          stderr=subprocess.PIPE, text=True, check=False)

@@ -32,11 +32,11 @@ static void expect_erase(const char *line) {
 static void expect_cut(const char *line) {
   int height, width, y, x;
   double share;
-  laci_cut want;
+  laci_rectangle want;
   assert_int_equal(sscanf(line, "cut %d %d %lf %d %d: %d %d %d %d %lf", &height, &width, &share, &y,
                           &x, &want.top, &want.left, &want.bottom, &want.right, &want.share),
                    10);
-  const laci_cut cut = laci_cut_around(share, y, x, height, width);
+  const laci_rectangle cut = laci_cut_around(share, y, x, height, width);
   const bool same = cut.top == want.top && cut.left == want.left && cut.bottom == want.bottom &&
                     cut.right == want.right && fabs(cut.share - want.share) < 1e-6;
   if (!same)
@@ -115,7 +115,7 @@ static void rectangles_are_exchanged_with_mirror_images(void **state) {
   (void)state;
   static float images[3 * PIXELS];
   for (int k = 0; k < 3 * PIXELS; k++) images[k] = (float)k;
-  const laci_cut cut = {.top = 2, .left = 3, .bottom = 5, .right = 16, .share = 0};
+  const laci_rectangle cut = {.top = 2, .left = 3, .bottom = 5, .right = 16, .share = 0};
   laci_cutmix_items(&cut, square, images, 3);
   for (int k = 0; k < 3 * PIXELS; k++) {
     const int item = k / PIXELS, row = k / SIDE % SIDE, column = k % SIDE;
@@ -133,7 +133,7 @@ static void half_of_the_steps_mix_where_both_are_wanted(void **state) {
     assert_false(laci_cutmix_is_drawn(1, step, 0.2, 0));
     assert_true(laci_cutmix_is_drawn(1, step, 0, 1));
     n += laci_cutmix_is_drawn(1, step, 0.2, 1);
-    const laci_cut cut = laci_cutmix_cut(1, step, 1, 20, 30);
+    const laci_rectangle cut = laci_cutmix_cut(1, step, 1, 20, 30);
     assert_true(cut.top >= 0 && cut.top <= cut.bottom && cut.bottom <= 20);
     assert_true(cut.left >= 0 && cut.left <= cut.right && cut.right <= 30);
     share += cut.share;

@@ -305,17 +305,35 @@ static void a_run_is_marked_with_all_digits_of_its_seed(void **state) {
   const laci_run_mark mark = {.started = "2024-05-01T10:00:00Z",
                               .network = "bad \xff name",
                               .seed = UINT64_MAX,
-                              .steps = 12};
+                              .steps = 12,
+                              .options = "\"epochs\": 3",
+                              .processor = "a processor",
+                              .instructions = "avx2",
+                              .system = "Linux 6.1",
+                              .compiler = "12.2",
+                              .threads = 2,
+                              .processes = 1,
+                              .format = "arrays",
+                              .images = 50,
+                              .test_images = 7,
+                              .classes = 10,
+                              .data_hash = 0xABCDEF};
   char *text = NULL;
   assert_int_equal(laci_run_mark_json(&mark, &text, NULL), LAC_OK);
   json_t *object = json_loads(text, 0, NULL);
   assert_string_equal(json_string_value(json_object_get(object, "lacuna")), lac_version());
-  json_decref(object);
   assert_non_null(strstr(text,
                          ",\n  \"started\": \"2024-05-01T10:00:00Z\",\n"
                          "  \"network\": \"bad \xef\xbf\xbd name\",\n"
                          "  \"seed\": \"18446744073709551615\",\n"
-                         "  \"steps\": 12\n}\n"));
+                         "  \"steps\": 12,\n  \"options\": {\n    \"epochs\": 3\n  },\n"));
+  const json_t *data = json_object_get(object, "data");
+  assert_string_equal(json_string_value(json_object_get(data, "hash")), "0000000000abcdef");
+  assert_int_equal(json_integer_value(json_object_get(data, "test_images")), 7);
+  const json_t *machine = json_object_get(object, "machine");
+  assert_string_equal(json_string_value(json_object_get(machine, "instructions")), "avx2");
+  assert_int_equal(json_integer_value(json_object_get(machine, "threads")), 2);
+  json_decref(object);
   laci_free(text);
 }
 

@@ -237,7 +237,7 @@ static void every_recipe_has_a_valid_optimizer(void **state) {
   (void)state;
   int n;
   const laci_training_recipe *all = laci_training_recipes(&n);
-  assert_int_equal(n, 5);
+  assert_int_equal(n, 6);
   for (int k = 0; k < n; k++) {
     laci_optimizer *o = NULL;
     laci_parameter p = {.name = "w", .count = 4};

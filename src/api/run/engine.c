@@ -180,8 +180,6 @@ int laci_model_engine_n_sparse(const lac_engine *engine) {
 lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
                                  void *const *outputs, const laci_engine_watch *watch,
                                  lac_error *err) {
-  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine});
-  if (st) return st;
   for (int at = 0; at < engine->n_inputs; at++) {
     if (inputs && inputs[at]) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "input '%s' is NULL", engine->inputs[at].name);
@@ -193,7 +191,7 @@ lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
   free_results(engine);
   engine->has_run = false;
   lac_context *before = laci_call_begin(engine->context);
-  st = laci_engine_run_watched(engine->engine, inputs, outputs, watch, err);
+  const lac_status st = laci_engine_run_watched(engine->engine, inputs, outputs, watch, err);
   laci_call_end(before);
   engine->has_run = !st;
   return st;
@@ -201,7 +199,8 @@ lac_status laci_model_engine_run(lac_engine *engine, const void *const *inputs,
 
 lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
                           lac_error *err) {
-  return laci_model_engine_run(engine, inputs, outputs, NULL, err);
+  const lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine});
+  return st ? st : laci_model_engine_run(engine, inputs, outputs, NULL, err);
 }
 
 const laci_engine *laci_model_engine_inside(const lac_engine *engine) { return engine->engine; }

@@ -53,6 +53,9 @@ function prunePairs(r) {
   const pairs = [], layers = r.layers || [], c = r.calibration;
   const pruned = layers.filter((l) => l.pruned), total = sumOf(pruned, 'total');
   if (total) pairs.push(pair('Magnitude kept, order of the file and order written', 100 * sumOf(pruned, 'kept_identity') / total, 100 * sumOf(pruned, 'kept') / total, points, c ? 0 : 1));
+  const p = r.prediction;
+  if (p && p.costs_known && p.dense_seconds > 0 && p.pruned_seconds > 0)
+    pairs.push(pair(`Predicted time of a run with ${plural(p.threads, 'thread')}`, 1000 * p.dense_seconds, 1000 * p.pruned_seconds, milliseconds, -1));
   if (!c) return pairs;
   if (c.labelled > 0) pairs.push(pair(`Top-1 on ${plural(c.labelled, 'labelled sample')}`, c.top1_dense, c.top1_pruned, points, 1));
   const solved = layers.filter((l) => l.calibrated);
