@@ -18,6 +18,7 @@ extern "C" {
 typedef struct lac_context lac_context; /* lacuna/context.h */
 typedef struct lac_model lac_model;     /* lacuna/model.h */
 
+/** What two networks are compared on, and how. */
 typedef struct lac_compare_options {
   size_t size;                   /* sizeof of this struct, set by lac_compare_options_init */
   const lac_infer_input *inputs; /* arrays for the inputs, by the names of the first network; NULL:
@@ -52,14 +53,15 @@ typedef struct lac_compare_value {
   double scale; /* that element */
 } lac_compare_value;
 
+/** All values that were compared. Freed with lac_compare_result_destroy. */
 typedef struct lac_compare_result {
   const char *model, *other; /* paths */
   int n_nodes, n_other;      /* nodes of the networks */
   int n_values;
   const lac_compare_value *values; /* [n_values], in the networks' order */
   bool given;                      /* on arrays of the caller; else on random inputs */
-  double tolerance;
-  uint64_t seed;
+  double tolerance;                /* of the options */
+  uint64_t seed;                   /* of the options */
 } lac_compare_result;
 
 /** Compares two networks with the same inputs, by name or, where no name is the same, by place.
