@@ -69,6 +69,7 @@ def report_of(path):
     report = json.loads(path.read_text())
     for name in [n for n in report["summary"] if n.endswith("_seconds")]:
         del report["summary"][name]
+    report.pop("prediction", None)  # of a run with these threads
     return report
 
 
