@@ -91,10 +91,10 @@ static lac_status resolve_export(outputs *plan, lac_error *err) {
   return LAC_OK;
 }
 
-static bool same_file(const struct stat *found, const char *input) {
-  struct stat other;
-  return input && stat(input, &other) == 0 && other.st_dev == found->st_dev &&
-         other.st_ino == found->st_ino;
+/* Is the file `found` this input, under any name? */
+static bool is_same_file(const struct stat *found, const char *input) {
+  struct stat it;
+  return input && stat(input, &it) == 0 && found->st_dev == it.st_dev && found->st_ino == it.st_ino;
 }
 
 static lac_status fail_input(const output_file *file, lac_error *err) {
@@ -108,7 +108,7 @@ static lac_status check_file_is_free(const output_file *file, const arguments *a
   if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
   const char *const inputs[] = {args->operand, args->against, args->apply, args->invert};
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-    if (same_file(&found, inputs[i])) return fail_input(file, err);
+    if (is_same_file(&found, inputs[i])) return fail_input(file, err);
   }
   if (!S_ISREG(found.st_mode))
     return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", file->path);
@@ -289,12 +289,6 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
     st = check_data_names_free(plan, &plan->files[role], model, input, err);
   }
   return st;
-}
-
-/* Is the file `found` this input, under any name? */
-static bool is_same_file(const struct stat *found, const char *input) {
-  struct stat it;
-  return input && stat(input, &it) == 0 && found->st_dev == it.st_dev && found->st_ino == it.st_ino;
 }
 
 lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {

@@ -367,15 +367,6 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
   }
 }
 
-static void sum_errors(laci_error_sums *to, const laci_error_sums *from) {
-  to->n += from->n;
-  to->e += from->e;
-  to->s += from->s;
-  to->ee += from->ee;
-  to->es += from->es;
-  to->ss += from->ss;
-}
-
 /* Adds n elements of an output that belong to one unit: *error += sum (a - b)^2,
  * *energy += sum a^2. */
 static void add_squares(const float *a, const float *b, int64_t n, double *error, double *energy) {
@@ -401,7 +392,7 @@ static void compare_parts(const comparison *c, int output, const float *const y[
   laci_output_cut_add(cut, y, unit * count, count, e, s);
   for (int p = 0; p < cut->n_parts; p++) {
     const laci_error_sums one = sums_of_unit(e[p], s[p]);
-    sum_errors(&to->parts[cut->first + p], &one);
+    laci_error_sums_add(&to->parts[cut->first + p], &one);
   }
 }
 
@@ -418,7 +409,7 @@ static void compare_unit(const comparison *c, int lane, int64_t unit, sums *all)
     compare_parts(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
   }
   const laci_error_sums one = sums_of_unit(e, s);
-  sum_errors(&all->errors, &one);
+  laci_error_sums_add(&all->errors, &one);
 }
 
 static void compare_outputs(const comparison *c, int lane, sums *s) {
@@ -445,14 +436,14 @@ static void compare_lanes(int64_t begin, int64_t end, void *context) {
 }
 
 static void add_sums(sums *to, const sums *from) {
-  sum_errors(&to->errors, &from->errors);
+  laci_error_sums_add(&to->errors, &from->errors);
   to->n_answers += from->n_answers;
   to->n_agree += from->n_agree;
   to->n_labelled += from->n_labelled;
   for (int i = 0; i < NETWORKS; i++) to->n_right[i] += from->n_right[i];
   to->n_lost += from->n_lost;
   to->n_won += from->n_won;
-  for (int p = 0; p < LACI_MOST_PARTS; p++) sum_errors(&to->parts[p], &from->parts[p]);
+  for (int p = 0; p < LACI_MOST_PARTS; p++) laci_error_sums_add(&to->parts[p], &from->parts[p]);
 }
 
 /* Decides how outputs are cut, by those of the first network for the batch of lane 0. */

@@ -127,11 +127,22 @@ void laci_output_cut_add(const laci_output_cut *cut, const float *const y[2], in
   }
 }
 
+void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from) {
+  to->n += from->n;
+  to->e += from->e;
+  to->s += from->s;
+  to->ee += from->ee;
+  to->es += from->es;
+  to->ss += from->ss;
+}
+
+double laci_error_sums_ratio(const laci_error_sums *sums) {
+  return sums->s > 0 ? sums->e / sums->s : sums->e > 0 ? INFINITY : 0;
+}
+
 double laci_worst_part(const laci_output_difference *d) {
   double worst = d->n_parts > 0 ? 0 : d->relative;
-  for (int p = 0; p < d->n_parts; p++) {
-    const laci_error_sums *sums = &d->parts[p].sums;
-    worst = fmax(worst, sums->s > 0 ? sums->e / sums->s : sums->e > 0 ? INFINITY : 0);
-  }
+  for (int p = 0; p < d->n_parts; p++)
+    worst = fmax(worst, laci_error_sums_ratio(&d->parts[p].sums));
   return worst;
 }

@@ -122,6 +122,9 @@ typedef struct laci_output_difference {
                         outputs are not finite), a static text; NULL: it does */
 } laci_output_difference;
 
+void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from);
+/** Returns e / s; infinity where there is only an error. */
+double laci_error_sums_ratio(const laci_error_sums *sums);
 /** Returns the largest e / s of a part; `relative` where there is no part. */
 double laci_worst_part(const laci_output_difference *difference);
 

@@ -82,7 +82,7 @@ static double worst_bound(const laci_output_difference *d, double times, int *pa
   *part = -1;
   for (int p = -(d->n_parts == 0); p < d->n_parts; p++) {
     const laci_error_sums *s = p < 0 ? &d->sums : &d->parts[p].sums;
-    const double ratio = s->s > 0 ? s->e / s->s : s->e > 0 ? INFINITY : 0;
+    const double ratio = laci_error_sums_ratio(s);
     const double error = s->s > 0 ? error_of_ratio(s) : 0;
     const double bound = ratio + (upper ? student_quantile(z, s->n) : z) * error;
     if (p >= 0 && !(bound > worst)) continue;
@@ -125,15 +125,6 @@ void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judg
 
 /* ---- The samples ---- */
 
-static void add_sums(laci_error_sums *to, const laci_error_sums *from) {
-  to->n += from->n;
-  to->e += from->e;
-  to->s += from->s;
-  to->ee += from->ee;
-  to->es += from->es;
-  to->ss += from->ss;
-}
-
 static void add_difference(laci_output_difference *to, const laci_output_difference *from) {
   to->n_samples += from->n_samples;
   to->n_answers += from->n_answers;
@@ -143,10 +134,10 @@ static void add_difference(laci_output_difference *to, const laci_output_differe
   to->n_right_b += from->n_right_b;
   to->n_lost += from->n_lost;
   to->n_won += from->n_won;
-  add_sums(&to->sums, &from->sums);
+  laci_error_sums_add(&to->sums, &from->sums);
   for (int p = 0; p < from->n_parts; p++) {
     if (p >= to->n_parts) to->parts[p] = (laci_output_part){0};
-    add_sums(&to->parts[p].sums, &from->parts[p].sums);
+    laci_error_sums_add(&to->parts[p].sums, &from->parts[p].sums);
     to->parts[p].output = from->parts[p].output;
     to->parts[p].kind = from->parts[p].kind;
   }

@@ -65,10 +65,10 @@ static bool add_worst(laci_report *report, const laci_graph *graph, const laci_o
   int worst = 0;
   double most = -1;
   for (int p = 0; p < d->n_parts; p++) {
-    const laci_error_sums *s = &d->parts[p].sums;
-    const double error = s->s > 0 ? s->e / s->s : s->e;
-    if (error > most) worst = p;
-    if (error > most) most = error;
+    const double error = laci_error_sums_ratio(&d->parts[p].sums);
+    if (error <= most) continue;
+    worst = p;
+    most = error;
   }
   if (d->n_parts < 2) return true;
   (void)snprintf(text, sizeof text, "output '%.200s'%s",
