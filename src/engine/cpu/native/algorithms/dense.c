@@ -31,6 +31,12 @@ static double groups_cost(const laci_cost_figures *c, const laci_sparse_window *
   return in == BLOCK ? c->in_blocks : c->in_groups;
 }
 
+/** Returns the cost of weights that come from memory. Those of a few layers stay in a cache. */
+static double weights_cost(const laci_cost_figures *c, const laci_native_layer *layer) {
+  const double n = laci_cost_n_weights(layer);
+  return n > c->vector_weights ? n * c->dense_weight : 0;
+}
+
 static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
   if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
@@ -38,11 +44,12 @@ static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
     return products / laci_cost_figures_of(net, layer)->depthwise_dense;
   const double groups = groups_cost(laci_cost_figures_of(net, layer), &layer->window);
   if (groups > 1) return products * groups;
+  const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool direct = layer->rows || net->plan.bf16;
-  if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
-    return products * (has_few_pixels(layer) ? laci_cost_figures_of(net, layer)->small : 1);
-  }
-  return products * winograd_factor(laci_cost_figures_of(net, layer), layer);
+  if (!direct && laci_conv_gains_by_winograd(net, layer->fused))
+    return products * winograd_factor(c, layer) + weights_cost(c, layer);
+  const double small = has_few_pixels(layer) ? c->small : 1;
+  return products * small + weights_cost(c, layer);
 }
 
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
