@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The transport over MPI. Every channel has a separate communicator, so that operations on
- * different channels need no common order; words to process 0 are messages on a fourth
- * communicator.
+ * different channels need no common order. A word is a number that a process sends to process 0: a
+ * message on a fourth communicator.
  *
  * MPI is set to return errors, so that the library can report them. It is initialized once per
  * process, by the thread that opens the transport. */
@@ -17,7 +17,7 @@ enum { WORD_TAG = 1, MOST_TOLD = 64, NAP_NS = 100 * 1000 };
 typedef struct transport {
   lac_transport face;
   MPI_Comm channels[LAC_CHANNELS], words;
-  int64_t told[MOST_TOLD]; /* words that are being sent, in a ring buffer */
+  int64_t told[MOST_TOLD]; /* words whose sending has started, in a ring buffer */
   MPI_Request telling[MOST_TOLD];
   int n_told;
   char name[MPI_MAX_LIBRARY_VERSION_STRING];

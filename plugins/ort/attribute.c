@@ -12,7 +12,7 @@ lac_status laci_ort_attribute_read(const laci_ort *ort, const ort_attribute *att
   size_t n = 0, again = 0;
   *elements = NULL;
   *n_bytes = 0;
-  /* Asked with no room, it fails and says how much is needed. */
+  /* With a buffer of 0 bytes the call fails, and sets n to the size that it needs. */
   ort_status *failed = ort->read_attribute(attribute, type, &again, 0, &n);
   if (failed && !n) return laci_ort_take(ort, failed, "an attribute", err);
   if (failed) ort->release_status(failed);
@@ -33,7 +33,7 @@ lac_status laci_ort_attribute_read(const laci_ort *ort, const ort_attribute *att
   return LAC_OK;
 }
 
-/** Is it a text of this name? */
+/** Is the attribute a string with the name `wanted`? */
 static lac_status is_text(const laci_ort *ort, const ort_attribute *attribute, const char *wanted,
                           bool *is, lac_error *err) {
   const char *name = NULL;

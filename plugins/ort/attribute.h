@@ -11,12 +11,13 @@ LAC_MUST_CHECK lac_status laci_ort_attribute_read(const laci_ort *ort,
                                                   const ort_attribute *attribute, int type,
                                                   void **elements, size_t *n_bytes, lac_error *err);
 
-/** Finds a text of a node by its name, and reads it likewise; *text NULL: the node has none. */
+/** Finds a node's string attribute by its name, and reads it as laci_ort_attribute_read does. *text
+ * is NULL where the node has no such attribute. */
 LAC_MUST_CHECK lac_status laci_ort_attribute_text(laci_ort_graph *graph, const laci_ort_node *node,
                                                   const char *name, char **text, size_t *n_bytes,
                                                   lac_error *err);
 
-/** Is the node a packed model of Lacuna's (`lacuna pack --ort`)? */
+/** Does the node hold a packed model (written by `lacuna pack --ort`)? */
 LAC_MUST_CHECK lac_status laci_ort_is_packed(laci_ort_graph *graph, const laci_ort_node *node,
                                              bool *is, lac_error *err);
 

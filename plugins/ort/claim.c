@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the nodes to take. Lacuna is asked about every part, as it would be planned: a node that
- * cannot be planned, or only slowly, is foreign from then on, and the graph is cut anew. So what is
- * claimed can be planned, and the rounds end. Next: part.h, lacuna/plan.h. */
+ * Chooses the nodes to take. The graph is cut into parts, and Lacuna is asked how it would run each
+ * part. A node that cannot be planned, or would run slowly, is left to ONNX Runtime: it becomes
+ * foreign. Then the graph is cut anew without it. Rounds end when no more nodes become foreign, so
+ * that all parts can be planned. Next: part.h, lacuna/plan.h. */
 #include "claim.h"
 
 #include "attribute.h"
@@ -12,10 +13,10 @@
 #include <string.h>
 
 enum {
-  HANDS_OVER = 28, /* the release since which a part has the values that only its bodies read */
+  HANDS_OVER = 28, /* first release (1.28) that passes to a part the values that only bodies read */
   MOST_ROUNDS = 64,
-  LEAST_SHARE = 4, /* of a part's layers, at least one in so many is to run by a sparse kernel */
-  LEAST_NODES = 2, /* of a part that pays */
+  LEAST_SHARE = 4, /* a part is taken if a sparse kernel runs at least 1 of so many of its layers */
+  LEAST_NODES = 2, /* fewest nodes of a part that is taken */
 };
 
 /** What is known of each node. */
@@ -25,16 +26,17 @@ typedef struct search {
   const ort_logger *logger;
   laci_ort_edges edges;
   bool *may;
-  bool *packed;     /* the node is a model of Lacuna's, and a part of its own */
-  const char **why; /* a node is not taken */
+  bool *packed;     /* [n_nodes] the node holds a packed model, and is a part by itself */
+  const char **why; /* [n_nodes] why a node is not taken; NULL: it may be */
   int *part;
   bool *accepted; /* [n_parts] */
   int *nodes;     /* [n_nodes] of one part */
 } search;
 
-/* ---- What nodes are ---- */
+/* ---- Kinds of nodes ---- */
 
-/** Can values of this type go in and out? Not those that ONNX Runtime packs, nor texts. */
+/** Can a part read and write values of this type? It cannot for texts, nor for types of which ONNX
+ * Runtime stores several elements in a byte. */
 static bool can_pass(int dtype) {
   switch (dtype) {
     case LAC_DTYPE_U4:
@@ -111,7 +113,7 @@ static lac_status find_edges(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- Asking ---- */
+/* ---- Questions about parts ---- */
 
 static void refuse(search *s, int node, const char *why) {
   size_t n = why ? strlen(why) + 1 : 0;
@@ -121,7 +123,7 @@ static void refuse(search *s, int node, const char *why) {
   s->why[node] = copy ? copy : "it cannot be planned";
 }
 
-/** A node whose operator has a weight that could be sparse. */
+/** Has the node's operator a weight that could be sparse? */
 static bool is_layer(const laci_ort_graph *graph, const laci_ort_node *node) {
   static const char *const ops[] = {"Conv",        "ConvTranspose", "Gemm",        "MatMul",
                                     "FusedConv",   "FusedGemm",     "FusedMatMul", "Attention",
@@ -135,8 +137,8 @@ static bool is_layer(const laci_ort_graph *graph, const laci_ort_node *node) {
   return false;
 }
 
-/** Looks at what would run each node of a part. *refused: a node is foreign from now on. *n_sparse:
- * nodes that a sparse kernel would run. */
+/** Reads from the answer what would run each node of a part. *refused: a node became foreign.
+ * *n_sparse: number of nodes that a sparse kernel would run. */
 static void look_at_answer(search *s, const laci_ort_part *part, const lac_plan_answer *answer,
                            bool *refused, int *n_sparse) {
   *n_sparse = 0;
@@ -166,8 +168,8 @@ static void refuse_all(search *s, const laci_ort_part *part, const char *why) {
   for (int k = 0; k < part->n_nodes; k++) refuse(s, part->nodes[k], why);
 }
 
-/** Asks about one part. *accepted: it can be planned, and pays. *refused: nodes are foreign from
- * now on. Fails only for want of memory, and where ONNX Runtime fails. */
+/** Asks about one part. *accepted: it can be planned, and is worth taking. *refused: nodes of it
+ * became foreign. Fails only for want of memory, and where ONNX Runtime fails. */
 static lac_status ask(search *s, const laci_ort_part *part, bool *accepted, bool *refused,
                       lac_error *err) {
   laci_ort_model *model = NULL;
@@ -244,7 +246,7 @@ static lac_status find(search *s, laci_ort_claim *claim, lac_error *err) {
   for (int round = 0; !st && again && round < MOST_ROUNDS; round++)
     st = ask_all(s, &n_parts, &again, err);
   if (st) return st;
-  if (again) n_parts = 0; /* each round finds another fault: nothing is sure */
+  if (again) n_parts = 0; /* the last round still refused nodes: no part is known to run */
   int *number = laci_ort_allocate(&s->graph->arena, (size_t)n_parts + 1, sizeof *number);
   if (!number) return laci_ort_no_memory(err);
   for (int k = 0; k < n_parts; k++) number[k] = s->accepted[k] ? n_taken++ : -1;

@@ -6,14 +6,15 @@
 #include "graph.h"
 #include "options.h"
 
-/** A list of parts: part[k] is the number of node k's part, -1: it stays with ONNX Runtime. */
+/** The parts: part[k] is the number of the part that has node k; -1: ONNX Runtime keeps the
+ * node. */
 typedef struct laci_ort_claim {
   int *part; /* [n_nodes], in the graph's memory; NULL: no part */
   int n_parts;
 } laci_ort_claim;
 
-/** Finds the parts to take. Every part was asked whether it can be planned, and can. A graph that
- * is a body has none: it goes with the node that has it. */
+/** Finds the parts to take, each of which can be planned. A graph that is a body (of If, Loop,
+ * Scan) has no parts: it is taken together with the node that it belongs to. */
 LAC_MUST_CHECK lac_status laci_ort_claim_find(laci_ort_graph *graph,
                                               const laci_ort_options *options,
                                               const ort_logger *logger, laci_ort_claim *claim,

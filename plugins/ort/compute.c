@@ -3,8 +3,8 @@
  * follow from those of the inputs are computed in place, too, once a run with these sizes has shown
  * that the graph is right about them; others are copied.
  *
- * A part is planned before the first run where sizes are fixed, for as many threads as there are
- * cores. The first run shows how many threads the session really has; if it has others, the part is
+ * Where all sizes are fixed, a part is planned before the first run, for as many threads as there
+ * are cores. The first run counts the session's threads. If their number differs, the part is
  * planned again. */
 #include "compute.h"
 
@@ -29,13 +29,13 @@ typedef struct port {
 } port;
 
 typedef struct compute {
-  ort_compute face; /* first */
+  ort_compute face; /* first member: ONNX Runtime passes its address */
   laci_ort_shared *shared;
   laci_ort_model *model;
   port *inputs, *outputs;
   int n_inputs, n_outputs;
-  bool by_place;        /* the model knows them by their order: it is packed */
-  lac_session *session; /* guarded by the lock until it is counted */
+  bool by_place;        /* ports are matched to the model's by their order: it is packed */
+  lac_session *session; /* guarded by the lock until `counted` is set */
   bool counted;         /* the session has the right number of threads */
   bool watched;         /* atomic: its steps are added to a profile */
   /* Hashes of inputs' sizes with which all outputs had the sizes that the graph says; 0: none */
@@ -93,8 +93,8 @@ static lac_status open_session(const compute *c, int threads, lac_session **sess
   return lac_session_create(laci_ort_model_of(c->model), &options, session, err);
 }
 
-/** Plans the part, if all sizes are fixed. What fails here fails in the first run, too, which says
- * so. */
+/** Plans the part, if all sizes are fixed. A failure is ignored here: the first run plans again,
+ * and reports it. */
 static void plan_early(compute *c) {
   lac_array *arrays = calloc((size_t)c->n_inputs + 1, sizeof *arrays);
   bool fixed = arrays != NULL;
@@ -113,7 +113,7 @@ static void plan_early(compute *c) {
   free(arrays);
 }
 
-/** Logs what the plans take, after one was made. */
+/** Logs the memory of all plans of the session, after a plan was made. */
 static void log_memory(const compute *c) {
   const laci_ort_shared *shared = c->shared;
   lac_session_facts facts = LAC_SIZED(lac_session_facts);
@@ -160,7 +160,7 @@ static lac_status count_threads(compute *c, ort_kernel *kernel, lac_error *err) 
   return st;
 }
 
-/** Has the session's steps added to the profile, or no longer. */
+/** Makes the session add its steps to the profile while a profiler is started. */
 static void watch(compute *c) {
   laci_ort_profiles *profiles = &c->shared->profiles;
   bool wanted = laci_ort_profiles_wanted(profiles);
@@ -192,7 +192,7 @@ static lac_status read_shape(const laci_ort *ort, const ort_value *value, lac_ar
 
 static lac_status take_input(const compute *c, const ort_kernel *kernel, int at, lac_array *array,
                              lac_error *err) {
-  static char nothing; /* where an array has no elements */
+  static char nothing; /* address of the data of an array without elements */
   const laci_ort *ort = c->shared->ort;
   const port *in = &c->inputs[at];
   const ort_value *value = NULL;
@@ -208,8 +208,8 @@ static lac_status take_input(const compute *c, const ort_kernel *kernel, int at,
   return LAC_OK;
 }
 
-/** Finds an open size by its symbol among the inputs. Returns -1 where none has it, or where they
- * do not agree. */
+/** Returns the size that a symbol has in the shapes of the inputs. -1: no input has the symbol, or
+ * two inputs have different sizes for it. */
 static int64_t find_size(const compute *c, const lac_array *inputs, const char *symbol) {
   int64_t found = -1;
   for (int k = 0; *symbol && k < c->n_inputs; k++) {
@@ -223,7 +223,8 @@ static int64_t find_size(const compute *c, const lac_array *inputs, const char *
   return found;
 }
 
-/** Fills rank and shape of an output as the graph says. Returns false where it does not say all. */
+/** Fills an output's rank and shape from the graph's shape and the inputs' symbols. False: a size
+ * is not known. */
 static bool expect_shape(const compute *c, const port *out, const lac_array *inputs,
                          lac_array *array) {
   array->rank = out->rank;
@@ -240,7 +241,7 @@ static bool same_shape(const lac_array *one, const lac_array *other) {
   return same;
 }
 
-/** A number for the inputs' sizes; never 0. */
+/** Returns a hash of the sizes of all inputs; never 0. */
 static uint64_t hash_sizes(const compute *c, const lac_array *inputs) {
   uint64_t hash = 1469598103934665603u;
   for (int k = 0; k < c->n_inputs; k++) {
@@ -269,7 +270,7 @@ static lac_status make_output(const compute *c, ort_kernel *kernel, int at, cons
   return st ? st : laci_ort_take(ort, ort->tensor_data(value, data), name, err);
 }
 
-/** Has an output computed in ONNX Runtime's memory. */
+/** Makes the session compute an output in ONNX Runtime's memory, without a copy. */
 static lac_status place_output(const compute *c, ort_kernel *kernel, int at, lac_array *array,
                                lac_error *err) {
   static char nothing;
@@ -293,7 +294,8 @@ static lac_status copy_output(const compute *c, ort_kernel *kernel, int at, cons
   return st;
 }
 
-/** Runs on arrays [n_inputs + 2 n_outputs], all zero. */
+/** Runs the session. arrays: [n_inputs + 2 n_outputs], all zero; they become inputs, outputs, and
+ * the outputs' expected shapes. */
 static lac_status run_on(compute *c, ort_kernel *kernel, lac_array *arrays, lac_error *err) {
   lac_array *inputs = arrays, *outputs = inputs + c->n_inputs, *expected = outputs + c->n_outputs;
   lac_status st = LAC_OK;
@@ -356,9 +358,9 @@ static void release_state(ort_compute *self, void *state) {
   (void)state;
 }
 
-/* ---- Made and destroyed ---- */
+/* ---- Creation ---- */
 
-/** A packed model may be another one than its node says. */
+/** Checks the numbers of ports, since a packed model need not fit the node that holds it. */
 static lac_status check_counts(const compute *c, lac_error *err) {
   const lac_array *arrays = NULL;
   int n_inputs = lac_session_inputs(c->session, &arrays);

@@ -23,8 +23,8 @@ typedef struct laci_ort_shared {
 } laci_ort_shared;
 
 /** Makes the computation of a part, whose inputs and outputs are in the order of the fused node's.
- * The model knows them by the same names, or, of a packed one, by their order. Takes the model, on
- * success only. Where all sizes are fixed, it is planned. */
+ * They are matched to the model's by their names, in a packed model by their order. On success the
+ * computation owns the model. Where all sizes are fixed, the part is planned at once. */
 LAC_MUST_CHECK lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *graph,
                                                   const laci_ort_part *part, laci_ort_model *model,
                                                   ort_compute **made, lac_error *err);

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 
 typedef struct ep {
-  ort_ep face; /* first */
+  ort_ep face; /* first member: ONNX Runtime passes its address */
   laci_ort_shared shared;
   bool has_parts; /* nodes were taken */
 } ep;
 
-/* Until this release, parts that are taken in a later call get names that others have already. */
+/* Before this release, parts that are taken in a later call get names that other parts already
+ * have. */
 enum { NAMES_ARE_UNIQUE = 24 };
 
 static const char *get_name(const ort_ep *self) {
@@ -55,7 +56,7 @@ static ort_status *get_capability(ort_ep *self, const ort_graph *of, ort_support
 
 /* ---- Computations ---- */
 
-/** Finds the numbers of a list of values, by their names. */
+/** Finds a list of values in the graph by their names. numbers: their numbers there. */
 static lac_status number_values(laci_ort_graph *graph, const ort_value_info **infos, size_t n,
                                 int **numbers, lac_error *err) {
   lac_status st = LAC_OK;
@@ -101,7 +102,7 @@ static lac_status whole_part(laci_ort_graph *graph, const ort_node *fused, laci_
   return LAC_OK;
 }
 
-/** Makes the model of a pack that a node holds. */
+/** Loads the packed model that is an attribute of the node. */
 static lac_status unpack(laci_ort_graph *graph, const laci_ort_node *node, laci_ort_model **model,
                          lac_error *err) {
   char *bytes = NULL;
@@ -147,7 +148,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
   ep *e = (ep *)self;
   lac_error err = {0};
   lac_status st = LAC_OK;
-  (void)context_nodes; /* `lacuna pack` makes these */
+  (void)context_nodes; /* for models that were compiled ahead: `lacuna pack` writes those */
   if (n && (!graphs || !fused || !computes)) return laci_ort_lacks(e->shared.ort, "Compile");
   for (size_t k = 0; k < n; k++) computes[k] = NULL;
   for (size_t k = 0; !st && k < n; k++)
@@ -156,7 +157,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
   return laci_ort_give(e->shared.ort, st, &err);
 }
 
-/* ---- Made and destroyed ---- */
+/* ---- Creation ---- */
 
 static ort_status *create_profiler(ort_ep *self, ort_profiler **made) {
   ep *e = (ep *)self;

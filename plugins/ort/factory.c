@@ -9,13 +9,13 @@
 #include "lacuna/version.h"
 
 typedef struct factory {
-  ort_factory face; /* first */
+  ort_factory face; /* first member: ONNX Runtime passes its address */
   laci_ort ort;
   struct factory *next;
 } factory;
 
-/* One for each table, kept for ever: a session may outlive its provider's registration, as in
- * Python, where the last reference ends it. */
+/* One factory for each table of functions. None is ever freed: a session may outlive the provider's
+ * registration, as in Python, where a session lives until its last reference is gone. */
 static factory *factories;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -38,7 +38,7 @@ static const char *get_vendor(const ort_factory *self) {
 
 static uint32_t get_vendor_id(const ort_factory *self) {
   (void)self;
-  return 0; /* no company with a number of PCI's */
+  return 0; /* no vendor with a PCI number */
 }
 
 static const char *get_version(const ort_factory *self) {
@@ -84,7 +84,8 @@ static void release_ep(ort_factory *self, ort_ep *ep) {
   laci_ort_ep_destroy(ep);
 }
 
-/* Nothing of its own: memory, copies and streams are those of the processor. */
+/* The provider has no allocator, copies and streams of its own: it uses those of the CPU
+ * provider. */
 
 static ort_status *create_allocator(ort_factory *self, const void *memory, const ort_pairs *options,
                                     void **allocator) {
@@ -172,6 +173,6 @@ ort_status *CreateEpFactories(const char *registered, const ort_base *base,
 }
 
 ort_status *ReleaseEpFactory(ort_factory *self) {
-  (void)self; /* kept: see factories */
+  (void)self; /* it is kept: see `factories` */
   return NULL;
 }

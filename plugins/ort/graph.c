@@ -17,7 +17,7 @@ static size_t hash(const char *name) {
   return (size_t)(h ^ h >> 29);
 }
 
-/** The place of the name in the table: its own, or a free one. */
+/** Returns the slot of the table that has the name, or the free slot where it would be stored. */
 static size_t place_of(const laci_ort_graph *read, const char *name) {
   size_t at = hash(name) & (read->n_index - 1);
   while (read->index[at] && strcmp(read->values[read->index[at] - 1].name, name) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What ONNX Runtime's graph says, as plain structs: nodes in an order in which producers come
- * first, and values by number. Texts and handles are ONNX Runtime's, and end with the call that the
- * graph was handed to. */
+ * ONNX Runtime's graph as plain structs: nodes in an order in which producers come first, and
+ * values by number. Texts and handles are ONNX Runtime's. They are valid until the function returns
+ * to which ONNX Runtime passed the graph. */
 #ifndef LAC_ORT_GRAPH_H
 #define LAC_ORT_GRAPH_H
 
@@ -58,7 +58,7 @@ LAC_MUST_CHECK lac_status laci_ort_read(laci_ort_graph *read, const laci_ort *or
                                         const ort_graph *graph, lac_error *err);
 void laci_ort_graph_clear(laci_ort_graph *read);
 
-/** Returns the number of the value; -1: there is none. */
+/** Returns the number of the value with that name; -1: there is none. */
 int laci_ort_find(const laci_ort_graph *read, const char *name);
 
 /** Fills *type, in the graph's memory. */

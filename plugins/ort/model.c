@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes nodes of ONNX Runtime's graph as ONNX, and has Lacuna load that. Small constants are in
- * the bytes, the others are external data of a reader. Next: weights.h, wire.h. */
+ * Writes nodes of ONNX Runtime's graph as an ONNX model in memory, and loads that. Small constants
+ * are part of its bytes. Others are external data, which a function of this file reads. Next:
+ * weights.h, wire.h. */
 #include "model.h"
 
 #include "attribute.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields of ONNX's messages. */
+/* Field numbers of ONNX's protobuf messages. */
 enum { MODEL_IR = 1, MODEL_OPSET = 8, MODEL_GRAPH = 7 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_TENSOR = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
@@ -61,12 +62,12 @@ struct laci_ort_model {
   bool packed;
 };
 
-/** What is being written. */
+/** The state of writing a model. */
 typedef struct writer {
   laci_wire *wire;
   laci_ort_weights *weights;
   bool keep;
-  int depth; /* of bodies */
+  int depth; /* how deep the current body is nested */
 } writer;
 
 static lac_status write_graph_body(writer *w, const laci_ort *ort, const ort_graph *body,
@@ -113,8 +114,8 @@ lac_status laci_ort_part_of(laci_ort_graph *graph, const int *nodes, int n_nodes
 
 /* ---- Values and tensors ---- */
 
-/** Names of open sizes are written for questions alone: a caller may give two of one name different
- * sizes, which ONNX Runtime allows. */
+/** named: also writes the symbols of open sizes. A model that is only asked about has them. One
+ * that runs has none, since ONNX Runtime allows different sizes for the same symbol. */
 static void write_shape(laci_wire *wire, const laci_ort_type *type, bool named) {
   size_t shape = laci_wire_begin(wire, OF_SHAPE);
   for (int k = 0; k < type->rank; k++) {
@@ -156,7 +157,8 @@ static void write_entry(laci_wire *wire, const char *key, const char *value) {
   laci_wire_end(wire, entry);
 }
 
-/** Writes the newest weight as a tensor; in the bytes if it is small. */
+/** Writes the weight that was added last as a tensor: with its elements if it is small, else with
+ * the name of its external data. */
 static lac_status write_tensor(writer *w, int field, const char *name, lac_error *err) {
   laci_wire *wire = w->wire;
   laci_ort_weight *weight = &w->weights->all[w->weights->n - 1];
@@ -231,7 +233,7 @@ static lac_status write_attribute_tensor(writer *w, const laci_ort *ort,
   if (!tensor) return laci_ort_fail(err, LAC_UNSUPPORTED, "ONNX Runtime has no tensor of it");
   st = laci_ort_weights_tensor(w->weights, ort, tensor, false, &weight, err);
   if (!st) st = write_tensor(w, ATTR_TENSOR, NULL, err);
-  if (weight) weight->bytes = NULL; /* it goes with the tensor, and its bytes are written */
+  if (weight) weight->bytes = NULL; /* the tensor is released, and the elements were copied */
   ort->release_value(tensor);
   return st;
 }
@@ -254,7 +256,7 @@ static lac_status write_attribute(writer *w, const laci_ort *ort, const ort_attr
   size_t n = 0;
   lac_status st = laci_ort_take(ort, ort->attribute_name(attribute, &name), "an attribute", err);
   if (!st) st = laci_ort_take(ort, ort->attribute_type(attribute, &type), "an attribute", err);
-  if (st || !name || type == LAC_ORT_GRAPH) return st; /* bodies are written on their own */
+  if (st || !name || type == LAC_ORT_GRAPH) return st; /* write_bodies writes bodies */
   if (!kind_of(type))
     return laci_ort_fail(err, LAC_UNSUPPORTED, "the attribute %s has a type that is unknown here",
                          name);

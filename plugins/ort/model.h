@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A model of Lacuna's, made of nodes of ONNX Runtime's graph. They are written as ONNX, and their
- * weights are read where they are: in ONNX Runtime's memory, in a copy, or in the model's data
+ * A lac_model that is made of nodes of ONNX Runtime's graph. The nodes are written as ONNX. Their
+ * weights are read from where they are stored: ONNX Runtime's memory, a copy, or the model's data
  * files. */
 #ifndef LAC_ORT_MODEL_H
 #define LAC_ORT_MODEL_H
@@ -8,7 +8,7 @@
 #include "graph.h"
 #include "lacuna/model.h"
 
-/** Nodes of a graph, and the values that go in and out. */
+/** Nodes of a graph, and the values that they read from outside and that others read. */
 typedef struct laci_ort_part {
   const int *nodes; /* [n_nodes] in ascending order */
   int n_nodes;
@@ -23,16 +23,16 @@ typedef struct laci_ort_model laci_ort_model;
 LAC_MUST_CHECK lac_status laci_ort_part_of(laci_ort_graph *graph, const int *nodes, int n_nodes,
                                            laci_ort_part *part, lac_error *err);
 
-/** Makes the model. keep: copy what is in ONNX Runtime's memory; else the model ends with the
- * graph. *made is NULL on failure. */
+/** Makes the model. keep: copies weights that are in ONNX Runtime's memory; else the model is valid
+ * only as long as the graph. *made is NULL on failure. */
 LAC_MUST_CHECK lac_status laci_ort_model_make(laci_ort_graph *graph, const laci_ort_part *part,
                                               bool keep, laci_ort_model **made, lac_error *err);
-/** Makes the model of a pack's bytes, which are copied. */
+/** Loads a packed model from its bytes, which are copied. */
 LAC_MUST_CHECK lac_status laci_ort_model_unpack(const void *bytes, size_t n, laci_ort_model **made,
                                                 lac_error *err);
-/** Returns Lacuna's model. */
+/** Returns the loaded model, which `made` owns. */
 const lac_model *laci_ort_model_of(const laci_ort_model *made);
-/** Was it made of a pack? */
+/** Was the model loaded from a pack (laci_ort_model_unpack)? */
 bool laci_ort_model_is_packed(const laci_ort_model *made);
 /** Returns the bytes of weights that it holds copies of. */
 uint64_t laci_ort_model_bytes(const laci_ort_model *made);

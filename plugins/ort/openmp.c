@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions of OpenMP that oneDNN was compiled to call, on teams of threads of our own.
  *
- * A region is posted by counting up `posted`. Every thread of the team takes part in every region,
- * though a smaller one gives it nothing to do: so none can mistake one region for the next. A team
- * belongs to the thread that began it, and ends with it. After a fork the team of the forking
+ * A region is posted by counting up `posted`. Every thread of the team sees every region, also one
+ * of fewer threads, which gives it nothing to do. So no thread can take one region for the next. A
+ * team belongs to the thread that began it, and ends with it. After a fork the team of the forking
  * thread is left alone, and a new one is made. */
 #define _GNU_SOURCE
 #include "openmp.h"
@@ -40,12 +40,12 @@ typedef struct team team;
 typedef struct member {
   team *of;
   int number; /* 1 .. : the owner is 0 */
-  int seen;   /* regions that were posted before it began */
+  int seen;   /* value of `posted` when the thread was started */
   pthread_t thread;
 } member;
 
 struct team {
-  pid_t owner; /* the process */
+  pid_t owner; /* the process that started the threads */
   atomic_int posted, left, sleepers;
   atomic_int arrived, passed; /* of a barrier */
   void (*body)(void *);
@@ -60,7 +60,7 @@ static _Thread_local struct {
   team *own; /* that this thread began; NULL: none yet */
   team *inside;
   int number, n, wanted;
-  bool alone; /* in a region of one thread: its barriers are passed */
+  bool alone; /* in a region of one thread, where barriers do not wait */
   bool never_spins;
 } self;
 
@@ -77,7 +77,7 @@ static void pause_shortly(void) {
 #endif
 }
 
-/** Returns when *at is no longer `seen`. */
+/** Waits until *at differs from `seen`: first in a busy loop if `spins`, then asleep. */
 static void wait_for_change(atomic_int *at, int seen, bool spins, atomic_int *sleepers) {
   for (int k = 0; spins && k < BUSY_ROUNDS; k++) {
     if (atomic_load_explicit(at, memory_order_acquire) != seen) return;
@@ -171,7 +171,7 @@ static team *team_of(int n) {
 
 /* ---- OpenMP ---- */
 
-/** All parts of a region on one thread, one after the other: where threads cannot be had. */
+/** Runs all parts of a region on this thread, one after the other, if no thread can be started. */
 static void run_alone(void (*body)(void *), void *data, int n) {
   int number = self.number, before = self.n;
   bool alone = self.alone;

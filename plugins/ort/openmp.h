@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenMP run time for what this library links, instead of GNU's: as much of it as oneDNN calls.
+ * An OpenMP run time in place of GNU's: the few functions that oneDNN calls.
  *
- * GNU's run time cannot be told, once a process is up, how long its threads wait in a busy manner;
- * their milliseconds are the neighbours' loss, and a forked process cannot use it any more. The
- * loader looks into this library first, so that oneDNN, loaded for it, finds the functions here.
- * Each thread that computes has a team of its own, whose threads sleep between loops, after a short
- * wait. Nothing here ends the process. */
+ * GNU's run time fixes at the start of a process how long its threads wait in a busy loop. That
+ * takes milliseconds from other threads, and a forked process cannot use the run time at all. The
+ * loader searches this library first, so that the oneDNN that is loaded with it finds these
+ * functions. Each thread that computes has its own team, whose threads wait shortly between loops
+ * and then sleep. Nothing here ends the process. */
 #ifndef LAC_ORT_OPENMP_H
 #define LAC_ORT_OPENMP_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a user may say of a session: entries of its configuration, ep.lacunaexecutionprovider.NAME.
- */
+ * The options of a session: entries of its configuration, ep.lacunaexecutionprovider.NAME. */
 #ifndef LAC_ORT_OPTIONS_H
 #define LAC_ORT_OPTIONS_H
 
@@ -10,18 +9,18 @@
 #define LAC_ORT_PROVIDER "LacunaExecutionProvider"
 
 typedef struct laci_ort_options {
-  bool all;          /* take whatever runs, not only what gains */
-  bool verbose;      /* log each node's owner, and why */
+  bool all;          /* take all parts that run, not only those that become faster */
+  bool verbose;      /* log for each node whether it is taken, and why not */
   bool session_pool; /* compute on the session's threads; false: on those of Lacuna */
   bool spins;        /* threads wait in a busy manner before they sleep */
   int threads;       /* 0: as many as the session has */
-  int plans;         /* most sets of shapes that are planned; 0: Lacuna's default */
+  int plans;         /* most plans, one for each set of input shapes; 0: Lacuna's default */
   lac_dtype dtype;
   uint64_t memory; /* bytes; 0: Lacuna's default */
 } laci_ort_options;
 
-/** Fills *options. Fails LAC_BAD_ARGUMENT for a value that is none of its kind: the text names the
- * entry. */
+/** Fills *options. Fails LAC_BAD_ARGUMENT for a value that the entry does not allow; the text names
+ * the entry. */
 LAC_MUST_CHECK lac_status laci_ort_options_read(laci_ort_options *options, const laci_ort *ort,
                                                 const ort_session_options *from, lac_error *err);
 

@@ -77,7 +77,7 @@ typedef struct ort_factory ort_factory;
 typedef struct ort_compute ort_compute;
 typedef struct ort_profiler ort_profiler;
 
-/** Says how nodes become one. */
+/** How ONNX Runtime merges the nodes of a part into one fused node. */
 typedef struct ort_fusion {
   uint32_t version;
   bool drop_constants; /* constant initializers are no inputs of the fused node, and are released */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of a graph without a foreign node on a path between.
+ * Divides the nodes of a graph that may be taken into parts. No path from a node of a part to
+ * another one passes a foreign node, which is one that may not be taken.
  *
  * The level of a node is the largest number of times that a path to it leaves nodes that may be
  * taken for foreign ones. Levels never fall along a path, and rise where one leaves. So the nodes
@@ -34,7 +35,8 @@ static void connect_levels(const laci_ort_edges *e, const bool *may, int *level,
   }
 }
 
-/** Numbers what is in one part, and each foreign node, as one group. Returns their number. */
+/** Gives each part, and each foreign node, a group of its own. group: [n_nodes] the groups'
+ * numbers. Returns how many there are. */
 static int number_groups(const laci_ort_edges *e, int *above, int *group) {
   int n = 0;
   for (int node = 0; node < e->n_nodes; node++) group[node] = -1;
@@ -80,7 +82,7 @@ static void join(joining *j, int from, int to) {
   j->into[to] = from;
 }
 
-/** Joins parts of which one reads of the other, as long as that makes no cycle. */
+/** Joins pairs of parts, of which one reads from the other, unless that would make a cycle. */
 static void join_all(joining *j) {
   for (bool again = true; again;) {
     again = false;
@@ -132,7 +134,7 @@ bool laci_ort_cut(const laci_ort_edges *edges, const bool *may, int *part, int *
   if (fine) {
     connect_levels(edges, may, level, above);
     int n_groups = number_groups(edges, above, part);
-    if (whole) memset(part, 0, n * sizeof *part); /* it need not be connected */
+    if (whole) memset(part, 0, n * sizeof *part); /* one part, even if not connected */
     if (!whole && n_groups <= MOST_JOINED) fine = join_groups(edges, may, part, n_groups);
   }
   for (size_t node = 0; fine && node < n; node++) number[node] = -1;

@@ -14,7 +14,7 @@ enum { MOST_EVENTS = 1000000 }; /* ONNX Runtime keeps as many of its own */
 struct laci_ort_profiler {
   ort_profiler face; /* first */
   const laci_ort *ort;
-  laci_ort_profiles *of; /* NULL: the session is no more */
+  laci_ort_profiles *of; /* NULL: the session has ended */
   laci_ort_profiler *next;
   bool started;
   double origin; /* seconds of the system's clock at which the profile began */
@@ -22,7 +22,7 @@ struct laci_ort_profiler {
   size_t n, most;
 };
 
-/* What a profiler and its session's list know of each other; a session may end before them. */
+/* Guards the links between profilers and their session's list, since the session may end first. */
 static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER;
 
 static double now(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of Lacuna's in the profile of a session of ONNX Runtime, which has them since 1.25. */
+ * Adds the steps of parts to the profile of a session of ONNX Runtime, 1.25 and later. */
 #ifndef LAC_ORT_PROFILE_H
 #define LAC_ORT_PROFILE_H
 
@@ -20,13 +20,13 @@ typedef struct laci_ort_profiles {
 
 /** Returns false where there is no memory for the lock. */
 bool laci_ort_profiles_init(laci_ort_profiles *profiles, const laci_ort *ort);
-/** Profilers that are left stay ONNX Runtime's, and add nothing any more. */
+/** Profilers that ONNX Runtime has not released yet stay valid, and add no more events. */
 void laci_ort_profiles_clear(laci_ort_profiles *profiles);
 
 /** Makes a profiler, which ONNX Runtime releases. */
 LAC_MUST_CHECK lac_status laci_ort_profiles_add(laci_ort_profiles *profiles, ort_profiler **made,
                                                 lac_error *err);
-/** Does one of them want to know of steps? Any thread. */
+/** Is a profiler started, so that steps have to be added? May be called by any thread. */
 bool laci_ort_profiles_wanted(const laci_ort_profiles *profiles);
 
 /** Adds a step to all profilers that have been started. For lac_session_watch, with the

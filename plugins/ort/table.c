@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table's functions by their places, failures in both directions, and the log. */
+ * Reads functions from ONNX Runtime's table by their places, converts failures to and from those of
+ * ONNX Runtime, and logs. */
 #include "table.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@ static const place provider_places[] = {
     {2, "fuse_nodes", offsetof(laci_ort, fuse_nodes)},
 };
 
-/* Those since LAC_ORT_PROFILES. */
+/* Functions that the table has since API LAC_ORT_PROFILES. */
 static const place profile_places[] = {
     {65, "create_event", offsetof(laci_ort, create_event)},
     {66, "release_event", offsetof(laci_ort, release_event)},
@@ -54,7 +55,7 @@ lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err) {
   memset(ort, 0, sizeof *ort);
   const ort_slot *table = base && base->get_api ? base->get_api(LAC_ORT_API) : NULL;
   if (!table) {
-    /* Its first version is enough to say so. */
+    /* Any version of the API can create the failure that says so. */
     const ort_slot *first = base && base->get_api ? base->get_api(1) : NULL;
     if (first) memcpy(&ort->create_status, &first[0], sizeof first[0]);
     return laci_ort_fail(err, LAC_UNSUPPORTED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ONNX Runtime's functions under their names, its failures as ours and ours as its own, and the
- * log. Next: ort.h, slots.def. */
+ * ONNX Runtime's functions by name, conversion of its failures to ours and back, and its log. Next:
+ * ort.h, slots.def. */
 #ifndef LAC_ORT_TABLE_H
 #define LAC_ORT_TABLE_H
 
@@ -30,8 +30,8 @@ typedef struct laci_ort {
   int release; /* 28 for 1.28; 0: not known */
 } laci_ort;
 
-/** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks one of the functions, whose name the
- * text has. Those before it are filled in, so that the failure can be handed over. */
+/** Fills *ort. Fails LAC_UNSUPPORTED where the table lacks a function, which the text names. Those
+ * before it are filled in, so that the failure can be passed to ONNX Runtime. */
 LAC_MUST_CHECK lac_status laci_ort_fill(laci_ort *ort, const ort_base *base, lac_error *err);
 
 /** Fails, with a text. err may be NULL. */
@@ -39,13 +39,14 @@ lac_status laci_ort_fail(lac_error *err, lac_status status, const char *format, 
     LAC_PRINTF(3, 4);
 lac_status laci_ort_no_memory(lac_error *err);
 
-/** A failure of ONNX Runtime as ours: LAC_OK for NULL, else `doing` and its text. Releases it. */
+/** Converts ONNX Runtime's status to ours, and releases it: LAC_OK for NULL, else a failure whose
+ * text is `doing` and that of ONNX Runtime. */
 LAC_MUST_CHECK lac_status laci_ort_take(const laci_ort *ort, ort_status *status, const char *doing,
                                         lac_error *err);
-/** Our failure as one of ONNX Runtime's; NULL: LAC_OK. */
+/** Converts our status to a new one of ONNX Runtime; NULL for LAC_OK. */
 ort_status *laci_ort_give(const laci_ort *ort, lac_status status, const lac_error *err);
 
-/** A failure, as ONNX Runtime's, because the call lacks something that it needs. */
+/** Returns ONNX Runtime's status for a call that lacks a needed argument. */
 ort_status *laci_ort_lacks(const laci_ort *ort, const char *call);
 
 /** Logs a line, with "Lacuna: " before it. logger may be NULL. */

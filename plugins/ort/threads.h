@@ -6,15 +6,15 @@
 #include "lacuna/run.h"
 #include "table.h"
 
-/** Counts the threads that compute a loop of this kernel: the session's pool, and the caller. ONNX
- * Runtime does not say how many it has. Waits some milliseconds at most. */
+/** Counts the threads that compute a loop of this kernel: those of the session's pool, and the
+ * caller. ONNX Runtime has no function for that. Takes some milliseconds at most. */
 int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel);
 /** Returns the number of cores that this process may use. */
 int laci_ort_cores(void);
 
 /** Makes laci_ort_parallel of this thread compute on the threads of `kernel`; NULL: on this one. */
 void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel);
-/** For lac_session_options. */
+/** Runs parts on the threads of the current kernel. For the callback of lac_session_options. */
 lac_parallel laci_ort_parallel;
 
 #endif

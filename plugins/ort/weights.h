@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the elements of constants are, and how Lacuna reads them: each is a file of external data,
- * whose name is its number. */
+ * Where the elements of constants are stored, and how they are read: each constant is external data
+ * of the model, and the name of its file is its number. */
 #ifndef LAC_ORT_WEIGHTS_H
 #define LAC_ORT_WEIGHTS_H
 
@@ -14,7 +14,7 @@ typedef struct laci_ort_weight {
   int64_t *sizes;    /* [rank] */
   uint64_t size;     /* bytes */
   const void *bytes; /* NULL: in the file */
-  void *copy;        /* what `bytes` points to if it is ours */
+  void *copy;        /* owned; `bytes` points to it; NULL: there is no copy */
   char *file;        /* path */
   uint64_t offset;   /* in the file */
 } laci_ort_weight;
@@ -22,7 +22,7 @@ typedef struct laci_ort_weight {
 typedef struct laci_ort_weights {
   laci_ort_weight *all;
   int n, most;
-  uint64_t copied; /* bytes */
+  uint64_t copied; /* bytes of all copies */
 } laci_ort_weights;
 
 /** Adds the elements of a constant; keep: a copy of what is in memory. *weight is valid until the
@@ -31,15 +31,15 @@ LAC_MUST_CHECK lac_status laci_ort_weights_add(laci_ort_weights *weights,
                                                const laci_ort_graph *graph,
                                                const laci_ort_value *value, bool keep,
                                                laci_ort_weight **weight, lac_error *err);
-/** Does so for a tensor in memory. */
+/** Adds the elements of a tensor in memory, like laci_ort_weights_add. */
 LAC_MUST_CHECK lac_status laci_ort_weights_tensor(laci_ort_weights *weights, const laci_ort *ort,
                                                   const ort_value *tensor, bool keep,
                                                   laci_ort_weight **weight, lac_error *err);
 void laci_ort_weights_clear(laci_ort_weights *weights);
 
-/** The name of the file of weight number `at`, to `name` [LAC_ORT_NAME_BYTES]. */
+/** Writes the file name of weight number `at` to `name` [LAC_ORT_NAME_BYTES]. */
 void laci_ort_weight_name(int at, char *name);
-/** Reads as lac_load_options wants it, for names of laci_ort_weight_name. */
+/** Reads bytes of a weight by its file name: the reader that lac_load_options needs. */
 LAC_MUST_CHECK lac_status laci_ort_weights_read(const laci_ort_weights *weights, const char *name,
                                                 uint64_t offset, void *to, size_t *n,
                                                 lac_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes protobuf's wire format into a growing buffer. What fails (memory, 2 GB) is kept, and later
- * calls do nothing: ask once at the end. */
+ * Writes protobuf's wire format into a growing buffer. After a failure (no memory, more than 2 GB)
+ * later calls do nothing, so that the caller checks for it once, at the end. */
 #ifndef LAC_ORT_WIRE_H
 #define LAC_ORT_WIRE_H
 
@@ -19,7 +19,7 @@ void laci_wire_int(laci_wire *wire, int field, int64_t value);
 void laci_wire_float(laci_wire *wire, int field, float value);
 void laci_wire_bytes(laci_wire *wire, int field, const void *bytes, size_t n);
 void laci_wire_text(laci_wire *wire, int field, const char *text);
-/** Begins a message in a message; the result is for laci_wire_end. */
+/** Begins a message inside of a message; the result is the argument of laci_wire_end. */
 size_t laci_wire_begin(laci_wire *wire, int field);
 void laci_wire_end(laci_wire *wire, size_t begin);
 
