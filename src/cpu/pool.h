@@ -17,7 +17,7 @@ typedef struct laci_pool laci_pool;
  * process may use cores (sched_getaffinity). 1: no thread is started. If the system does not let
  * all threads start, the pool has fewer, and a warning is logged. */
 LAC_MUST_CHECK lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err);
-/** Returns how many threads laci_pool_create wants for n_threads. */
+/** Returns how many threads laci_pool_create tries to have for this n_threads. */
 int laci_pool_threads_wanted(int n_threads);
 /** The caller's threads: `run` calls part(arg, 0 .. n - 1), each once, in any order and on any
  * threads, and returns when all have returned. Several threads may call it at the same time. */
@@ -26,8 +26,9 @@ typedef struct laci_parallel {
   void *context;
 } laci_parallel;
 
-/** Does laci_pool_create, but loops run on the caller's threads, n_threads parts at a time; no
- * thread is started. parallel NULL: as laci_pool_create. The struct is copied. */
+/** Creates a pool like laci_pool_create, but its loops run on the caller's threads, n_threads parts
+ * at a time, and no thread is started. parallel NULL: the pool has its own threads. The struct is
+ * copied. */
 LAC_MUST_CHECK lac_status laci_pool_create_on(const laci_parallel *parallel, int n_threads,
                                               laci_pool **pool, lac_error *err);
 void laci_pool_destroy(laci_pool *pool);

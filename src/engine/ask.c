@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Answers whether a graph can be planned, and how each of its nodes is run: laci_engine_ask.
  *
- * The answer is an outline of the engine (laci_engine_extent), so that it comes from the lists that
- * lower. Where sizes of inputs are open, the outline is one for sizes that are assumed. */
+ * The answer is read from an outline of the engine (laci_engine_extent): a plan by the same lists
+ * of implementations as a real one, which cannot run. Where sizes of inputs are open, the outline
+ * is made for assumed sizes. */
 #include "engine/engine.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ static double predict(const question *q, const laci_engine *engine) {
   return seconds;
 }
 
-/* Makes an engine, and lists how it runs the nodes. Fails as laci_engine_create. */
+/* Makes an outline of the engine, and lists how it runs the nodes. Fails as laci_engine_create. */
 static lac_status outline(const question *q, laci_engine_options options, double *seconds,
                           lac_error *err) {
   laci_engine *engine = NULL;
@@ -104,7 +105,7 @@ static lac_status set_refused(const question *q, int node, const char *reason, l
   return LAC_OK;
 }
 
-/* Lists the nodes without a plan. */
+/* Says how each node would be run from its operator alone, if no plan can be made. */
 static lac_status list_by_operators(const question *q, const lac_error *refusal, lac_error *err) {
   lac_status st = LAC_OK;
   for (int n = 0; n < q->graph->n_nodes && !st; n++) {
@@ -115,8 +116,8 @@ static lac_status list_by_operators(const question *q, const lac_error *refusal,
   return st ? st : keep_reasons(q, err);
 }
 
-/* Lists how the nodes of a graph would be run if no other prevented it: as a partial outline of
- * AUTO does, of which FAST has the fast part alone. */
+/* Lists how the nodes of a graph would be run if no other node prevented it. A partial outline of
+ * AUTO says so. The engine FAST runs the nodes that are fast in it, and no others. */
 static lac_status list_refused(const question *q, const laci_engine_options *options,
                                const lac_error *refusal, lac_error *err) {
   const bool fast = strcmp(q->engine, LACI_ENGINE_FAST) == 0;
@@ -211,7 +212,7 @@ static void find_sizes(const question *q, sizes *s, int64_t size) {
   for (int at = 0; at < q->graph->n_inputs; at++) fill_shape(q, s, at, size);
 }
 
-/* With open sizes, only what no sizes can change is a refusal. */
+/* With open sizes, removes refusals that other sizes could avoid. */
 static lac_status keep_certain_refusals(const question *q, laci_engine_answer *answer) {
   answer->refusal = (lac_error){0};
   for (int n = 0; n < q->graph->n_nodes; n++) {

@@ -39,7 +39,7 @@ typedef struct laci_stepper_options {
                       compute in f32. Results that depend on no input's content are always rounded
                       so */
   bool unrounded;  /* results of f16, bf16 and narrower types are not rounded to their type: for
-                      proofs, which compare sums in another order */
+                      verification, which compares sums in another order */
   laci_budget *budget; /* counts the memory that is held, and may be shared by several walks;
                           allocations beyond it fail with LAC_MEMORY_LIMIT. NULL: no limit. Must
                           live as long as the stepper */

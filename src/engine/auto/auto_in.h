@@ -35,7 +35,7 @@ typedef struct laci_auto {
   /* [n_values] address of each value's content during a run, in memory of this engine or of the
    * caller */
   void **at;
-  bool *ours; /* [n_values] `at` is to be freed */
+  bool *ours; /* [n_values] the memory at `at` is this engine's, and is freed with it */
   bool *
       in_stepper; /* [n_values] the value is set in the stepper: an exact node reads it, or it is an
                    output that no node computes */

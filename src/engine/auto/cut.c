@@ -9,7 +9,7 @@
 #include "graph/op.h"
 #include "graph/sizes.h"
 
-/* ---- What is reached ---- */
+/* ---- Types, and nodes of the fast engine ---- */
 
 static bool is_double(const laci_graph *graph, const laci_type *types, int value) {
   return value >= 0 && graph->values[value].stored < 0 && types[value].dtype == LAC_DTYPE_F64;

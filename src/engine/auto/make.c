@@ -24,7 +24,7 @@ typedef struct builder {
   lac_error why;
 } builder;
 
-/* Is an outline wanted that leaves out what cannot be run? */
+/* Is an outline wanted that leaves out nodes that cannot be run? */
 static bool is_partial(const builder *m) { return m->options->extent == LACI_EXTENT_PARTIAL; }
 
 static bool is_numeric(lac_dtype dtype) {
@@ -237,7 +237,7 @@ static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- The walk ---- */
+/* ---- Values of exact nodes ---- */
 
 static void mark_exact_values(laci_auto *a) {
   const laci_graph *graph = a->graph;
@@ -287,7 +287,7 @@ static lac_status plan_exact_parts(builder *m, lac_error *err) {
   return st;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole engine ---- */
 
 static void destroy_parts(laci_auto *a) {
   for (int at = 0; at < a->n_parts; at++) laci_engine_destroy(a->parts[at].engine);

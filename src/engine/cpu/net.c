@@ -167,7 +167,7 @@ static lac_status check_code_generation(lac_error *err) {
                    why.text);
 }
 
-/** Needs the elements of constants, as lowering does. */
+/** Predicts the time of each step. Has to be called before the elements of constants are freed. */
 static void predict_steps(laci_net *net) {
   for (size_t at = 0; at < net->n_steps && !net->plan.status; at++) {
     const laci_engine_step info = laci_net_step_info(net, at);
@@ -293,7 +293,7 @@ void laci_net_destroy(laci_net *net) {
   laci_free(net);
 }
 
-/* ---- Looking ---- */
+/* ---- Reports ---- */
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports) {
   *ports = net->inputs;

@@ -30,8 +30,8 @@ typedef struct laci_native_use {
                     dense algorithm: chosen by the kind of the layer */
 } laci_native_use;
 
-/** How a net joins the nets that run before and after it (microbatch/microbatch.h). Zeroed: none
- * do. */
+/** How a net is connected with the nets that run before and after it (microbatch/microbatch.h). All
+ * zeros: there are no such nets. */
 typedef struct laci_net_place {
   laci_pool *pool;    /* borrowed; NULL: the net creates one of options->threads */
   bool reads_blocks;  /* inputs with four axes and a multiple of 16 channels are in blocks of 16

@@ -104,7 +104,7 @@ static void count_code_bytes(const laci_net *net, const laci_net_step *step,
   }
 }
 
-/* ---- Looking ---- */
+/* ---- Reports ---- */
 
 size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plain engine: runs a graph node by node with the operators' own eval, in double and int64.
+ * The plain engine: runs a graph node by node, each by its operator's own evaluation, in double and
+ * int64.
  *
  * It is the reference for correct results and not fast; the verification and the interop tests
  * compare with it. Shapes come from the real operands, so that a model with open sizes can be run.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the library does for a plug-in's engine: nodes by their operators' own evaluation, stored
- * tensors as floats, threads, memory that is counted, the log. */
+ * Functions that a plug-in's engine may call: evaluation of a node by its operator, stored tensors
+ * as floats, threads, counting of memory, the log. */
 #include <string.h>
 
 #include "base/budget.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans a network on a plug-in's engine: asks what it does with each node, lays out the buffers of
- * a run, and has it plan. */
+ * Plans a network on a plug-in's engine: asks what the engine does with each node, makes the
+ * buffers of a run, and lets the engine plan. */
 #include <stdio.h>
 
 #include "base/budget.h"

@@ -39,7 +39,7 @@ typedef struct laci_plugin_buffer {
 typedef struct laci_plugin_seen {
   int value;
   laci_engine_port port;
-  bool is_done; /* in this run */
+  bool is_done; /* it was shown in this run */
 } laci_plugin_seen;
 
 /** A network that is planned on a plug-in's engine. */
@@ -50,8 +50,8 @@ typedef struct laci_plugin_plan {
   laci_plugin_view view;
   lac_engine_request request;
   lac_engine_host host;
-  lac_context *context; /* whose log gets lines of threads that work for no call; NULL: the
-                           process's */
+  lac_context *context; /* gets log lines of the plug-in's threads outside of any call;
+                           NULL: those go to the process's context */
   laci_budget *budget;  /* while the plan is made; else NULL */
   laci_pool *pool;
   void *self; /* the plug-in's object */
@@ -88,7 +88,7 @@ typedef struct laci_plugin_plan {
   /* a run */
   const laci_engine_watch *watch;
   size_t next_step;
-  lac_status ended; /* failure of a function of the run's call; LAC_OK: none */
+  lac_status ended; /* first failure of a function that the plug-in called in this run */
   lac_error why_ended;
 } laci_plugin_plan;
 
@@ -105,8 +105,8 @@ void laci_plugin_view_clear(laci_plugin_view *view);
  * unless it computes the node. */
 lac_engine_answer laci_plugin_ask(const laci_plugin_row *row, const laci_plugin_view *view,
                                   int node, lac_error *why);
-/** Makes of a plug-in's status and error one that callers can use: a failure gets the engine's
- * name, and a text where there is none. doing: "to plan the network". */
+/** Converts a plug-in's status and error to ours: a failure's text names the engine, and says so
+ * where the plug-in gave no reason. doing: "to plan the network". */
 LAC_MUST_CHECK lac_status laci_plugin_check_status(const laci_plugin_row *row, const char *doing,
                                                    lac_status status, const lac_error *given,
                                                    lac_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plug-in's engine says of itself: steps, memory, text. It is asked once, when a network is
- * planned, and held to what can be true. */
+ * Asks a plug-in's engine for its steps, memory and text: once, when a network is planned. Answers
+ * that cannot be true are failures. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs a network on a plug-in's engine: copies ports to its device and back, shows observed values,
- * and holds it to what it says of its steps. */
+ * and checks that the engine runs the steps that it announced. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -117,7 +117,7 @@ static lac_status show_result(laci_plugin_plan *p, int value, void *const *outpu
   return st ? st : show(p, value, content, err);
 }
 
-/* In the order of the nodes, as engines show values while they run. */
+/* Shows them in the order of the nodes, like engines that show values while they run. */
 static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_error *err) {
   const laci_graph *graph = &p->own.graph;
   lac_status st = LAC_OK;
@@ -132,7 +132,7 @@ static lac_status show_results(laci_plugin_plan *p, void *const *outputs, lac_er
   return st;
 }
 
-/* ---- What a run calls ---- */
+/* ---- Functions that the plug-in calls during a run ---- */
 
 /* A failure is kept: it ends the run also if the plug-in ignores it. */
 static lac_status keep(laci_plugin_plan *p, lac_status st, lac_error *err) {

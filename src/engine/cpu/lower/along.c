@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes along one axis of a tensor, by kernel/image/resample.h, in the layout that the tensor has:
- * row-major, channels last or in blocks, each of which is [outer, axis, inner] for every axis. */
+ * Adds passes along one axis of a tensor (along.h), in the layout that the tensor has: row-major,
+ * channels last or in blocks, each of which is [outer, axis, inner] for every axis. */
 #include "base/memory.h"
 #include "engine/cpu/lower/along.h"
 

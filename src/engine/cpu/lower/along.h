@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes that make an axis of a tensor longer or shorter: each result is a sum of a few numbers
- * along that axis, or a copy of one. Users: resample.c, pad.c. */
+ * A pass computes a tensor in which one axis is longer or shorter: each result is a weighted sum of
+ * a few numbers along that axis, or a copy of one (kernel/image/resample.h). Users: resample.c,
+ * pad.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_ALONG_H
 #define LACI_ENGINE_CPU_LOWER_ALONG_H
 
@@ -15,7 +16,7 @@ typedef struct laci_order {
 } laci_order;
 
 /** Returns a tensor of floats with the content of `tensor`, and its order: itself, or a row-major
- * copy. channels: there is a pass along axis 1, which must then be whole. */
+ * copy. channels: a pass along axis 1 will follow, so that this axis must not be in blocks. */
 int laci_along_read(laci_net *net, int tensor, bool channels, laci_order *o);
 /** Adds the step of a pass along an axis; returns the result's tensor, in the same order. */
 int laci_along_add_pass(laci_net *net, const laci_node *node, int from, const laci_order *o,

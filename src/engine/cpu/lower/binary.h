@@ -13,7 +13,7 @@ laci_lower_function laci_lower_gate, laci_lower_binary;
 laci_lower_supports laci_function_fits;
 laci_lower_function laci_lower_unary_function;
 
-/** Of two values neither of which has the result's shape. */
+/** An operation of two values, neither of which has the result's shape. */
 laci_lower_supports laci_binary_of_two_broadcast_fits;
 laci_lower_function laci_lower_binary_of_two_broadcast;
 

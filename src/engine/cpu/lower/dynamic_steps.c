@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * DynamicSteps (graph/float_form.h): the extremes of all numbers first, then the integers. Extremes
- * do not depend on the order, so neither threads nor the instruction set change any bit. */
+ * DynamicSteps (graph/float_form.h): finds the least and the largest number, then writes the
+ * integers. Extremes do not depend on the order, so neither threads nor the instruction set change
+ * any bit. */
 #include "kernel/pointwise/dynamic_steps.h"
 
 #include "cpu/pool.h"

@@ -7,7 +7,7 @@
 #include "engine/cpu/net_in.h"
 #include "engine/cpu/onednn/onednn.h"
 
-/** The logits: n rows, one a prediction, of a number a class. */
+/** The logits: a row for each of n predictions, and in a row a number for each class. */
 typedef struct rows {
   int64_t n, classes;
 } rows;

@@ -84,7 +84,7 @@ laci_lower_function laci_lower_plain;
  * that the next one is tried. What can be known before belongs in `supports`. */
 void laci_net_decline_node(laci_net *net, const char *why);
 
-/* ---- What tensors and steps are ---- */
+/* ---- Tensors and steps ---- */
 
 typedef struct laci_net_tensor {
   laci_shape shape; /* shape as oneDNN sees it: rank >= 1 */
@@ -253,7 +253,7 @@ double laci_net_kept_share(const laci_net *net, int value);
  * layouts. */
 void laci_net_free_unused_weights(laci_net *net);
 
-/* ---- Posts, and steps (step.c) ---- */
+/* ---- Posts (operations on a result before it is stored), and steps (step.c) ---- */
 
 /** Returns the fused node's posts for a primitive; *sum is the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */

@@ -26,7 +26,7 @@ typedef struct laci_recurrent_areas {
   int64_t peephole; /* [directions, 3, width] */
   int64_t h[2];     /* [directions, batch, width] the state before and after a step */
   int64_t c;        /* [directions, batch, width] the cell */
-  int64_t extra;    /* [directions, batch, width] of the step alone */
+  int64_t extra;    /* [directions, batch, width] scratch of one time step */
   int64_t gates;    /* [directions, batch, chunk, n_gates, width] w x of some steps, then gates */
   int64_t n;        /* floats of all */
 } laci_recurrent_areas;

@@ -97,7 +97,8 @@ static void step_lstm(const laci_recurrent_step *s, const units *u, float *x, fl
   for (int64_t k = 0; k < n; k++) h[k] = out[k] * extra[k];
 }
 
-/** The gates z and r of a GRU's row; r is multiplied by what it resets. */
+/** Computes the gates z and r of a GRU's row, and multiplies what r resets by r: the state, or with
+ * linear_before_reset its product. */
 static void reset_gru(const laci_recurrent_step *s, const units *u, float *x, const float *before,
                       float *extra) {
   const int64_t n = u->end - u->begin;

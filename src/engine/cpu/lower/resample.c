@@ -100,7 +100,7 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, at);
 }
 
-/* oneDNN first where it has the mode: its results have been in calibrated weights for long. */
+/* oneDNN comes first where it has the mode, since weights were calibrated with its results. */
 const laci_implementation laci_implementations_resize[] = {
     {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_resize_fits, laci_lower_resize},
     {"sums of few numbers", LACI_FUSIBLE_NOTHING, resample_fits, lower_resample},

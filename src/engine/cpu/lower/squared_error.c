@@ -37,7 +37,7 @@ static void sum_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Returns the sum of squares; *scale is factor / d. */
+/** Returns the sum of squared errors. *scale: what to multiply it by for the loss. */
 static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;

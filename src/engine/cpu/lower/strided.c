@@ -10,7 +10,7 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "graph/ops.h"
 
-/* ---- Blocks of places ---- */
+/* ---- DepthToSpace and SpaceToDepth ---- */
 
 enum { AXES = 6 };
 

@@ -82,7 +82,7 @@ int laci_net_make_whole_tensor(laci_net *net, int tensor) {
   return laci_net_convert_to_dense(net, tensor, laci_net_float_element(net));
 }
 
-/* ---- In other forms ---- */
+/* ---- In other layouts and shapes ---- */
 
 int laci_net_read_in_blocks(laci_net *net, int value) {
   laci_layout *md =

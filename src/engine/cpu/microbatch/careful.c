@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is done where a plan cannot be sure that all numbers are finite (plan/finite.h): one careful
- * net runs the whole network, from the start if the weights require it, or from the first run that
- * suspects a value. */
+ * Runs a network where a plan cannot be sure that all numbers are finite (plan/finite.h): one
+ * careful net runs the whole network, from the start if the weights require it, or from the first
+ * run that suspects a value. */
 #include <string.h>
 
 #include "base/budget.h"

@@ -31,7 +31,7 @@ typedef enum laci_native_reading {
   LACI_NATIVE_ROW_MAJOR,  /* the value in CHW without padding, for Winograd's algorithm */
 } laci_native_reading;
 
-/** What only an int8 layer has. Its values are int8x4: four bytes hold four channels
+/** Data that only an int8 layer has. Its values are int8x4: four bytes hold four channels
  * (kernel/sparse/int8x4.h). */
 typedef struct laci_native_bytes {
   const laci_fake_quantized *x, *residual, *y; /* scale and zero point of each tensor; y NULL: the

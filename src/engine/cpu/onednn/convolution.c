@@ -65,7 +65,7 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
 
 /* ---- How a convolution is computed ---- */
 
-/** Exchanges height and width where that is quicker. */
+/** Exchanges height and width if the convolution is one pixel wide: that is quicker. */
 static void lay_upright(laci_conv *c) {
   c->upright = laci_conv_is_upright(&c->x, &c->y, &c->window);
   if (!c->upright) return;
@@ -75,7 +75,7 @@ static void lay_upright(laci_conv *c) {
   laci_conv_lay_window(&c->window);
 }
 
-/** Describes the node's convolution. */
+/** Describes the node's convolution, in the shapes of the graph. */
 static void describe(const laci_net *net, const laci_fused *fused, laci_conv *c) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
@@ -87,7 +87,7 @@ static void describe(const laci_net *net, const laci_fused *fused, laci_conv *c)
   (void)laci_conv_read_window(node, &c->x, &c->y, stored->dims + 2, &c->window);
 }
 
-/** Describes the node's convolution as it is computed. */
+/** Describes the node's convolution in the shapes in which it is computed. */
 static void read_conv(const laci_net *net, const laci_fused *fused, laci_conv *c) {
   describe(net, fused, c);
   lay_upright(c);
@@ -245,8 +245,7 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
                 (p.depthwise * DEPTHWISE_SHARE > p.all && !p.needs_copies);
 }
 
-/** Returns a copy of x with the zeros of c->margin before each row, and others after it, in layout
- * md. */
+/** Returns a copy of x in layout md, with c->margin zeros before each row, and zeros after it. */
 static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
   int64_t offsets[LACI_MAX_RANK] = {0};
   laci_primitive *pd = NULL;
@@ -269,7 +268,8 @@ static int add_widening_steps(laci_net *net, const laci_conv *c, int x, const la
   return to;
 }
 
-/** Returns the weights in that layout. Row-major, they are the same upright and lying. */
+/** Returns the weights in that layout. Row-major weights have the same bytes if height and width
+ * are exchanged. */
 static int read_weights(laci_net *net, const laci_conv *c, const laci_conv_operands *operands,
                         const laci_layout *wanted) {
   if (!operands->constant) {

@@ -25,8 +25,8 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
 /** Is everything one pixel wide: x, y, and the window, without pads? oneDNN's kernels compute many
- * pixels of a row at a time, hence such a layer with height and width exchanged: its bytes stay
- * where they are. */
+ * pixels of a row at a time. So such a layer is computed with height and width exchanged, which
+ * moves no byte. */
 bool laci_conv_is_upright(const laci_shape *x, const laci_shape *y, const laci_window *window);
 /** Exchange height and width, the last two axes of a shape or of the window. */
 void laci_conv_lay_shape(laci_shape *shape);

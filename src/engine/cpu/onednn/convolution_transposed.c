@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ConvTranspose with constant weights: convolutions of stride 1 whose results are woven together.
+ * ConvTranspose with constant weights: convolutions of stride 1 whose results are interleaved.
  *
  * Along one axis, result o with o + pad = stride * q + r reads
  *
@@ -245,7 +245,7 @@ static int add_part(laci_net *net, const laci_fused *fused, const transposed *t,
   return net->plan.status ? -1 : laci_conv_add_steps(net, fused, &p->conv, &operands);
 }
 
-/* ---- Weaving ---- */
+/* ---- Interleaving ---- */
 
 /** Where the elements of an image [c, h, w] are: strides in bytes. `together` channels are
  * adjacent, from a multiple of that number on. */
@@ -386,8 +386,8 @@ static laci_layout *common_layout(laci_net *net, const transposed *t, const int 
   return md;
 }
 
-/** Adds the step that weaves the results of the convolutions, tensors parts[n]; returns the tensor
- * of the result. */
+/** Adds the step that interleaves the results of the convolutions, tensors parts[n]. Returns the
+ * result's tensor. */
 static int add_weave_step(laci_net *net, const laci_fused *fused, const transposed *t,
                           const part *list, int *parts, int n) {
   const laci_element dt = laci_net_result_element(net, fused->output);

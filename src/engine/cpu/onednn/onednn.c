@@ -184,7 +184,7 @@ lac_status laci_layout_convert(const laci_onednn *dnn, const laci_layout *from, 
   return laci_onednn_status(st);
 }
 
-/* ---- What primitives are asked ---- */
+/* ---- Properties of primitives ---- */
 
 const laci_layout *laci_primitive_layout(const laci_primitive *p, laci_arg arg) {
   static const dnnl_query_t queries[LACI_N_ARGS] = {

@@ -174,8 +174,8 @@ lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_oned
 /* Primitives of training: forward ones, and gradients, each with its forward primitive as the hint.
  * Both agree about layouts and about the workspace that the forward one fills. */
 
-/** Has batch norm's gradient an operand for the shift? In version 2 it has, but does not read
- * it. */
+/** Does batch norm's gradient take the shift as an operand? It does in version 2, which does not
+ * read it. */
 bool laci_norm_gradient_reads_shift(void);
 lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_onednn *dnn,
                                               laci_conv_algorithm algorithm,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gemm of two values, as training has it: the weights change with every step, and the gradients of
- * a Gemm are Gemms. Transposed operands are read as they are stored, by their strides. */
+ * Gemm of two computed values, as in training: the weights change with every step, and the
+ * gradients of a Gemm are Gemms. Transposed operands are read as they are stored, by their
+ * strides. */
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/onednn/onednn.h"
 

@@ -29,9 +29,8 @@ static bool is_data_move(const laci_node *node) {
   return false;
 }
 
-/** Returns the value whose elements these are in another order or shape, so that a check needs no
- * copy.
- */
+/** If nodes made the value by moving elements alone, returns the value that they moved, so that a
+ * check needs no copy. */
 static int moved_from(const laci_cpu_plan *plan, int value) {
   for (;;) {
     const int producer = plan->graph->values[value].producer;

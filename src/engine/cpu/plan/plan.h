@@ -195,8 +195,8 @@ struct laci_cpu_plan {
   laci_plan_value *values;       /* [n_values] */
   bool *computed;                /* [n_nodes] the node is neither constant nor unused */
   laci_fused *fused;             /* [n_nodes]; output -1: fused into another, or not computed */
-  int *joined;                   /* [n_nodes] the node with whose fused node it was fused; itself:
-                                    it was not */
+  int *joined;                   /* [n_nodes] the node whose fused node computes this node, too;
+                                    itself: it is not fused to another */
   int *fused_at;                 /* [n_nodes] the fused node whose last node is this one; -1:
                                     none */
   int n_scheduled, n_recomputed; /* n_recomputed: graph nodes that are recomputed */

@@ -35,7 +35,7 @@ typedef struct laci_recurrent_node {
   bool backward;                      /* the only direction is from the end to the beginning */
   bool input_forget, linear_before;   /* the operators' flags */
   float clip;                         /* INFINITY: none */
-  laci_function_kind functions[2][3]; /* [directions] of gates, of what is new, of the cell */
+  laci_function_kind functions[2][3]; /* [directions] of gates, candidate, cell output */
 } laci_recurrent_node;
 
 /** Reads a node. False: it is no recurrent node, or it has no fast form; `why` (may be NULL) then

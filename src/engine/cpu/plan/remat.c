@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-/* ---- What is there ---- */
+/* ---- Steps and values ---- */
 
 /** Appends the values that the step reads and writes to `places`; returns how many were
  * appended. */

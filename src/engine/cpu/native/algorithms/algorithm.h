@@ -32,7 +32,7 @@ typedef struct laci_algorithm {
   /** Estimates the time of a layer that it can compute, in multiply-adds at the peak rate of one
    * core. Infinite: unknown. */
   double (*cost)(const laci_net *net, const laci_native_layer *layer);
-  /** Returns the bytes of the layer's weights as it stores them. NULL: they are few. */
+  /** Returns the bytes of the layer's weights as the algorithm stores them. NULL: they are few. */
   double (*bytes)(const laci_net *net, const laci_native_layer *layer);
   /** Prepares the step: its state, weights, scratch, kernel and flops (algorithms.h). A failure, or
    * that the algorithm declines, is noted in the plan. NULL: dense kernels compute the layer. */
@@ -95,16 +95,17 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
 /** Returns this processor's figures for the type of the layer's values (costs/costs.h); layer NULL:
  * for reorders. */
 const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer);
-/** Return the number of results of a layer; of products for one result; and of tiles that hold all
- * results, with `between` zeros between rows of pixels. */
+/** laci_cost_n_results: the number of a layer's results. laci_cost_n_terms: the number of products
+ * that are summed for one result. laci_cost_n_tiles: the number of tiles that hold all results, if
+ * there are `between` zeros between rows of pixels. */
 double laci_cost_n_results(const laci_native_layer *layer);
 double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
-/** laci_cost_is_memory_bound: is the layer a sum or a pool? Their time is that of memory, whatever
- * computes them. laci_cost_of_memory_bound, laci_cost_of_memory_bound_dense: return its cost by
- * native and by dense kernels. */
+/** laci_cost_is_memory_bound: is the layer a sum or a pool? Any kernel takes the time of reading
+ * and writing memory for these. laci_cost_of_memory_bound, laci_cost_of_memory_bound_dense: return
+ * its cost by native and by dense kernels. */
 bool laci_cost_is_memory_bound(const laci_native_layer *layer);
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer);
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer);

@@ -83,7 +83,7 @@ static double weight_bytes(const laci_net *net, const laci_native_layer *layer) 
   return laci_cost_n_weights(layer) * layer->kept * each;
 }
 
-/** Where rows can be grouped, CSR was the fastest for none of 26 layers
+/** False where rows can be grouped, since CSR was not the fastest for any of 26 such layers
  * (bench/notes/sparse-kernels.md). */
 static bool can_compute(const laci_net *net, const laci_native_layer *layer, const char **why) {
   *why = laci_native_may_group_rows(layer) ? "its rows can be grouped"

@@ -16,8 +16,8 @@ static void destroy_grouped_rows(laci_native_kernel *kernel) {
   laci_grouped_rows_clear(kernel->grouped);
 }
 
-/** Makes the grouped rows, or the CSR form if the rows have too few kept columns in common: before
- * this, only the share of kept weights is known. */
+/** Makes the grouped rows, or the CSR form if rows have too few kept columns in common. When the
+ * algorithm was chosen, only the share of kept weights was known. */
 static lac_status finish_kernel(laci_net *net, const laci_native_layer *layer,
                                 laci_native_kernel *kernel, lac_error *err) {
   laci_sparse_form *form = &kernel->form;

@@ -180,8 +180,8 @@ static void avoid_needless_phases(laci_native_net *native) {
   }
 }
 
-/** Notes the costs of chosen layers for predictions. Measured times are no costs, so with these
- * there are none. */
+/** Stores the costs of chosen layers, by which their time is predicted. Measured times have another
+ * unit (seconds), so that nothing is stored with these. */
 static void keep_costs(const choice *c) {
   laci_native_net *native = c->net->native;
   for (int at = 0; at < native->n_layers && c->costs.step > 0; at++)

@@ -14,7 +14,8 @@
 #include "engine/cpu/native/native.h"
 
 enum { FLOAT = sizeof(float), SUM_OPERANDS = 3 };
-/* Of a unit, where no table says it: that of a core with AVX2 at 3 GHz. */
+/* Seconds of a unit of cost, if the table does not have them: those of a core with AVX2 at 3
+ * GHz. */
 static const double usual_unit = 2e-11;
 
 static const laci_fused *fused_of(const laci_net *net, const laci_node *node) {
@@ -34,7 +35,8 @@ static double of_bytes(const laci_net *net, const laci_engine_step *info) {
   return bytes * float_figures(net)->light / (SUM_OPERANDS * FLOAT);
 }
 
-/* Returns the cost of a product by dense kernels. One of few rows waits for its matrix. */
+/* Returns the cost of a product by dense kernels. With few rows it is the time of reading the
+ * matrix. */
 static double of_product(laci_net *net, const laci_net_step *step, const laci_engine_step *info) {
   const laci_fused *fused = fused_of(net, step->node);
   laci_native_layer layer;

@@ -29,7 +29,7 @@ static const double prior = 0.1;
 /** The penalty for a figure that was initially 0 and is not 0 any more. */
 static const double of_new = 0.5;
 
-/* ---- How well it fits ---- */
+/* ---- The error of estimates ---- */
 
 static double estimated_cost(const laci_observation *o) {
   if (!o->layer) return laci_cost_figures_of(o->net, NULL)->reorder;

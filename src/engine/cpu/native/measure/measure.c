@@ -28,7 +28,7 @@ typedef struct measuring {
 
 static const laci_native_use listed = {LACI_NATIVE_USE_LISTED, 0};
 
-/* ---- What is timed ---- */
+/* ---- The networks that are timed ---- */
 
 static lac_status add_network(measuring *m, int at, int64_t batch, lac_error *err) {
   timed *t = &m->networks[m->n_networks++];
