@@ -63,7 +63,7 @@ static const laci_int8x4_constants int8x4_constants = {
 typedef struct code_of_isa {
   int rows, terms;                /* most rows of a group, and terms of a code block
                                      (laci_sparse_cut) */
-  size_t least_bytes, term_bytes; /* bytes of a term: at least, and about */
+  size_t least_bytes, term_bytes; /* bytes of code of a term: the least, and usual */
 } code_of_isa;
 
 static const code_of_isa codes[] = {

@@ -15,7 +15,7 @@ enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of a cache lin
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
  * that keeps a column, ascending in (column, row). With bf16 a term is a dot
- * (kernel/sparse/bf16_pairs.h), ascending in (block, two, row), and no block is cut; with int8, in
+ * (kernel/sparse/bf16_pairs.h), ascending in (block, dot, row), and no block is cut; with int8, in
  * (int8x8, register, row) (int8x8.h), and no int8x8 is cut. */
 typedef struct laci_code_block {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */

@@ -28,7 +28,7 @@ void laci_weight_gradient_from_sums(const laci_weight_gradient *g, const float *
 laci_gradient_band laci_weight_gradient_choose_band(const laci_weight_gradient *g) {
   laci_gradient_band b = {.rows = 1, .images = 1, .pairs = (g->out_w + 1) / 2};
   if (g->winograd) {
-    b.pairs = (b.pairs + 1) / 2; /* of tiles */
+    b.pairs = (b.pairs + 1) / 2; /* with Winograd's algorithm, an entry holds two tiles */
     b.pair_step = 1;
     b.entries = LACI_WINOGRAD_POINTS * b.pairs;
   } else {

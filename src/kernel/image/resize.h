@@ -6,7 +6,6 @@
  *     to = min(255, (2^21 + sum of weight[k] from[first + k]) / 2^22, rounded down)
  *
  * All variants give the same bytes and floats. resize_scalar.c is the reference. Read next:
- *
  * data/resize.c, which makes the weights. */
 #ifndef LACI_KERNEL_IMAGE_RESIZE_H
 #define LACI_KERNEL_IMAGE_RESIZE_H
