@@ -6,7 +6,9 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_THREADS = 256 };
 static const long wait_ns = 20000000; /* for a thread that may come; a busy machine wakes late */
@@ -15,6 +17,10 @@ static _Thread_local struct {
   const laci_ort *ort;
   ort_kernel *kernel;
 } current;
+
+/** Runs that compute now, of all sessions: each has a thread of the host's. `of_process` counts
+ * them; a forked process begins with none. */
+static atomic_int n_running, of_process;
 
 typedef struct loop {
   lac_part *part;
@@ -28,9 +34,23 @@ int laci_ort_cores(void) {
   return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : n;
 }
 
+static void count_running(int more) {
+  int process = (int)getpid();
+  if (atomic_exchange(&of_process, process) != process) atomic_store(&n_running, 0);
+  atomic_fetch_add(&n_running, more);
+}
+
 void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel) {
+  if (!current.kernel != !kernel) count_running(kernel ? 1 : -1);
   current.ort = ort;
   current.kernel = kernel;
+}
+
+/** Has this run a core for more than its own thread? Where all cores have runs of their own, more
+ * threads would only change places, which costs time. */
+static bool has_idle_core(void) {
+  int n = atomic_load(&n_running);
+  return n <= 1 || n < laci_ort_cores();
 }
 
 static void run_part(void *context, size_t index) {
@@ -41,7 +61,7 @@ static void run_part(void *context, size_t index) {
 void laci_ort_parallel(void *context, lac_part *part, void *arg, int n) {
   loop l = {part, arg};
   (void)context;
-  if (current.kernel && n > 1) {
+  if (current.kernel && n > 1 && has_idle_core()) {
     ort_status *failed = current.ort->parallel_for(current.kernel, run_part, (size_t)n, 0, &l);
     if (!failed) return;
     current.ort->release_status(failed); /* it failed before it began */
