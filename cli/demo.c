@@ -32,7 +32,7 @@
 #include "log.h"
 #include "verbs.h"
 
-enum { BATCH = 32, TRAINING_EPOCHS = 20, TUNING_EPOCHS = 4, TRAINING_THREADS = 1 };
+enum { BATCH = 32, TRAINING_EPOCHS = 10, TUNING_EPOCHS = 3, TRAINING_THREADS = 1 };
 /* Number of seeds per method. With four seeds each, all four of one method are better than all four
  * of the other by chance in only 2 of 70 cases. */
 enum { SEEDS = 4, SAMPLES = 256 };
