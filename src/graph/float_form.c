@@ -215,8 +215,8 @@ static int add_steps(builder *b, laci_quantized_operand o) {
   return o.zero < 0 ? x : add_binary(b, &laci_op_sub, x, add_float_cast(b, o.zero), -1);
 }
 
-/** Returns the floats that an operand stands for. *steps: they are still to be multiplied by its
- * scale, which comes from DynamicQuantizeLinear. */
+/** Returns the floats that an operand stands for. If *steps is set, these still have to be
+ * multiplied by the operand's scale, which comes from DynamicQuantizeLinear. */
 static int lift_operand(builder *b, laci_quantized_operand o, bool *steps) {
   const counterpart *t = o.data < b->graph->n_values ? &b->counterparts[o.data] : NULL;
   *steps = false;
@@ -240,10 +240,9 @@ static int lift_bias(builder *b, const laci_node *node, int bias) {
   return add_binary(b, &laci_op_mul, add_float_cast(b, bias), scale, -1);
 }
 
-/** What is read of the operands. */
+/** The operands of a rewritten node, as floats. */
 typedef struct lifted {
   int inputs[LACI_QUANTIZED_OPERANDS];
-  int *many;      /* where there are more operands */
   int multiplier; /* a scale by which the result is multiplied; -1: none */
 } lifted;
 
@@ -329,13 +328,14 @@ static void rewrite(builder *b, const laci_node *node) {
                     .zero = ports.zero};
 }
 
-/** DynamicQuantizeLinear, and what products of integers read of it: they need no bytes. */
+/** Rewrites a DynamicQuantizeLinear node. Products of integers read its scale and its integers as
+ * floats (DynamicSteps), so that the bytes need not be computed for them. */
 static void rewrite_dynamic(builder *b, const laci_node *node) {
   int outputs[3] = {-1, -1, -1}, scale = -1;
   memcpy(outputs, node->outputs, (size_t)node->n_outputs * sizeof *outputs);
   const int steps = lift_dynamic(b, node->inputs[0], &scale);
   if (b->failed) return;
-  /* the scale is that of the steps, so that the bytes are not computed for it */
+  /* the node DynamicSteps outputs the scale, too, so that the bytes are not computed for it */
   laci_node *made = &b->nodes[b->n_nodes - 1];
   if (outputs[1] >= 0) {
     made->outputs = copy_list(b, (int[]){steps, outputs[1]}, 2);
