@@ -19,12 +19,13 @@ typedef struct laci_stored laci_stored;
 /** Which layers are to be pruned. */
 typedef struct laci_rules {
   laci_pattern pattern;
-  bool padding, all_sizes, recurrent; /* recurrent: layers of LSTM, GRU and RNN, too */
-  const laci_target_choice *targets;  /* [n_targets]: only layers that all of these accept */
+  /* padding: the input channels of matrix products count as rounded up to the next eligible number;
+   * all_sizes: any number of channels is accepted; recurrent: layers of LSTM, GRU and RNN, too */
+  bool padding, all_sizes, recurrent;
+  const laci_target_choice *targets; /* [n_targets]: only layers that all of these accept */
   int n_targets;
-  const char *include,
-      /* regular expressions (base/expression.h) on names of nodes or weights; NULL: none */
-      *exclude;
+  /* regular expressions (base/expression.h) on names of nodes or weights; NULL: none */
+  const char *include, *exclude;
   const laci_budget *budget; /* memory limit, and the memory that others use; NULL: no limit */
 } laci_rules;
 
@@ -60,7 +61,8 @@ typedef struct laci_layer {
   int product;   /* the value g * v / |v| */
   /* some input channels belong to a group of at least two channels that may be reordered */
   bool searchable;
-  int group_c, group_k; /* index into groups, -1: none */
+  int group_c, group_k; /* index into groups of the group that holds the input (c) and output (k)
+                           channels; -1: none */
   /* why the layer is not eligible, or if it is, why not searchable; NULL: no reason */
   const char *reason;
 } laci_layer;

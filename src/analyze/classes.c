@@ -5,7 +5,7 @@
  * The walk starts at a position on the track where the component has the fewest positions, follows
  * links in a fixed order (up to the small side, then down by link and copy) and hashes what it
  * visits. Components of equal hash are exchangeable; the order in which the walk met their
- * positions matches them. The certificate checks every link of the result again. */
+ * positions matches them. laci_classes_check_orders checks a result again, link by link. */
 #include "analyze/classes_in.h"
 
 #include <stdlib.h>
@@ -15,17 +15,19 @@
 #include "base/error.h"
 #include "base/union_find.h"
 
-enum {
-  MAX_ROOTS = 4096,
-  MAX_WALK = 1 << 22
-}; /* limits for one component: starts tried, and positions visited */
+/* Limits of the canonical walks over one component: start positions tried, and positions visited in
+ * all. */
+enum { MAX_ROOTS = 4096, MAX_WALK = 1 << 22 };
 
-typedef struct down_edge { /* from a small position to a big one */
+/* An edge of a link, seen from a position of its small track: it leads to position `to` of the big
+ * track. */
+typedef struct down_edge {
   int32_t link, copy;
   int64_t to;
 } down_edge;
 
-typedef struct up_edge { /* from a big position to a small one: an entry of a link */
+/* An edge of a link, seen from a position of its big track: entry `entry` of the link. */
+typedef struct up_edge {
   int32_t link, entry;
 } up_edge;
 
@@ -66,7 +68,7 @@ static signature signature_add(signature s, uint64_t x) {
   return s;
 }
 
-/* Numbers the positions of all root tracks. */
+/* Gives the positions of all root tracks one common numbering. */
 static bool number_positions(walker *w) {
   const laci_tracks *t = w->t;
   w->out->first = laci_alloc(t->n_tracks, sizeof *w->out->first);

@@ -13,12 +13,12 @@
 
 typedef struct laci_tracks laci_tracks;
 
-/** position[s * n_channels + c]: the position of channel c of the class in track[s]. Channels are
- * numbered by their first position. A track may have several slots, if a channel has several
- * positions (copies) on it. */
+/** Channels that may be exchanged. position[s * n_channels + c] is the position of channel c of the
+ * class on track[s]. Channels are numbered by their first position. A track may have several slots,
+ * if a channel has several positions (copies) on it. */
 typedef struct laci_class {
   int n_channels, n_slots;
-  const int32_t *track; /* [n_slots] roots */
+  const int32_t *track; /* [n_slots] ids of root tracks */
   const int32_t *position;
 } laci_class;
 

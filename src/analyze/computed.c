@@ -42,7 +42,8 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
     if (before < 0) return at;
     at = before;
   }
-  /* nodes that change no element follow a stored tensor: something else prevents pruning */
+  /* only nodes that change no element follow the stored tensor, so something else prevents
+   * pruning */
   return value;
 }
 

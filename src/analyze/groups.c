@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-/* An axis of a layer: its track and the positions on it; track -1: nothing moves along the axis. */
+/* The track of an axis of a layer, and its number of positions. track -1: nothing moves along the
+ * axis, because of `cause`. */
 typedef struct axis_view {
   int track; /* root */
   int64_t n; /* positions */
@@ -43,7 +44,8 @@ typedef struct builder {
   laci_analysis *a;
   int *group_of_class; /* [n_classes] -1: none yet */
   int *group_of_track; /* [n_tracks] group of the track's frozen positions; -1: none yet */
-  int *group_of_cause; /* [n_causes] frozen group of axes that belong to no track, -1 */
+  int *group_of_cause; /* [n_causes] the frozen group of axes without a track that this cause keeps
+                          in place; -1: none yet */
   int64_t *seen;       /* [n_classes + 1] scratch counters, all zero between uses */
   size_t capacity;
 } builder;
@@ -146,7 +148,8 @@ static void layer_lists_clear(layer_lists *lists) {
   laci_free(lists->fill);
 }
 
-/* Counts layer l for group g (layer is NULL), or lists it; once for all positions of its axis. */
+/* Counts layer l for group g while lists->layer is NULL, and lists it afterwards. A layer counts
+ * once, however many positions of its axis are in the group. */
 static void count_or_list_layer(layer_lists *lists, int g, int l) {
   if (g < 0 || lists->last[g] == l + 1) return;
   lists->last[g] = l + 1;

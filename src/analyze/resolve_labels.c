@@ -18,8 +18,9 @@
 
 enum { MAX_SET = 2 * LACI_MAX_RANK };
 
-/* A set of labels in the order of its full axis set. Axes of the full axis set without a label
- * (fixed or mapped there) take the pseudo-label -1. */
+/* Labels that must be resolved together, since they occur in one axis set. The full axis set is the
+ * first one of an input that has all of them; it gives their order. Its axes without a label (fixed
+ * or mapped there) take the pseudo-label -1. */
 typedef struct label_set {
   int n;
   int label[MAX_SET];
@@ -55,7 +56,7 @@ static bool axis_set_takes_part(const laci_resolve *r, int port, const laci_axis
   return any;
 }
 
-/* Labels of one axis set are in one tree. */
+/* Builds the union-find forest `parent` in which all labels of one axis set are in one tree. */
 static void connect_labels(const laci_resolve *r, int64_t *parent) {
   for (int l = 0; l <= r->c->n_labels; l++) parent[l] = l;
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -152,7 +153,7 @@ static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
   return -1;
 }
 
-/* Chooses the full axis set of the set, and finds fixed axes in it. */
+/* Fills *set: chooses its full axis set, and finds fixed input axes that have one of its labels. */
 static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
   int wanted = sets->n[root];

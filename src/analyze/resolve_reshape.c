@@ -13,7 +13,7 @@
 typedef struct segment {
   int n_in, n_out;
   int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
-  bool unknown; /* its sizes cannot be matched */
+  bool unknown; /* the sizes before and after the Reshape cannot be matched inside this segment */
 } segment;
 
 typedef struct reshape {

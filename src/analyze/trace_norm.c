@@ -107,7 +107,7 @@ static bool is_norm_of_value(const laci_graph *graph, int value, int v, laci_wei
   if (!left || (left & (left - 1))) return false;
   n->axis = 0;
   while (!(left >> n->axis & 1)) n->axis++;
-  /* the first axis keeps its index through a Reshape */
+  /* a Reshape may come before the norm if it keeps the first axis, along which g runs */
   bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
   return kept && varies_only_along(graph, value, v, n->axis);
 }

@@ -132,9 +132,8 @@ void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
 void laci_track_add_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
 
 /* Layouts. */
-void laci_layout_freeze(laci_tracks *t, int value,
-                        /* freezes all axes of the value, whatever is known of them */
-                        int cause);
+/** Freezes all axes of the value, whatever is known of them. */
+void laci_layout_freeze(laci_tracks *t, int value, int cause);
 void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
 /** Returns the index along axis number `which` of the axis set, for flat position `position`. */
 int64_t laci_axis_set_index(const laci_axis_set *axis_set, const laci_shape *shape, int which,
