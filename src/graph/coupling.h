@@ -27,13 +27,13 @@ typedef struct laci_node laci_node;
 
 enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
 
-/** A place: axis `axis` of input `port` (port >= 0) or of output ~port (port < 0; LACI_OUT(0) is
- * the first output). */
+/** The port number of output i. Inputs have port numbers from 0 on, so that a port and an axis
+ * together name any axis of a node. */
 #define LACI_OUT(i) (-1 - (i))
 
-/** The out axis of maps that belong to no port: virtual axis k. All in positions that maps read at
- * one position of it form one channel. Used for the queries and keys of a packed weight, whose
- * products are summed inside the operator. */
+/** Virtual axis k, the out axis of maps that belongs to no port of the node. All in positions that
+ * maps read at one position of it form one channel. Used for the queries and keys of a packed
+ * weight, whose products are summed inside the operator. */
 #define LACI_UNSEEN(k) (-2 - (k))
 
 /** Out position start + i of (out_port, out_axis), 0 <= i < n, reads in position from[i] of
@@ -116,7 +116,7 @@ void laci_coupling_describe_port(laci_coupling *c, int port); /* marks the port 
                                                                  axes stay FIXED until they get
                                                                  labels */
 void laci_coupling_set_fresh_labels(laci_coupling *c, int port, int from,
-                                    int to); /* fresh labels on axes [from, to) */
+                                    int to); /* sets a fresh label on each axis in [from, to) */
 /** The n given input ports are read elementwise, with NumPy broadcasting, and give output 0: sets
  * labels for every axis. For unary operators: ports = {0}, n = 1. */
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which element of a value a Pad reads where, for engines with a form of their own. */
+ * Which element of its input a Pad reads at each output position, for engines with kernels of
+ * their own. */
 #ifndef LACI_GRAPH_PAD_H
 #define LACI_GRAPH_PAD_H
 

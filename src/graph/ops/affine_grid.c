@@ -47,7 +47,8 @@ static lac_status eval(laci_eval *eval) {
     const double *theta = eval->in[0]->f + at / places * n_axes * (n_axes + 1);
     double place[4] = {0};
     int64_t rest = at % places;
-    for (int axis = 0; axis < n_axes; axis++) { /* the last axis of the image is the first here */
+    for (int axis = 0; axis < n_axes; axis++) { /* coordinates are listed from the last axis of the
+                                                   image to the first */
       int64_t size = y->dims[n_axes - axis];
       place[axis] = coordinate_of(rest % size, size, corners);
       rest /= size;

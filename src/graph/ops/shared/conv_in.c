@@ -62,8 +62,8 @@ static int64_t input_position(const laci_conv_axis *axis, bool transposed, int64
   return at >= 0 && at < axis->in ? at : -1;
 }
 
-/** Fills row[0 .. n) = line[meeting(o0 + j, t)], 0 where that is -1; o0 .. o0 + n are on one line
- * of the output. */
+/** Fills row[j] = line[input position of output position o0 + j and kernel position t], 0 where
+ * there is none, for j in [0, n). All these output positions are on one line of the output. */
 static void fill_run(const laci_patches *p, const double *line, int64_t t, int64_t o0, int64_t n,
                      double *row) {
   const laci_conv_axis *axis = &p->axis[2];

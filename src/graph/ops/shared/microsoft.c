@@ -228,8 +228,9 @@ lac_status laci_skip_norm_couple(laci_coupling *c, const laci_skip_norm *norm) {
 
 /* ---- Packed projections ---- */
 
-/* Where the axis of the first place holds queries only, all heads are parts of one unseen axis;
- * otherwise each head of keys has an unseen axis of its own. */
+/* Maps the channels of queries and keys to virtual axes (LACI_UNSEEN). If the axis of the first
+ * place holds queries alone, all heads are parts of one virtual axis; otherwise each head of keys
+ * has a virtual axis of its own. */
 void laci_couple_query_keys(laci_coupling *c, const laci_query_keys *q) {
   const laci_channels *first = &q->places[0];
   int64_t n = q->n_heads * q->size;
