@@ -89,15 +89,16 @@ LAC_MUST_CHECK lac_status laci_onnx_save_stream(laci_onnx *file, const laci_grap
  * tensors, inputs of unknown type, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force,
                                           lac_error *err);
-/** Passes the bytes of such a new model to a function, chunk by chunk. */
+/** Passes the bytes of the file that laci_onnx_write would write to a function, chunk by chunk. */
 LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
                                                  void *context, lac_error *err);
 
-/* The one node of a network in a form that one provider of ONNX Runtime knows, and the provider. */
+/* A model of one node, which holds a whole network as bytes that only one provider of ONNX Runtime
+ * can run: the node's type, and the provider's name. */
 #define LACI_ONNX_CONTEXT_OP "EPContext"
 #define LACI_ONNX_CONTEXT_SOURCE "LacunaExecutionProvider"
 
-/** Such a network. */
+/** The bytes that such a model holds. */
 typedef struct laci_onnx_context {
   const void *bytes;
   size_t size_bytes;
@@ -111,7 +112,8 @@ LAC_MUST_CHECK lac_status laci_onnx_write_context(const laci_onnx *file,
                                                   const char *path, const laci_write_options *how,
                                                   uint64_t *size_bytes, lac_error *err);
 
-/** Finds these bytes in such a model; false: it is another one, or none at all. Reads little. */
+/** Finds the bytes that a model of one EPContext node holds. False: the file is another model, or
+ * none at all. Reads only a small part of the file. */
 bool laci_onnx_find_context(laci_reader *reader, size_t *offset, size_t *size_bytes);
 
 /** Is path a file that was read, the model or one of its data files, under any name? */
