@@ -27,7 +27,7 @@ typedef struct laci_byte_source {
   void *context;
 } laci_byte_source;
 
-/** Bytes that a caller holds; zero-initialized, there are none. */
+/** Bytes that a caller holds (laci_bytes_acquire); zero-initialized, it holds none. */
 typedef struct laci_acquired_bytes {
   const uint8_t *bytes;
   void *copy; /* NULL: the bytes are used in place */

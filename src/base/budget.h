@@ -42,7 +42,8 @@ void laci_budget_add_unnamed(laci_budget *budget, uint64_t bytes);
 void laci_budget_subtract(laci_budget *budget, uint64_t bytes);
 /** Does the limit allow `bytes` more? A NULL budget has no limit. */
 bool laci_budget_allows(const laci_budget *budget, uint64_t bytes);
-/** Replaces *most by *phase if the phase needs more memory. */
+/** Replaces *most, the budget of the phase that needs most so far, by *phase if that needs more
+ * memory. */
 void laci_budget_keep_larger(laci_budget *most, const laci_budget *phase);
 
 /** Fails LAC_MEMORY_LIMIT if the sum exceeds the limit. what: the computation, for the message:

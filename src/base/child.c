@@ -124,7 +124,7 @@ static lac_status start_child(child *c, lac_error *err) {
                    "%s: it could not be started: %s", program, strerror(failed));
 }
 
-/* ---- Talking ---- */
+/* ---- Exchanging data with the program ---- */
 
 static void send_input(child *c) {
   const char *rest = (const char *)c->job->input + c->sent;

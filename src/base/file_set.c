@@ -260,7 +260,7 @@ lac_status laci_file_set_end(laci_file_set *set, lac_status st, lac_error *err) 
   return st;
 }
 
-/* ---- What joins it ---- */
+/* ---- Adding files to a set ---- */
 
 lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
   laci_file_set alone;
@@ -276,8 +276,8 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
   return LAC_OK;
 }
 
-/** Adds a placement that is not from a writer. temporary: NULL for none. Takes ownership of
- * file.fd, also on failure. */
+/** Adds a placement to the open set, for a file that no laci_writer wrote. temporary: NULL for
+ * none. Takes ownership of file.fd, also on failure. */
 static lac_status add_placement(laci_placement file, const char *path, const char *temporary,
                                 lac_error *err) {
   assert(open_set);

@@ -108,7 +108,7 @@ void lac_context_interrupt(lac_context *context, bool stop) {
   atomic_store(&context_or_process(context)->stop_asked, stop);
 }
 
-/* ---- The process's own ---- */
+/* ---- The context of the process ---- */
 
 void lac_log_set(lac_log_level level, lac_log_sink *sink, void *context) {
   lac_context_set_log(NULL, level, sink, context);
@@ -120,7 +120,7 @@ void lac_progress_set(lac_progress_sink *sink, void *context) {
 
 void lac_interrupt(bool stop) { lac_context_interrupt(NULL, stop); }
 
-/* ---- At work ---- */
+/* ---- Functions for work inside a context ---- */
 
 int laci_context_threads(void) {
   return atomic_load_explicit(&context_or_process(entered)->threads, memory_order_relaxed);

@@ -32,12 +32,13 @@ bool laci_interrupted(void);
  * later work continue. */
 bool laci_interrupt_test_and_clear(void);
 
-/** Begins a call of the public interface: enters the context that it wants; NULL: the thread stays
- * in the context of the call that this one is a part of, or in the process's. Returns what
- * laci_context_enter gets at the call's end. */
+/** Begins a call of the public interface: enters the context `wanted`. NULL: the thread stays in
+ * the context of the enclosing call, or in the process's. Returns the previous context, which the
+ * call passes to laci_context_enter at its end. */
 lac_context *laci_context_begin(lac_context *wanted);
 
-/** Makes the calling thread work in this context; NULL: the process's. Returns the one before. */
+/** Makes the calling thread work in this context; NULL: the process's. Returns the context that the
+ * thread had entered before. */
 lac_context *laci_context_enter(lac_context *context);
 
 /** Returns the context that the calling thread has entered, for an object to keep; NULL: none. */

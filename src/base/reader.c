@@ -193,7 +193,7 @@ lac_status laci_reader_watch_for_changes(laci_reader *reader, lac_error *err) {
   return reader->sums ? LAC_OK : laci_fail_memory(err, reader->name);
 }
 
-/* ---- The file ---- */
+/* ---- Reading from the file ---- */
 
 /** Fails where the file changed since it was opened. */
 static lac_status check_same_file(const laci_reader *reader, int fd, lac_error *err) {
@@ -244,7 +244,7 @@ static lac_status read_file(const laci_reader *reader, size_t offset, size_t siz
   return st;
 }
 
-/* ---- Watched ---- */
+/* ---- Detecting changes of the file ---- */
 
 static bool is_unchanged(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
   uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 means: not read yet */
@@ -282,7 +282,7 @@ static lac_status read_part(laci_reader *reader, size_t offset, size_t size_byte
                       : read_file(reader, offset, size_bytes, to, err);
 }
 
-/* ---- What is there ---- */
+/* ---- Which bytes are in memory ---- */
 
 static bool is_block_loaded(const laci_reader *reader, size_t block) {
   return reader->blocks[block / 8] >> block % 8 & 1;

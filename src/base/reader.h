@@ -28,9 +28,9 @@ LAC_MUST_CHECK lac_status laci_reader_open_memory(const char *name, const void *
                                                   size_t size_bytes, laci_reader **reader,
                                                   lac_error *err);
 
-/** The source of a file whose bytes functions have: a virtual file, which is computed from another
- * file, or a file of the caller's (outline and whole NULL), which is read part by part, as a real
- * file is. */
+/** A file whose bytes are delivered by functions. It is either a virtual file, which is computed
+ * from another file, or a file of the caller's (outline and whole are NULL), which is read part by
+ * part like a real file. */
 typedef struct laci_origin {
   const char *name; /* for messages */
   size_t size_bytes;
@@ -48,8 +48,8 @@ typedef struct laci_origin {
   void *context;
 } laci_origin;
 
-/** Opens a reader over such a file; takes ownership of the origin on success. Fails
- * LAC_UNSUPPORTED for a size of more than 1 TiB. */
+/** Opens a reader over a file whose bytes are delivered by functions; takes ownership of the origin
+ * on success. Fails LAC_UNSUPPORTED for a size of more than 1 TiB. */
 LAC_MUST_CHECK lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
                                                   lac_error *err);
 /** Closes the reader; the addresses of its bytes become invalid. NULL is fine. */
