@@ -14,7 +14,8 @@
 
 typedef struct laci_pool laci_pool;
 
-/** Returns d for an update after t earlier ones; decay: 0 <= decay < 1. */
+/** Returns the weight d of the old average in an update that follows t earlier ones (formula
+ * above); 0 <= decay < 1. */
 double laci_average_decay(double decay, int64_t t);
 
 /** Updates the average: average = d * average + (1 - d) * now, for n numbers. Computes in double,

@@ -13,7 +13,10 @@
 #include "kernel/optimizer/update.h"
 #include "lacuna/engine_plugin.h"
 
-enum { PART = 1 << 15 }; /* floats: four such arrays fit a second-level cache */
+enum {
+  PART = 1 << 15
+}; /* floats of a part: weights, gradients and two slots of this size fit a
+                            second-level cache */
 
 typedef struct part {
   int parameter;
@@ -335,7 +338,7 @@ void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, flo
   laci_pool_for(optimizer->pool, optimizer->n_parts, 1, update_sgd, &s);
 }
 
-/* ---- A step by others ---- */
+/* ---- A step that an engine takes ---- */
 
 static void describe_parameter(const laci_optimizer *o, int k, float *weights, float *gradients,
                                lac_engine_parameter *to) {

@@ -432,7 +432,7 @@ static float find_scale(const laci_trainer *t) {
   return part < 1 ? (float)((double)scale * part) : scale;
 }
 
-/* By the engine if it does so, else by the optimizer. */
+/* Takes the optimizer's step: on the engine if that can do it, else by the optimizer. */
 static lac_status take_step(laci_trainer *t, float rate, lac_error *err) {
   const float scale = find_scale(t);
   const int64_t n_before = laci_optimizer_steps(t->optimizer);

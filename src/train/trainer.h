@@ -21,8 +21,8 @@ typedef struct laci_trainer_options {
   laci_training_options graph;
   laci_optimizer_options optimizer;
   laci_engine_options run;           /* how the plan runs; weights, budget and what the caller
-                                        promises are set here. LACI_FINITE_SURE is
-                                        LACI_FINITE_ASSUMED: a step checks its loss */
+                                        promises are set here. LACI_FINITE_SURE is replaced by
+                                        LACI_FINITE_ASSUMED, since each step checks its loss */
   bool remat;                        /* saves memory: the engine may compute values of the forward
                                         part a second time for gradients
                                         (laci_engine_options.recompute) */
@@ -112,8 +112,8 @@ LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, 
                                                          const float *labels, float *loss,
                                                          const laci_batch_watch *watch,
                                                          lac_error *err);
-/** Returns the logits [batch, classes] of the last batch that had no other place for them; a view,
- * until the next batch. */
+/** Returns the logits [batch, classes] of the last batch for which the caller gave no array of its
+ * own; a view, until the next batch. */
 const float *laci_trainer_logits(const laci_trainer *trainer);
 
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
