@@ -21,7 +21,8 @@ enum { MAX_WALK = 24, MAX_VISITS = 4096, SMALL = 64, ANY = -1 };
 typedef struct domain_walk {
   const laci_graph *graph;
   const int64_t *sizes; /* sizes of symbols; NULL: not known */
-  int *visits;          /* remaining visits: branches that join again would be walked many times */
+  int *visits;          /* visits that remain: without this limit, branches that join again would be
+                           walked exponentially often */
 } domain_walk;
 
 static const laci_domain free_domain = {.kind = LACI_DOMAIN_FREE};

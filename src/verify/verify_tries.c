@@ -24,9 +24,10 @@ static const uint64_t MOST_LATER = (uint64_t)1
  * whole run. */
 static const double least_spent = 4e9, times_spent = 5;
 
-/* The parameters of a try. */
+/* What one try runs with: its sizes, the kind of random numbers, and whether failing nodes are
+ * skipped. */
 typedef struct try {
-  int attempt; /* at sizes */
+  int attempt; /* number of the attempt at sizes (laci_choose_symbol_sizes) */
   laci_draw_kind draw;
   bool tolerant;
 }
@@ -39,10 +40,10 @@ typedef struct tries {
                                      run */
   double max_abs_error, max_abs_output;
   uint8_t *seen; /* [n_values] largest laci_seen of each output over all runs */
-  bool any;      /* run reached its end */
+  bool any;      /* at least one run reached its end */
   int n_runs, best_told, best_finite, best_blank;
   try chosen;   /* of the best run */
-  int furthest; /* index of the last node that a failed run reached */
+  int furthest; /* the highest index of a node that a failed run reached */
   try failed;
   double spent;
   lac_error why; /* error of the first run that failed */
