@@ -25,7 +25,8 @@ typedef struct design {
   family family;
   int n_stages, blocks[MAX_STAGES];
   bool bottleneck;
-  int groups, group_width; /* of the 3x3 of a bottleneck, in the first stage */
+  int groups, group_width; /* of the 3x3 convolution of a bottleneck: its groups, and the channels
+                              of a group in the first stage */
 } design;
 
 #define RESNET(name, bottleneck, ...) \
@@ -68,8 +69,8 @@ const char *const *laci_arch_names(int *n) {
 typedef struct facts {
   int channels, size, classes; /* channels of the image, its usual height and width, usual number of
                                   classes */
-  int width;                   /* of the first stage */
-  float last_gamma;            /* of the last normalization of a block */
+  int width;                   /* channels of the first stage */
+  float last_gamma;            /* initial scale of the last normalization of a block */
   bool fan_in;
 } facts;
 
@@ -87,10 +88,10 @@ typedef struct plan {
   const design *design;
   facts facts;
   bool conv_shortcut;
-  int channels; /* channels of the present value */
+  int channels; /* channels of the value that was added last */
 } plan;
 
-/** A residual block, as it is added. */
+/** The residual block that is being added. */
 typedef struct block {
   const char *name;
   int width, stride;

@@ -31,8 +31,8 @@ struct laci_comm {
 
   int64_t n_meetings;          /* number of operations of all processes (meetings) that this process
                                   has entered so far */
-  int64_t *heard;              /* [size], used by process 0: number of the last operation of all
-                                  (meeting) that each process has entered */
+  int64_t *heard;              /* [size], used by process 0: the number of meetings that each
+                                  process has entered so far */
   laci_peer *peers;            /* [size]: all processes */
   size_t *begin;               /* [size + 1]: where the parts of a gathered buffer begin */
   uint32_t *votes;             /* [size] */

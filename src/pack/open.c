@@ -309,7 +309,8 @@ static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_erro
                    name, at);
 }
 
-/** How many parts, unpacked byte ranges and packed weights belong to the files read so far. */
+/** How many parts, plain byte ranges ("rests") and packed weights belong to the files read so
+ * far. */
 typedef struct progress {
   size_t part, rest, tensor;
 } progress;

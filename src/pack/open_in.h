@@ -18,7 +18,7 @@ typedef struct laci_packfile_entry {
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
-  const uint8_t *bytes; /* an address of the reader */
+  const uint8_t *bytes; /* address that the reader reserves for the first byte (base/reader.h) */
   size_t size_bytes;
 } laci_packfile_rest;
 

@@ -42,9 +42,9 @@ bool laci_safetensors_begins(const uint8_t *bytes, size_t n);
  * laci_reader_open does; *file is then NULL. */
 LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetensors **file,
                                                 lac_error *err);
-/** Makes such a file of another format's tensors, whose bytes are in the reader, which it takes on
- * success; names and types of the n tensors are copied. Fails LAC_BAD_FILE for two tensors of one
- * name, LAC_NO_MEMORY. */
+/** Makes a laci_safetensors of n tensors that a file of another format holds. `reader` reads that
+ * file, and is owned by *file on success. Names and types of the tensors are copied. Fails
+ * LAC_BAD_FILE for two tensors of one name, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_safetensors_take(const char *path, laci_reader *reader,
                                                 const laci_safetensor *tensors, int n,
                                                 laci_safetensors **file, lac_error *err);
