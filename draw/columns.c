@@ -18,12 +18,12 @@ enum {
 };
 
 typedef struct strip {
-  double top, bottom; /* what it has of the drawing */
-  double left, right; /* of the boxes in it */
-  double dx, dy;      /* how far it is moved */
+  double top, bottom; /* the range of y of the drawing that the strip shows */
+  double left, right; /* the range of x of the boxes in the strip */
+  double dx, dy;      /* by how much the elements of the strip are moved */
 } strip;
 
-/* A place for a cut, between boxes: halfway from `from` down to `to`. */
+/* A gap between boxes, from y = `from` down to y = `to`. A cut may go through its middle. */
 typedef struct gap {
   double from, to;
 } gap;
@@ -80,7 +80,8 @@ static bool find_gaps(layout *l) {
   return true;
 }
 
-/* Fills the strips from the top down, each up to this height. False: it takes more than `most`. */
+/* Cuts the drawing into strips of at most this height, from the top down. False: that takes more
+ * than `most` strips. */
 static bool fill_strips(layout *l, double height, int most) {
   const boxf all = GD_bb(l->graph);
   double top = all.UR.y;
@@ -166,7 +167,7 @@ double columns_page_scale(double width, double height) {
   return fmax(upright, fmin(A4_HEIGHT / width, A4_WIDTH / height));
 }
 
-/* Divides the drawing into n strips that are as low as can be. */
+/* Divides the drawing into n strips of the least possible height. */
 static bool divide(layout *l, int n) {
   const boxf all = GD_bb(l->graph);
   double low = 0, high = all.UR.y - all.LL.y;
@@ -214,7 +215,7 @@ static void split_curve(pointf curve[POINTS_IN_CURVE], double t, pointf rest[POI
   curve[3] = middle;
 }
 
-/* Where a curve that goes down passes y, 0 .. 1. */
+/* Returns the parameter, 0 .. 1, at which a curve that goes down reaches y. */
 static double parameter_at(const pointf curve[POINTS_IN_CURVE], double y) {
   double low = 0, high = 1;
   for (int step = 0; step < STEPS; step++) {
@@ -238,7 +239,7 @@ static void move_label(textlabel_t *label, const strip *s) {
   label->pos.y += s->dy;
 }
 
-/* The parts of an edge: one curve for each part of a curve that is in one strip. */
+/* The new curves of an edge: each old curve is split so that every part is in one strip. */
 typedef struct parts {
   bezier *list;
   int n, capacity;
@@ -289,7 +290,7 @@ static bool move_edge(const layout *l, Agedge_t *edge) {
     }
   }
   if (!made.n) return true;
-  ED_spl(edge)->list = made.list; /* the old ones go with the process */
+  ED_spl(edge)->list = made.list; /* the old curves are not freed, since the process ends soon */
   ED_spl(edge)->size = made.n;
   return true;
 }

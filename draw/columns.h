@@ -12,8 +12,8 @@
 /** Moves the boxes, edges and clusters of the graph, if columns make it larger on a page of A4. */
 void columns_arrange(Agraph_t *graph);
 
-/** How large a page of A4, upright or across, shows a drawing of this size in points: 1 is its
- * natural size. */
+/** Returns the scale at which a drawing of this size, in points, fits a page of A4, upright or
+ * across; 1 is its natural size. */
 double columns_page_scale(double width, double height);
 
 #endif
