@@ -62,10 +62,12 @@ typedef struct arguments {
   verb_id verb;
   const char *operand;             /* NULL: not given */
   const char *second;              /* second operand, of verbs that take two */
-  text_list rest;                  /* of the verb run: words that it hands on */
+  text_list rest;                  /* words that the verb `run` passes on to the program that it
+                                      executes */
   struct lac_process_group *group; /* the processes that run this command together, see group.h;
                                       NULL: this process alone */
-  char *named;                     /* the result's name, where it follows from MODEL's */
+  char *named;                     /* the result's name if it was made from MODEL's name, because -o
+                                      was not given */
   struct tree *tree;               /* of --config, see tree.h; the texts point into it */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"

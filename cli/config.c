@@ -19,8 +19,8 @@
 
 /* ---- Reading ---- */
 
-/* Options of which only one can be given: what the command line says replaces the file's other one.
- */
+/* Options that exclude each other, a row for each set. If the command line gives one of a row, the
+ * others of that row are ignored in the file. */
 static const char *const alternatives[][3] = {{"epochs", "steps"},
                                               {"keep_masks", "prune_rest"},
                                               {"arch", "resnet_size", "resnext"},
@@ -53,8 +53,8 @@ static const option_row *find_option(verb_id verb, const char *key) {
              : NULL;
 }
 
-/* Does the command line give this option, or another one in its place? `line`: the arguments before
- * the file was read. */
+/* Does the command line give this option, or one that excludes it? `line`: the arguments before the
+ * file was read. */
 static bool is_overridden(const arguments *line, const option_row *option) {
   if (is_given(line, option)) return true;
   for (int k = 0; k < N_ALTERNATIVES; k++) {
@@ -125,7 +125,7 @@ static lac_status store_list(const tree *t, const tree_node *node, const option_
   return st;
 }
 
-/* Stores the value of an option, of the kind that it wants. */
+/* Stores the value of an option. Fails if it is not of the kind that the option takes. */
 static lac_status store_option(const tree *t, const tree_node *node, const option_row *option,
                                arguments *args, lac_error *err) {
   char wanted[256];
@@ -146,7 +146,8 @@ static lac_status store_option(const tree *t, const tree_node *node, const optio
     case OPTION_LIST: return store_list(t, node, option, args, err);
     default: break;
   }
-  const bool is_word = node->kind == TREE_BOOLEAN && option->kind == OPTION_CHOICE; /* off */
+  /* YAML reads a plain `off` as a boolean */
+  const bool is_word = node->kind == TREE_BOOLEAN && option->kind == OPTION_CHOICE;
   if (node->kind == TREE_TEXT || is_word) return store(t, node, option, node->text, args, err);
   (void)snprintf(wanted, sizeof wanted, "%s%s", option_argument(option, args->verb),
                  node->kind == TREE_BOOLEAN ? ", in quotes where it is this word" : "");
@@ -161,7 +162,7 @@ static lac_status check_verb(const tree *t, const tree_node *node, const argumen
                    found(node), name);
 }
 
-/* Takes the operands that the command line did not give. */
+/* Takes from the file those operands that the command line did not give. */
 static lac_status store_operands(const tree *t, const tree_node *node, arguments *args,
                                  lac_error *err) {
   const int most = verb_table[args->verb].most;

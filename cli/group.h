@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The command run as several processes (mpirun, srun). All processes together run the verbs with
- * long work (is_shared in group.c); process 0 alone runs the others. Only process 0 prints, logs
+ * long work (group.c says which); process 0 alone runs the others. Only process 0 prints, logs
  * and writes files: standard output of the others is /dev/null, and they plan no outputs. */
 #ifndef CLI_GROUP_H
 #define CLI_GROUP_H

@@ -97,7 +97,7 @@ lac_status like_read_count(like *l, const char *name, uint64_t *count, lac_error
   return fits ? LAC_OK : like_fail_value(l, name, "an integer from 1 on", err);
 }
 
-/* ---- The network ---- */
+/* ---- Choosing the network ---- */
 
 bool like_is_one_of(const char *text, const char *const *list) {
   for (; *list; list++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The items of a translation, for those that make them: like.c from words, like_scripts.c and its
- * kin from other items. */
+ * The items of a translation. like.c makes them from words; like_scripts.c, like_runners.c and
+ * like_tools.c make them from other items. */
 #ifndef CLI_LIKE_ITEMS_H
 #define CLI_LIKE_ITEMS_H
 

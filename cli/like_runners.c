@@ -10,7 +10,7 @@
 #include "like_items.h"
 #include "like_scripts.h"
 
-/* ---- Both of the runner's ---- */
+/* ---- What both scripts of the model runner share ---- */
 
 static lac_status set_type(like *l, lac_error *err) {
   static const char *const types[] = {"fp32", "f32", "float32", "bf16", NULL};
@@ -21,8 +21,8 @@ static lac_status set_type(like *l, lac_error *err) {
                                       : LAC_OK;
 }
 
-/* Sets where checkpoints and network go: model_dir has both, the first only where they are wanted.
- */
+/* Sets the folders of the network and of the checkpoints: both are model_dir. keeps: checkpoints
+ * are written. */
 static lac_status set_folders(like *l, bool keeps, lac_error *err) {
   const like_item *given = like_find_item(l, "*model-dir");
   const like_item folder = given ? *given : (like_item){.value = "run"};
@@ -34,14 +34,15 @@ static lac_status set_folders(like *l, bool keeps, lac_error *err) {
   return st;
 }
 
-/* --clean: an earlier run in the folder is removed. */
+/* Translates --clean: an earlier run in the folder is removed. */
 static lac_status set_clean(like *l, lac_error *err) {
   return like_find_item(l, "*clean") ? like_set_default(l, "force", NULL, err) : LAC_OK;
 }
 
 /* ---- resnet_estimator ---- */
 
-/* export_dir is a folder, or true for the folder of checkpoints. */
+/* Translates export_dir, which is a folder, or a boolean: the network then goes to the folder of
+ * checkpoints. */
 static lac_status set_export(like *l, lac_error *err) {
   static const char *const words[] = {"True", "true", "1", "False", "false", "0", NULL};
   const like_item *given = like_find_item(l, "*export");
@@ -71,7 +72,8 @@ lac_status like_complete_estimator(like *l, lac_error *err) {
 
 /* ---- resnet_keras ---- */
 
-/* train_steps are those of an epoch at most, so that the run has epochs times as many. */
+/* Sets the number of steps from train_steps, which limits the steps of one epoch: the run has
+ * `epochs` times as many. */
 static lac_status set_steps(like *l, lac_error *err) {
   uint64_t steps;
   const like_item *item = like_find_item(l, "*train-steps");
@@ -104,8 +106,8 @@ static lac_status set_optimizer(like *l, lac_error *err) {
                                             : like_set_default(l, "schedule", schedule, err);
 }
 
-/* base_learning_rate: of the polynomial schedule as it is; of the constant one for a batch of 256;
- * the piecewise one has a rate of its own. */
+/* Sets the learning rate from base_learning_rate. The polynomial schedule takes it as it is; the
+ * constant one scales it from a batch of 256 to the batch size; the piecewise one ignores it. */
 static lac_status set_rate(like *l, lac_error *err) {
   const like_item *item = like_find_item(l, "*rate");
   if (!item) return LAC_OK;
@@ -138,7 +140,8 @@ lac_status like_complete_keras(like *l, lac_error *err) {
 
 /* ---- demo_resnet_hvd ---- */
 
-/* Sets an option to a variable's value; unset or empty: to the usual one, if there is one. */
+/* Sets an option to the value of an environment variable; if that is unset or empty, to `usual`,
+ * unless that is NULL. */
 static lac_status set_by_variable(like *l, const char *option, const char *value, const char *usual,
                                   lac_error *err) {
   const char *text = value && value[0] ? value : usual;

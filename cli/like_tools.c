@@ -12,8 +12,8 @@ static bool has_ending(const char *name, const char *ending) {
   return n > n_ending && strcmp(name + n - n_ending, ending) == 0;
 }
 
-/* Makes an operand of an option that names a network; files that other programs made are refused
- * with what to give in their place. */
+/* Makes the network that an option names an operand. Refuses formats of other programs; the text
+ * says what to give instead. */
 static lac_status use_network(like *l, const char *name, lac_error *err) {
   const like_item *item = like_find_item(l, name);
   if (!item) return LAC_OK;
@@ -30,7 +30,7 @@ static lac_status use_network(like *l, const char *name, lac_error *err) {
   return like_add_operand(l, item->value, err);
 }
 
-/* Is the network there, as an option or a word? */
+/* Checks that a network was given, by an option or as a word. */
 static lac_status check_network(like *l, const char *wanted, lac_error *err) {
   if (l->n_operands || like_is_only_printed(l)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing: the network, an ONNX file", wanted);

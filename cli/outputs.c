@@ -71,7 +71,7 @@ static lac_status resolve_path(output_file *file, lac_error *err) {
   return LAC_OK;
 }
 
-/* Does resolve for OUTPUT_EXPORT, whose folder may be missing, but the parent of that folder must
+/* Resolves the path of OUTPUT_EXPORT. Its folder may be missing, but the parent of that folder must
  * exist. */
 static lac_status resolve_export(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};

@@ -15,8 +15,8 @@
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
-/* How a network is calibrated: not at all, on DATA, on synthetic images, or on these only where the
- * network takes images or token ids and is the better for it. */
+/* How a network is calibrated: not at all, on DATA, on synthetic images, or on these only if the
+ * network takes images or token ids and pruning gets better by it. */
 typedef enum plan { NEVER, ON_DATA, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
 /* Returns the name of a given option that needs calibration; NULL: there is none. */
@@ -44,12 +44,13 @@ static const char *option_for_calibration(const arguments *args) {
   return NULL;
 }
 
-/* Is the score one that masks are chosen by without a look at inputs, as with --score magnitude? */
+/* Was a score given that needs no inputs of the network, such as --score magnitude? */
 static bool score_is_plain(const arguments *args) {
   return args->score && !input_score_needs_samples(args->score);
 }
 
-/* An option that needs calibration makes it necessary, and else it is done where it helps. */
+/* Chooses how to calibrate. If no option says so, an option that needs calibration makes it
+ * necessary; without one it is done where it helps. */
 static lac_status choose_plan(const arguments *args, plan *how, lac_error *err) {
   const char *wants = option_for_calibration(args);
   *how = NEVER;
@@ -112,7 +113,7 @@ static lac_status read_quantization(const arguments *args, lac_quantization *q, 
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
 }
 
-/* Says what was done in the place of data that nobody gave. */
+/* Logs on what the network was calibrated because no data were given. */
 static void log_default(const arguments *args, const lac_report *report) {
   const lac_calibration_result *c = report->calibration;
   if (args->calibration || !c || !c->synthetic) return;

@@ -19,7 +19,7 @@
 
 enum { MOST_WORDS = 512, USUAL_WORKERS = 8, MOST_WORKERS = 65536 };
 
-/* A run in the making. */
+/* The command line that is being built, and what it is built from. */
 typedef struct runner {
   const arguments *args;
   tree file;
@@ -55,14 +55,14 @@ static bool is_name(const char *word, const char *name) {
   return !*word || *word == '=';
 }
 
-/* Reads what says how many processes there are; *is_one: it was such a parameter. value: NULL, as
- * true. */
+/* Reads a parameter that sets the number of processes. *is_one: it was such a parameter. value
+ * NULL: a flag without a value. */
 static lac_status read_workers(runner *r, const char *name, const char *value, bool *is_one,
                                lac_error *err) {
   const bool is_use = is_name(name, "use_horovod"), is_type = is_name(name, "hls_type");
   *is_one = is_use || is_type || is_name(name, "num_workers_per_hls");
   if (!*is_one) return LAC_OK;
-  if (is_type) { /* boxes of eight cards or of four */
+  if (is_type) { /* the type of machine: with eight accelerator cards, or with four */
     if (r->n_workers == 0) r->n_workers = value && strcmp(value, "HLS1-H") == 0 ? 4 : USUAL_WORKERS;
     return LAC_OK;
   }
@@ -111,7 +111,7 @@ static lac_status join_list(runner *r, const tree_node *list, const char **text,
   return LAC_OK;
 }
 
-/* store_true: flags without values. */
+/* Adds the flags of the file's list `store_true`, which take no values. */
 static lac_status add_flags(runner *r, const tree_node *list, lac_error *err) {
   lac_status st = LAC_OK;
   if (list->kind != TREE_LIST)
@@ -128,7 +128,7 @@ static lac_status add_flags(runner *r, const tree_node *list, lac_error *err) {
   return st;
 }
 
-/* Adds --key=value; members of a map in the place of the map. */
+/* Adds --key=value; for a map, adds each of its members. */
 static lac_status add_parameter(runner *r, const tree_node *node, lac_error *err) {
   const char *value = value_text(node);
   bool is_workers = false;
@@ -150,12 +150,13 @@ static lac_status add_parameter(runner *r, const tree_node *node, lac_error *err
   return add_parts(r, name, value, err);
 }
 
-/* Does a loader fail for this variable's value? It would print an error for every program. */
+/* Is it LD_PRELOAD with a library that cannot be read? The dynamic loader would print an error in
+ * every program. */
 static bool is_missing_preload(const char *name, const char *value) {
   return strcmp(name, "LD_PRELOAD") == 0 && access(value, R_OK) != 0;
 }
 
-/* Are the words for train that the log be quiet? */
+/* Do the words for `train` contain -q or --quiet? */
 static bool is_quiet(const runner *r) {
   for (int k = 0; k < r->args->rest.n; k++) {
     const char *word = r->args->rest.items[k];
@@ -164,7 +165,8 @@ static bool is_quiet(const runner *r) {
   return false;
 }
 
-/* Sets one variable, and what the scripts read from it. */
+/* Sets an environment variable. The variable by which the scripts choose bf16 also becomes an
+ * option of `train`. */
 static lac_status set_variable(runner *r, const tree_node *node, lac_error *err) {
   const char *value = value_text(node);
   if (node->kind == TREE_NULL) return LAC_OK;
@@ -222,7 +224,7 @@ static lac_status visit_members(runner *r, const char *name,
   return st;
 }
 
-/* Adds the words of the command line that are not this verb's. */
+/* Adds the words of the command line that are meant for `train`. */
 static lac_status add_rest(runner *r, lac_error *err) {
   const text_list *rest = &r->args->rest;
   lac_status st = LAC_OK;
@@ -249,7 +251,7 @@ static lac_status find_self(char self[PATH_MAX], lac_error *err) {
   return LAC_OK;
 }
 
-/* Adds the launcher's words, before all others are there. */
+/* Adds the words of the launcher, mpirun, which come first in the command line. */
 static lac_status add_launcher(runner *r, uint64_t n, lac_error *err) {
   char *count = laci_arena_alloc(&r->arena, 32, 1);
   if (count) (void)snprintf(count, 32, "%llu", (unsigned long long)n);

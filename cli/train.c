@@ -279,8 +279,8 @@ static lac_status check_inputs_not_overwritten(const run *r, lac_error *err) {
   return st ? st : check_not_overwritten(r, r->args->classes, err);
 }
 
-/* Does guard_inputs for the model's external data files, whose names are known only after
- * loading. */
+/* Checks that the run overwrites no external data file of the model. Their names are known only
+ * after loading. */
 static lac_status guard_data_files(const run *r, lac_error *err) {
   const char *slash = strrchr(r->source, '/'), *name;
   int n_folder = slash ? (int)(slash + 1 - r->source) : 0;

@@ -115,7 +115,8 @@ static lac_status add_json_members(tree *t, const tree_place *of, scanner *lines
   return st;
 }
 
-/* Adds a value and all that is in it; about: its key and line. Its depth is limited by tree_add. */
+/* Adds a value and all that is in it. about: a node that has its key and line. Its depth is limited
+ * by tree_add. */
 static lac_status add_json(tree *t, tree_place *place, scanner *lines, const tree_node *about,
                            json_t *value, lac_error *err) {
   tree_node node = *about;

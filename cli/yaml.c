@@ -23,7 +23,8 @@ static lac_status fail_yaml(const yaml_parser_t *parser, const tree *t, lac_erro
                    parser->context ? parser->context : "");
 }
 
-/* Reads the next event, and refuses what could make more of a value than is written there. */
+/* Reads the next event. Fails for anchors, aliases and tags, by which a short file could stand for
+ * a large or another value. */
 static lac_status next_event(yaml_parser_t *parser, const tree *t, yaml_event_t *event,
                              lac_error *err) {
   if (!yaml_parser_parse(parser, event)) return fail_yaml(parser, t, err);
@@ -88,7 +89,7 @@ static lac_status copy_key(const yaml_event_t *event, tree *t, const char **key,
   return *key ? LAC_OK : laci_fail_memory(err, t->path);
 }
 
-/* Adds the value that begins with this event; about: its key and line. */
+/* Adds the value that begins with this event. about: a node that has its key and line. */
 static lac_status add_value(yaml_parser_t *parser, tree *t, tree_place *place,
                             const yaml_event_t *event, const tree_node *about, lac_error *err);
 
