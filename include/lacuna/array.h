@@ -30,20 +30,20 @@ typedef struct lac_array {
   bool owned;        /* an output's data belongs to the library: lac_session_release frees it */
 } lac_array;
 
-/** Samples in memory, or from a function, for calibration, evaluation and training: what a path to
- * arrays of NumPy would have. An array has the name of the network's input, and its samples along
- * the first axis; for calibration also along another one, or none (lac_calibration.data). `labels`
- * has one integer for each sample, the number of an output. All arrays have as many samples. They
- * must stay as they are during the call that they are passed to. Start
- * from `lac_samples samples = LAC_SIZED(lac_samples);`. */
+/** Samples for calibration, evaluation and training, in memory or from a function, instead of a
+ * path to arrays of NumPy. An array has the name of the network's input, and its samples along the
+ * first axis; for calibration also along another one, or none (lac_calibration.data). `labels` has
+ * one integer for each sample, the number of an output. All arrays have as many samples. They must
+ * stay as they are during the call that they are passed to.
+ * Start from `lac_samples samples = LAC_SIZED(lac_samples);`. */
 typedef struct lac_samples {
   size_t size;             /* sizeof of this struct, set by LAC_SIZED */
   const lac_array *arrays; /* [n_arrays] */
   int n_arrays;
-  /** Has the rows of those arrays whose `data` is NULL. Copies row `row` (along the first axis) of
-   * the array `name` to `to`: all its elements, row-major and packed, in the array's type. Calls
-   * for one lac_samples come one at a time, from any thread that the work uses. If it fails, the
-   * work ends with its status (NULL). */
+  /** Delivers the rows of those arrays whose `data` is NULL. Copies row `row` (along the first
+   * axis) of the array `name` to `to`: all its elements, row-major and packed, in the array's type.
+   * Calls for one lac_samples come one at a time, from any thread that the work uses. If it fails,
+   * the work ends with its status (NULL). */
   lac_status (*read_row)(void *context, const char *name, int64_t row, void *to, lac_error *err);
   void *read_context; /* passed to read_row (NULL) */
 } lac_samples;

@@ -37,20 +37,22 @@ LAC_DEFAULT(lac_compare_options)
 
 /** A value that both networks compute: the first output of a node of each. */
 typedef struct lac_compare_value {
-  const char *name, *other; /* of the nodes */
+  const char *name, *other; /* names of the two nodes: of this network, and of the other one */
   const char *op;
-  bool by_name;   /* the nodes have one name; else they were matched by operator and shape, in their
-                     order between such nodes */
-  bool is_output; /* of the first network */
-  bool reordered; /* it has other channels in the same places: compared in the order that fits */
-  bool same_shape; /* else nothing was compared, and error is NaN */
+  bool by_name;    /* both nodes have the same name; false: they were matched by operator and shape,
+                     in the order of such nodes */
+  bool is_output;  /* the value is an output of the first network */
+  bool reordered;  /* the other network has its channels in another order; they were compared in
+                     matching order */
+  bool same_shape; /* both values have the same shape; false: nothing was compared, and error is
+                      NaN */
   int rank;
   int64_t shape[8];
   double error; /* root of the mean squared difference, over that of the value in the first network
                    */
   double
       largest;  /* largest |difference|, over the value's largest |element| in the first network */
-  double scale; /* that element */
+  double scale; /* the value's largest |element| in the first network */
 } lac_compare_value;
 
 /** All values that were compared. Freed with lac_compare_result_destroy. */
@@ -59,7 +61,7 @@ typedef struct lac_compare_result {
   int n_nodes, n_other;      /* nodes of the networks */
   int n_values;
   const lac_compare_value *values; /* [n_values], in the networks' order */
-  bool given;                      /* on arrays of the caller; else on random inputs */
+  bool given;                      /* the inputs were arrays of the caller; false: random inputs */
   double tolerance;                /* of the options */
   uint64_t seed;                   /* of the options */
 } lac_compare_result;

@@ -49,11 +49,11 @@ typedef struct lac_load_options {
                            during the call (NULL) */
   uint64_t size_bytes;  /* number of bytes at `bytes`, or size of the model's file that `read` has
                            (0) */
-  /** Has the model's bytes, instead of a path: of an archive, an encrypted store, a network. Reads
-   * up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number. Fewer bytes
-   * are no failure, none is the file's end. `name` is "" for the model. For external data it is the
-   * location as the model gives it, a relative path without "..". Large tensors are read when
-   * needed. So the function must work, and give the same bytes, until lac_model_destroy. The
+  /** Delivers the model's bytes, instead of a path: from an archive, an encrypted store, a network.
+   * Reads up to *n bytes at `offset` of the file `name` to `to`, and sets *n to their number. Fewer
+   * bytes are no failure, none is the file's end. `name` is "" for the model. For external data it
+   * is the location as the model gives it, a relative path without "..". Large tensors are read
+   * when needed. So the function must work, and give the same bytes, until lac_model_destroy. The
    * threads that use the model and those of an engine call it, one call at a time for a model. It
    * must not use the model itself. Its failure is the failure of the function that needs the bytes
    * (NULL) */

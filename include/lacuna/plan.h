@@ -64,8 +64,8 @@ typedef struct lac_plan_facts {
   lac_dtype dtype;    /* type of the computation */
   lac_status refusal; /* LAC_OK: the network can be planned; else what lac_engine_create fails with:
                          LAC_UNSUPPORTED, LAC_BAD_SHAPE, LAC_MEMORY_LIMIT */
-  const char *reason; /* its text; NULL: it can be planned */
-  lac_hint hint;      /* its cure */
+  const char *reason; /* the text of that failure; NULL: the network can be planned */
+  lac_hint hint;      /* what the caller could change about that failure */
   bool open;          /* sizes of the inputs are open, and were assumed */
   int n_nodes;
   int n_none, n_unknown, n_no_step, n_fast, n_operator, n_exact; /* nodes by what runs them */

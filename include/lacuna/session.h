@@ -156,9 +156,9 @@ typedef struct lac_session_step {
  * the session. */
 typedef void lac_on_step(void *context, const lac_session_step *step);
 
-/** Has the steps of runs timed that begin from now on; NULL: no longer, and what is not timed costs
- * nothing. Runs that fail have no steps. Any thread; a run that began before may call the earlier
- * function until it ends. */
+/** Times the steps of all runs that begin from now on, and passes them to on_step. NULL: no run is
+ * timed any more, which costs nothing. Runs that fail have no steps. Any thread; a run that began
+ * before may call the earlier function until it ends. */
 LAC_API void lac_session_watch(lac_session *session, lac_on_step *on_step, void *context);
 
 /** Fills *facts. Any thread. */

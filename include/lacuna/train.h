@@ -66,7 +66,7 @@ typedef struct lac_train_event {
     LAC_TRAIN_BEGIN = 0, /* `step` is where this run starts: 0, or the checkpoint's step */
     LAC_TRAIN_STEP = 1,
     LAC_TRAIN_EVALUATED = 2,
-    LAC_TRAIN_SAVED = 3,      /* a checkpoint */
+    LAC_TRAIN_SAVED = 3,      /* a checkpoint was saved */
   } kind;                     /* what happened */
   bool is_display;            /* STEP: this step is a multiple of display_steps */
   int64_t step, steps, epoch; /* steps done; steps of the whole training; complete epochs done */
