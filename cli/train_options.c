@@ -27,6 +27,7 @@ static lac_status check_numbers(const arguments *args, lac_error *err) {
       {"accumulate", args->accumulate, 1, 65536},
       {"resize", args->resize, 0, 16384},
       {"crop", args->crop, 0, 16384},
+      {"policy-magnitude", args->given.policy_magnitude ? args->policy_magnitude : 0, 0, 30},
       {"steps", args->given.steps ? args->steps : 1, 1, 1000000000000},
       {"eval-limit", args->given.eval_limit ? args->eval_limit : 1, 1, INT64_MAX},
       {"eval-steps", args->given.eval_steps ? args->eval_steps : 1, 1, INT64_MAX},
@@ -160,6 +161,8 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
   if (args->given.mixup) o->mixup = args->mixup;
   if (args->given.cutmix) o->cutmix = args->cutmix;
   if (args->given.erasing) o->erasing = args->erasing;
+  o->policy = args->policy;
+  if (args->given.policy_magnitude) o->policy_magnitude = (int)args->policy_magnitude;
   if (args->given.clip_norm) o->clip_norm = args->clip_norm;
   if (args->given.decay) o->decay = args->decay;
   if (args->given.warmup_epochs) o->warmup_epochs = args->warmup_epochs;

@@ -182,6 +182,9 @@ typedef struct lac_train_options {
   double erasing;   /* share of images of which a random rectangle becomes the mean, 0..1 (-1) */
   double clip_norm; /* gradients of a step are scaled down where their norm is larger; 0: never (-1)
                      */
+  const char *policy;   /* what else changes in images as they are read: none, randaugment or
+                         trivialaugment; NULL: the recipe's (NULL) */
+  int policy_magnitude; /* of randaugment, 0..30; -1: the recipe's, or 9 (-1) */
 } lac_train_options;
 
 /** Fills the first size bytes of *options with every field's default, which its line names; size:

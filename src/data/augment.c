@@ -11,6 +11,20 @@
 /* Number of this file's random stream; each use of the same seed has another stream. */
 enum { STREAM_AUGMENT = 0x41554721 };
 
+const char *laci_policy_name(laci_policy_kind kind) {
+  static const char *const names[LACI_POLICIES] = {"none", "randaugment", "trivialaugment"};
+  return names[kind];
+}
+
+bool laci_policy_find(const char *name, laci_policy_kind *kind) {
+  for (int k = 0; k < LACI_POLICIES; k++) {
+    if (strcmp(name, laci_policy_name((laci_policy_kind)k)) != 0) continue;
+    *kind = (laci_policy_kind)k;
+    return true;
+  }
+  return false;
+}
+
 laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
                                            uint64_t sample) {
   uint64_t n = 2 * (uint64_t)augment->pad + 1;
@@ -50,6 +64,12 @@ static void crop_and_mirror(const laci_augment_draw *draw, int pad, const laci_i
   }
 }
 
+void laci_image_mirror(laci_image *image) {
+  for (int y = 0; y < image->height; y++) {
+    mirror_row(image->rgb + (size_t)y * (size_t)image->width * 3, image->width);
+  }
+}
+
 lac_status laci_augment_apply(const laci_augment *augment, const laci_augment_draw *draw,
                               const char *name, laci_image *image, laci_image *spare,
                               lac_error *err) {
@@ -61,9 +81,6 @@ lac_status laci_augment_apply(const laci_augment *augment, const laci_augment_dr
     *image = *spare;
     *spare = kept;
   }
-  if (!draw->flipped) return LAC_OK;
-  for (int y = 0; y < image->height; y++) {
-    mirror_row(image->rgb + (size_t)y * (size_t)image->width * 3, image->width);
-  }
+  if (draw->flipped) laci_image_mirror(image);
   return LAC_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random changes of images as they are read for training: padding with black and cropping back to
- * the old size at a random place, or resizing a random part; and flipping left to right.
+ * the old size at a random place, or resizing a random part; flipping left to right; and what a
+ * policy draws (policy.h).
  *
  * The change of an image follows from (seed, number of the sample since training began), so that it
  * does not depend on threads and restarts. Next: loader.h. */
@@ -14,11 +15,33 @@
 
 typedef struct laci_image laci_image;
 
+/** What draws further changes of an image's bytes (policy.h). */
+typedef enum laci_policy_kind {
+  LACI_POLICY_NONE,
+  LACI_POLICY_RANDAUGMENT,
+  LACI_POLICY_TRIVIALAUGMENT,
+  LACI_POLICIES
+} laci_policy_kind;
+
+enum { LACI_POLICY_BINS = 31, LACI_POLICY_MOST_CHANGES = 14 };
+
+typedef struct laci_policy {
+  laci_policy_kind kind;
+  /* of RandAugment: changes of an image, 1..LACI_POLICY_MOST_CHANGES; strength, 0 to 30 */
+  int n_changes, magnitude;
+} laci_policy;
+
+/** Returns "none", "randaugment" or "trivialaugment". */
+const char *laci_policy_name(laci_policy_kind kind);
+/** Sets *kind to the policy of that name; false: there is none. */
+bool laci_policy_find(const char *name, laci_policy_kind *kind);
+
 typedef struct laci_augment {
-  int pad;      /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
-  bool flip;    /* half of the images are mirrored */
-  bool resized; /* a part of random area and aspect (region.h) is resized to the crop's size,
+  int pad;            /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
+  bool flip;          /* half of the images are mirrored */
+  bool resized;       /* a part of random area and aspect (region.h) is resized to the crop's size,
                    instead of padding */
+  laci_policy policy; /* of what is done after that, to bytes */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };
@@ -39,8 +62,11 @@ typedef struct laci_sample_change {
   uint64_t seed, sample; /* random seed, and number of the sample in the training */
 } laci_sample_change;
 
-/** Changes the image in place. `spare` is scratch that grows to the image's size. Fails
- * LAC_NO_MEMORY; `name` is put in the text. */
+/** Mirrors the image left to right, in place. */
+void laci_image_mirror(laci_image *image);
+
+/** Pads, crops and mirrors the image in place. `spare` is scratch that grows to the image's size.
+ * Fails LAC_NO_MEMORY; `name` is put in the text. */
 LAC_MUST_CHECK lac_status laci_augment_apply(const laci_augment *augment,
                                              const laci_augment_draw *draw, const char *name,
                                              laci_image *image, laci_image *spare, lac_error *err);

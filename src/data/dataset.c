@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "data/dataset_in.h"
 #include "data/image.h"
+#include "data/policy.h"
 
 /* Arrays next to data of another form do not count: other programs leave such files. */
 static bool has_arrays_alone(const char *folder) {
@@ -128,17 +129,32 @@ static laci_region choose_region(const void *context, int width, int height) {
   return laci_draw_region(change->seed, change->sample, width, height);
 }
 
+/** Prepares a part that a policy changes: resized to bytes first, as the policy's pixels are those
+ * of the crop. */
+static lac_status policy_sample(const laci_sample_change *change, const char *name,
+                                laci_preparer *preparer, laci_image *scratch, float *out,
+                                lac_error *err) {
+  laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
+  lac_status st = laci_prepare_resize_part(preparer, name, &scratch[0], &scratch[1], err);
+  if (!st && draw.flipped) laci_image_mirror(&scratch[1]);
+  if (!st) st = laci_policy_apply(change, name, &scratch[1], &scratch[0], err);
+  return st ? st : laci_prepare_crop(preparer, name, &scratch[1], out, err);
+}
+
 static lac_status resized_sample(const laci_dataset *set, const laci_sample_change *change,
-                                 laci_preparer *preparer, laci_image *image, float *out,
+                                 laci_preparer *preparer, laci_image *scratch, float *out,
                                  lac_error *err) {
   char name[512];
   laci_image_part part = {.choose = choose_region, .context = change};
   laci_preparer_output_size(preparer, &part.least_width, &part.least_height);
-  lac_status st = read_part(set, change->image, &part, image, err);
+  lac_status st = read_part(set, change->image, &part, &scratch[0], err);
   if (st) return st;
-  laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   set->kind->name(set, change->image, name, sizeof name);
-  return laci_prepare_image_part(preparer, name, image, draw.flipped, out, err);
+  if (change->augment.policy.kind != LACI_POLICY_NONE) {
+    return policy_sample(change, name, preparer, scratch, out, err);
+  }
+  laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
+  return laci_prepare_image_part(preparer, name, &scratch[0], draw.flipped, out, err);
 }
 
 static lac_status padded_sample(const laci_dataset *set, const laci_sample_change *change,
@@ -150,6 +166,7 @@ static lac_status padded_sample(const laci_dataset *set, const laci_sample_chang
   set->kind->name(set, change->image, name, sizeof name);
   laci_augment_draw draw = laci_augment_draw_change(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
+  if (!st) st = laci_policy_apply(change, name, &scratch[0], &scratch[1], err);
   return st ? st : laci_prepare_image(preparer, name, &scratch[0], out, err);
 }
 

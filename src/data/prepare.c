@@ -125,8 +125,8 @@ static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored,
   laci_image_resize_variant()->scale(&scale, row, width, out + (size_t)y * width, channel_pixels);
 }
 
-static lac_status crop_only(laci_preparer *p, const char *name, const laci_image *image, float *out,
-                            lac_error *err) {
+lac_status laci_prepare_crop(const laci_preparer *p, const char *name, const laci_image *image,
+                             float *out, lac_error *err) {
   const laci_preprocessing *r = &p->preprocessing;
   if (image->width < r->width || image->height < r->height) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %d x %d pixels, wanted at least %d x %d", name,
@@ -162,9 +162,16 @@ static lac_status plan_resize(laci_preparer *p, const laci_image *image, lac_err
                            r->height, err);
 }
 
-/** Resizes the image by the weights of plan(), row by row, and scales each row into `out`. */
+/** Where resized rows go: scaled into `pixels`, or as they are into `bytes`. */
+typedef struct resized_rows {
+  float *pixels;
+  bool mirrored;  /* of pixels */
+  uint8_t *bytes; /* NULL: into pixels */
+} resized_rows;
+
+/** Resizes the image by the weights of both axes, row by row. */
 static lac_status resize_and_crop(laci_preparer *p, const char *name, const laci_image *image,
-                                  bool mirrored, float *out, lac_error *err) {
+                                  const resized_rows *to, lac_error *err) {
   size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;
   const laci_image_resize *kernel = laci_image_resize_variant();
   laci_tap_span last = p->down.spans[p->down.n - 1];
@@ -179,8 +186,9 @@ static lac_status resize_and_crop(laci_preparer *p, const char *name, const laci
   for (int y = 0; y < p->preprocessing.height; y++) {
     laci_tap_span span = p->down.spans[y];
     span.first -= first;
-    kernel->down(span, p->narrow, stride, p->line);
-    scale_row(p, p->line, mirrored, y, out);
+    uint8_t *line = to->bytes ? to->bytes + (size_t)y * stride : p->line;
+    kernel->down(span, p->narrow, stride, line);
+    if (!to->bytes) scale_row(p, line, to->mirrored, y, to->pixels);
   }
   return LAC_OK;
 }
@@ -188,17 +196,31 @@ static lac_status resize_and_crop(laci_preparer *p, const char *name, const laci
 lac_status laci_prepare_image(laci_preparer *preparer, const char *name, const laci_image *image,
                               float *out, lac_error *err) {
   laci_preparer *p = preparer;
-  if (!p->preprocessing.resize) return crop_only(p, name, image, out, err);
+  const resized_rows to = {.pixels = out};
+  if (!p->preprocessing.resize) return laci_prepare_crop(p, name, image, out, err);
   lac_status st = plan_resize(p, image, err);
-  return st ? st : resize_and_crop(p, name, image, false, out, err);
+  return st ? st : resize_and_crop(p, name, image, &to, err);
+}
+
+static lac_status resize_part(laci_preparer *p, const char *name, const laci_image *part,
+                              const resized_rows *to, lac_error *err) {
+  const laci_preprocessing *r = &p->preprocessing;
+  lac_status st = laci_taps_compute(&p->across, part->width, r->width, 0, r->width, err);
+  if (!st) st = laci_taps_compute(&p->down, part->height, r->height, 0, r->height, err);
+  return st ? st : resize_and_crop(p, name, part, to, err);
 }
 
 lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
                                    const laci_image *part, bool mirrored, float *out,
                                    lac_error *err) {
-  laci_preparer *p = preparer;
-  const laci_preprocessing *r = &p->preprocessing;
-  lac_status st = laci_taps_compute(&p->across, part->width, r->width, 0, r->width, err);
-  if (!st) st = laci_taps_compute(&p->down, part->height, r->height, 0, r->height, err);
-  return st ? st : resize_and_crop(p, name, part, mirrored, out, err);
+  const resized_rows to = {.pixels = out, .mirrored = mirrored};
+  return resize_part(preparer, name, part, &to, err);
+}
+
+lac_status laci_prepare_resize_part(laci_preparer *preparer, const char *name,
+                                    const laci_image *part, laci_image *resized, lac_error *err) {
+  const laci_preprocessing *r = &preparer->preprocessing;
+  lac_status st = laci_image_set_size(resized, name, r->width, r->height, err);
+  const resized_rows to = {.bytes = resized->rgb};
+  return st ? st : resize_part(preparer, name, part, &to, err);
 }

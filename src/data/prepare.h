@@ -79,5 +79,12 @@ LAC_MUST_CHECK lac_status laci_prepare_image(laci_preparer *preparer, const char
 LAC_MUST_CHECK lac_status laci_prepare_image_part(laci_preparer *preparer, const char *name,
                                                   const laci_image *part, bool mirrored, float *out,
                                                   lac_error *err);
+/** Resizes a part as laci_prepare_image_part does, into bytes that are not mirrored. */
+LAC_MUST_CHECK lac_status laci_prepare_resize_part(laci_preparer *preparer, const char *name,
+                                                   const laci_image *part, laci_image *resized,
+                                                   lac_error *err);
+/** Prepares an image that has the crop's size or more: it is cropped and scaled, never resized. */
+LAC_MUST_CHECK lac_status laci_prepare_crop(const laci_preparer *preparer, const char *name,
+                                            const laci_image *image, float *out, lac_error *err);
 
 #endif

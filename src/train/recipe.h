@@ -41,6 +41,7 @@ typedef enum laci_recipe_setting {
   LACI_RECIPE_ERASING,
   LACI_RECIPE_CLIP_NORM,
   LACI_RECIPE_AUGMENT,
+  LACI_RECIPE_POLICY,
   LACI_RECIPE_SETTINGS
 } laci_recipe_setting;
 
@@ -62,7 +63,9 @@ typedef struct laci_training_recipe {
   double cutmix, erasing;  /* alpha of CutMix, 0: none; share of images with an erased part */
   double clip_norm;        /* the largest norm of a step's gradients; 0: any */
   bool augment;            /* crop and flip */
-  int n_stages;            /* of piecewise */
+  const char *policy;      /* what draws changes after that: a name of data/policy.h; NULL: none */
+  int policy_changes, policy_magnitude; /* of randaugment; 0: not set */
+  int n_stages;                         /* of piecewise */
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
   const char *stages_of; /* name of the recipe from which `stages` were taken; NULL: this one */
   int n_large;

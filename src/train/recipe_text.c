@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "data/augment.h"
 #include "train/recipe.h"
 
 static const char *const names[LACI_RECIPE_SETTINGS] = {
@@ -24,6 +25,7 @@ static const char *const names[LACI_RECIPE_SETTINGS] = {
     [LACI_RECIPE_ERASING] = "random erasing",
     [LACI_RECIPE_CLIP_NORM] = "largest gradient norm",
     [LACI_RECIPE_AUGMENT] = "augmentation",
+    [LACI_RECIPE_POLICY] = "drawn changes",
 };
 
 const char *laci_recipe_setting_name(laci_recipe_setting setting) { return names[setting]; }
@@ -91,6 +93,17 @@ static void write_optimizer(const laci_optimizer_options *o, char *text, size_t 
                  o->nesterov ? ", Nesterov's" : "", inside);
 }
 
+static void write_policy(const laci_training_recipe *r, char *text, size_t capacity) {
+  laci_policy_kind kind = LACI_POLICY_NONE;
+  if (r->policy) (void)laci_policy_find(r->policy, &kind);
+  if (kind == LACI_POLICY_RANDAUGMENT) {
+    (void)snprintf(text, capacity, "%s: %d changes of magnitude %d of %d", r->policy,
+                   r->policy_changes, r->policy_magnitude, LACI_POLICY_BINS - 1);
+  } else if (kind == LACI_POLICY_TRIVIALAUGMENT) {
+    (void)snprintf(text, capacity, "%s: one change of any magnitude", r->policy);
+  }
+}
+
 void laci_recipe_setting_text(const laci_training_recipe *r, laci_recipe_setting setting,
                               char *text, size_t capacity) {
   const laci_optimizer_options *o = &r->optimizer;
@@ -134,6 +147,7 @@ void laci_recipe_setting_text(const laci_training_recipe *r, laci_recipe_setting
     case LACI_RECIPE_AUGMENT:
       (void)snprintf(text, capacity, "%s", r->augment ? "crop and flip" : "none");
       return;
+    case LACI_RECIPE_POLICY: write_policy(r, text, capacity); return;
     case LACI_RECIPE_SETTINGS: return;
   }
 }

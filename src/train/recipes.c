@@ -143,6 +143,9 @@ static const laci_training_recipe recipes[] = {
      .erasing = 0.25,
      .clip_norm = 5,
      .augment = true,
+     .policy = "randaugment",
+     .policy_changes = 2,
+     .policy_magnitude = 9,
      .from = {[LACI_RECIPE_OPTIMIZER] = "Loshchilov, Hutter 2019",
               [LACI_RECIPE_MOMENTUM] = DEIT,
               [LACI_RECIPE_WEIGHT_DECAY] = DEIT,
@@ -156,7 +159,8 @@ static const laci_training_recipe recipes[] = {
               [LACI_RECIPE_CUTMIX] = DEIT,
               [LACI_RECIPE_ERASING] = DEIT,
               [LACI_RECIPE_CLIP_NORM] = SWIN,
-              [LACI_RECIPE_AUGMENT] = "Szegedy et al. 2015"}},
+              [LACI_RECIPE_AUGMENT] = "Szegedy et al. 2015",
+              [LACI_RECIPE_POLICY] = DEIT}},
 };
 
 enum { N_RECIPES = sizeof recipes / sizeof *recipes };

@@ -12,6 +12,10 @@
  *                                                  one drawn, resized: f32 [3, SIDE, SIDE], in grey
  *                                                  levels; its place goes to standard output
  *
+ *     data_main policy IN.png KIND OUT.npy         u8 [14, 31, 2, height, width, 3]: each change of
+ *                                                  the policy at each magnitude, without and with
+ *                                                  its sign
+ *
  *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
  *
  *     data_main decoded FOLDER PART NUMBER OUT.npy
@@ -38,6 +42,7 @@
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
+#include "data/policy.h"
 #include "data/prepare.h"
 #include "data/region.h"
 
@@ -105,6 +110,44 @@ static lac_status draw_regions(char **args, lac_error *err) {
   laci_type type = {LAC_DTYPE_I32, {2, {n, 4}}};
   lac_status st = laci_npy_write(args[4], &type, rows, true, err);
   laci_free(rows);
+  return st;
+}
+
+static lac_status change_all(laci_policy_kind kind, const char *name, const laci_image *from,
+                             uint8_t *to, lac_error *err) {
+  const size_t n_bytes = (size_t)from->width * (size_t)from->height * 3;
+  laci_image images[2] = {{0}};
+  lac_status st = LAC_OK;
+  for (int at = 0; at < LACI_PIXELS_CHANGES * LACI_POLICY_BINS * 2 && !st; at++) {
+    const laci_pixel_change change = (laci_pixel_change)(at / 2 / LACI_POLICY_BINS);
+    const double magnitude =
+        laci_policy_magnitude(kind, change, at / 2 % LACI_POLICY_BINS, from->width, from->height);
+    const bool is_negative = at % 2 && laci_policy_has_sign(change);
+    st = laci_image_set_size(&images[0], name, from->width, from->height, err);
+    if (!st) memcpy(images[0].rgb, from->rgb, n_bytes);
+    if (!st) {
+      st = laci_pixels_change(change, is_negative ? -magnitude : magnitude, name, &images[0],
+                              &images[1], err);
+    }
+    if (!st) memcpy(to + (size_t)at * n_bytes, images[0].rgb, n_bytes);
+  }
+  for (int k = 0; k < 2; k++) laci_image_clear(&images[k]);
+  return st;
+}
+
+static lac_status policy(char **args, lac_error *err) {
+  laci_image image = {0};
+  laci_policy_kind kind = LACI_POLICY_NONE;
+  if (!laci_policy_find(args[1], &kind)) return laci_fail(err, LAC_BAD_ARGUMENT, "%s", args[1]);
+  lac_status st = laci_image_read(args[0], &image, err);
+  if (st) return st;
+  laci_type type = {LAC_DTYPE_U8,
+                    {6, {LACI_PIXELS_CHANGES, LACI_POLICY_BINS, 2, image.height, image.width, 3}}};
+  uint8_t *bytes = laci_alloc((size_t)laci_shape_count(&type.shape), 1);
+  st = bytes ? change_all(kind, args[0], &image, bytes, err) : laci_fail_memory(err, "bytes");
+  if (!st) st = laci_npy_write(args[2], &type, bytes, true, err);
+  laci_free(bytes);
+  laci_image_clear(&image);
   return st;
 }
 
@@ -266,7 +309,7 @@ static const struct {
 } verbs[] = {{"npy", 2, copy_array},       {"bf16", 2, cut_to_bf16}, {"image", 2, decode},
              {"prepare", 5, prepare},      {"set", 3, list_set},     {"decoded", 4, decode_of_set},
              {"batches", 9, load_batches}, {"metrics", 2, measure},  {"draws", 5, draw_regions},
-             {"part", 5, prepare_part}};
+             {"part", 5, prepare_part},    {"policy", 3, policy}};
 
 int main(int argc, char **argv) {
   lac_error err = {0};

@@ -6,6 +6,7 @@
 #include "api/model/structs.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
+#include "data/augment.h"
 
 enum { MOST_BATCH = 65536, MOST_BUCKET = 1 << 29 };
 
@@ -45,6 +46,7 @@ lac_status laci_train_check_options(const lac_train_options *o, lac_error *err) 
   if (!st) st = check_real("mixup", o->mixup, 1e6, err);
   if (!st) st = check_real("cutmix", o->cutmix, 1e6, err);
   if (!st) st = check_real("erasing", o->erasing, 1, err);
+  if (!st) st = check_whole("policy magnitude", o->policy_magnitude, -1, LACI_POLICY_BINS - 1, err);
   if (!st) st = check_real("largest norm of gradients", o->clip_norm, 1e9, err);
   if (!st && !(o->ema >= 0 && o->ema < 1)) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "moving average %g: wanted 0 to less than 1", o->ema);

@@ -32,6 +32,7 @@ void lac_train_options_init(lac_train_options *options, size_t size) {
                              .cutmix = -1,
                              .erasing = -1,
                              .clip_norm = -1,
+                             .policy_magnitude = -1,
                              .augment = true,
                              .shuffle = true,
                              .evaluate = true,
@@ -170,7 +171,8 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
       ", \"batch\": %d, \"accumulate\": %d, \"processes\": %d, "
       "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"cutmix\": %.17g, \"erasing\": %.17g, "
-      "\"clip_norm\": %.17g, \"ema\": %.17g, \"augment\": %s, \"shuffle\": "
+      "\"clip_norm\": %.17g, \"ema\": %.17g, \"augment\": %s, \"policy\": \"%s\", "
+      "\"policy_magnitude\": %d, \"shuffle\": "
       "%s, "
       "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
       r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
@@ -178,8 +180,9 @@ static void write_options_text(const lac_train_options *o, laci_train_plan *plan
       r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
       plan->processes, r->smoothing, r->mixup, r->cutmix, r->erasing, r->clip_norm, o->ema,
-      r->augment ? "true" : "false", o->shuffle ? "true" : "false", lac_dtype_name(o->run.dtype),
-      o->eval_limit, laci_dataset_count(plan->set), o->seed);
+      r->augment ? "true" : "false", r->policy ? r->policy : "none", r->policy_magnitude,
+      o->shuffle ? "true" : "false", lac_dtype_name(o->run.dtype), o->eval_limit,
+      laci_dataset_count(plan->set), o->seed);
 }
 
 lac_status laci_train_resolve_options(const lac_train_options *o, laci_train_plan *plan,

@@ -9,6 +9,10 @@
 #include "api/run/infer.h"
 #include "api/train/plan_in.h"
 #include "base/error.h"
+#include "data/augment.h"
+
+/* What the paper and torchvision have for RandAugment. */
+enum { USUAL_CHANGES = 2, USUAL_MAGNITUDE = 9 };
 
 static lac_status fail_name(const char *what, const char *name, const char *names, lac_error *err) {
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
@@ -100,6 +104,31 @@ static void set_warmup(double epochs, laci_training_recipe *r) {
   for (int k = 0; k < r->n_large; k++) r->large[k].warmup_epochs = epochs;
 }
 
+static lac_status set_policy(const lac_train_options *o, laci_training_recipe *r, lac_error *err) {
+  laci_policy_kind kind = LACI_POLICY_NONE;
+  const char *name = o->policy ? o->policy : r->policy;
+  if (name && !laci_policy_find(name, &kind)) {
+    return fail_name("policy", name, "none, randaugment or trivialaugment", err);
+  }
+  if (o->policy && kind != LACI_POLICY_NONE && !o->augment) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "policy %s without augmentation: wanted none", name);
+  }
+  if (o->policy_magnitude >= 0 && kind != LACI_POLICY_RANDAUGMENT) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "policy magnitude %d with policy %s: wanted randaugment", o->policy_magnitude,
+                     laci_policy_name(kind));
+  }
+  r->policy = kind == LACI_POLICY_NONE || !r->augment ? NULL : laci_policy_name(kind);
+  if (kind != LACI_POLICY_RANDAUGMENT) {
+    r->policy_changes = r->policy_magnitude = 0;
+  } else if (!r->policy_changes) {
+    r->policy_changes = USUAL_CHANGES;
+    r->policy_magnitude = USUAL_MAGNITUDE;
+  }
+  if (o->policy_magnitude >= 0) r->policy_magnitude = o->policy_magnitude;
+  return LAC_OK;
+}
+
 lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_recipe *r,
                                   lac_error *err) {
   int n;
@@ -121,8 +150,8 @@ lac_status laci_train_make_recipe(const lac_train_options *o, laci_training_reci
   if (o->erasing >= 0) r->erasing = o->erasing;
   if (o->clip_norm >= 0) r->clip_norm = o->clip_norm;
   if (!o->augment) r->augment = false;
-  lac_status st = LAC_OK;
-  if (o->n_boundaries) st = set_stages(o, r, err);
+  lac_status st = set_policy(o, r, err);
+  if (!st && o->n_boundaries) st = set_stages(o, r, err);
   else set_default_stages(r);
   if (!st && o->decay >= 0 && !o->n_boundaries) st = set_decay(o, r, err);
   return st ? st : change_optimizer(o, r, err);

@@ -8,6 +8,7 @@
 #include "api/train/plan_in.h"
 #include "api/train/train_in.h"
 #include "base/log.h"
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "graph/training_graph.h"
 #include "train/loop.h"
@@ -43,13 +44,17 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
   const laci_data_parallel_options share = laci_training_share_options(t);
+  laci_augment augment = laci_dataset_augment(p->set);
+  augment.policy =
+      (laci_policy){.n_changes = p->recipe.policy_changes, .magnitude = p->recipe.policy_magnitude};
+  if (p->recipe.policy) (void)laci_policy_find(p->recipe.policy, &augment.policy.kind);
   laci_loop_options loop = {.feed = {.preprocessing = p->prepare,
                                      .batch = p->batch,
                                      .n_classes = laci_trainer_graph(t->trainer)->n_classes,
                                      .seed = o->seed,
                                      .shuffle = o->shuffle,
                                      .augmented = p->recipe.augment,
-                                     .augment = laci_dataset_augment(p->set),
+                                     .augment = augment,
                                      .smoothing = p->recipe.smoothing,
                                      .mixup = p->recipe.mixup,
                                      .cutmix = p->recipe.cutmix,

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The fourteen changes of an image that RandAugment and TrivialAugment draw from, on bytes.
+ *
+ * Each gives the bytes that torchvision's transforms give for an image of Pillow: nearest pixels,
+ * black where the image has none, grey levels cut off and not rounded after a blend. Next:
+ * policy.h, which draws them. */
+#ifndef LACI_DATA_PIXEL_CHANGE_H
+#define LACI_DATA_PIXEL_CHANGE_H
+
+#include "lacuna/status.h"
+
+typedef struct laci_image laci_image;
+
+/** In the order of torchvision's table. What the magnitude is: */
+typedef enum laci_pixel_change {
+  LACI_PIXELS_IDENTITY,      /* unused */
+  LACI_PIXELS_SHEAR_X,       /* columns a row, any sign */
+  LACI_PIXELS_SHEAR_Y,       /* rows a column */
+  LACI_PIXELS_TRANSLATE_X,   /* pixels to the right, cut to an integer */
+  LACI_PIXELS_TRANSLATE_Y,   /* pixels down */
+  LACI_PIXELS_ROTATE,        /* degrees, counter-clockwise */
+  LACI_PIXELS_BRIGHTNESS,    /* of these four, what is added to the factor 1 */
+  LACI_PIXELS_COLOR,         /* 0 .. -1: towards grey */
+  LACI_PIXELS_CONTRAST,      /* towards the mean grey */
+  LACI_PIXELS_SHARPNESS,     /* towards a smooth image */
+  LACI_PIXELS_POSTERIZE,     /* bits that are kept, 0..8 */
+  LACI_PIXELS_SOLARIZE,      /* levels from here on are inverted */
+  LACI_PIXELS_AUTO_CONTRAST, /* unused */
+  LACI_PIXELS_EQUALIZE,      /* unused */
+  LACI_PIXELS_CHANGES
+} laci_pixel_change;
+
+/** Changes the image in place. `spare` is scratch that grows to the image's size, and is exchanged
+ * with it where pixels move. Fails LAC_NO_MEMORY; `name` is put in the text. */
+LAC_MUST_CHECK lac_status laci_pixels_change(laci_pixel_change change, double magnitude,
+                                             const char *name, laci_image *image, laci_image *spare,
+                                             lac_error *err);
+
+#endif
