@@ -47,8 +47,8 @@ typedef struct laci_layer {
   /* with stored == -1: the weight is a constant, quantized or not, whose content can be computed */
   bool constant;
   int k_axis, c_axis;
-  int64_t groups;                    /* convolution groups */
-  int64_t channels_in, channels_out; /* per group */
+  int64_t groups;                    /* number of convolution groups; 1 for other layers */
+  int64_t channels_in, channels_out; /* in each convolution group */
   /* the layout of the weight, with its bytes at the time of the analysis */
   laci_weight_view view;
   bool eligible;
@@ -72,7 +72,7 @@ typedef struct laci_layer {
  * consumers in one layer, one for each copy of its channels. */
 typedef struct laci_consumer {
   int layer, conv_group;
-  const int32_t *column; /* [n_channels] */
+  const int32_t *column; /* [n_channels] the column of the weight at which each channel is */
 } laci_consumer;
 
 /** Computes norms[k], the root of the sum of squares at index k of the axis; `bytes` are those of
@@ -160,7 +160,7 @@ void laci_analysis_node_mobility(const laci_analysis *analysis, int node,
  * two models. */
 typedef struct laci_slot {
   int track;               /* root */
-  const int32_t *position; /* [n_channels] */
+  const int32_t *position; /* [n_channels] the position of each channel on the track */
 } laci_slot;
 int laci_group_count_slots(const laci_analysis *analysis, int group);
 laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);

@@ -39,11 +39,11 @@ typedef struct walker {
   int64_t *down_first; /* [n + 1] into down */
   down_edge *down;
   int64_t *member_first; /* [n_components + 1] into member */
-  int64_t *member;       /* vertices by component, ascending */
-  up_edge *up;           /* by big position, in the order of the links */
+  int64_t *member;       /* the positions of each component, ascending */
+  up_edge *up;           /* edges to small tracks, sorted by their position on the big track */
   int64_t *up_first;     /* [n + 1] into up */
   int32_t *seen;         /* [n] 1 + the number of the visit of a position; 0: not visited */
-  int64_t *queue;        /* [n] */
+  int64_t *queue;        /* [n] positions that a walk has still to visit */
   int64_t *best;         /* [n] for each component, its positions in the order of its canonical
                             walk, from its offset in `member` on */
   int32_t n_components;

@@ -51,12 +51,13 @@ int laci_computed_value_to_store(const laci_graph *graph, int value, bool whole)
 
 typedef struct closure {
   const laci_graph *graph;
-  const uint8_t *constants; /* [n_values] */
+  const uint8_t *constants; /* [n_values] flags of laci_graph_find_constants */
   bool *stored;             /* [n_values] the product is stored */
   bool *is_removed;         /* [n_nodes] nothing reads the node's outputs once the computed weights
                                are stored */
-  int *stack;               /* [n_values] */
-  int *seen, round;         /* [n_values] */
+  int *stack;               /* [n_values] values that a walk has still to visit */
+  int *seen, round;         /* [n_values] the round in which a value was last visited; the present
+                               round */
 } closure;
 
 static bool is_read_by_kept_node(const closure *c, int value) {

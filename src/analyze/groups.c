@@ -135,10 +135,10 @@ static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, lac
 
 /* The layers of each group, ascending: those of group g begin at layer[first[g]]. */
 typedef struct layer_lists {
-  int *first; /* [n_groups + 1] */
+  int *first; /* [n_groups + 1] where the layers of each group begin in `layer` */
   int *layer;
   int *last; /* [n_groups] 1 + the layer that was listed last for the group */
-  int *fill; /* [n_groups] */
+  int *fill; /* [n_groups] how many layers of each group are listed so far */
 } layer_lists;
 
 static void layer_lists_clear(layer_lists *lists) {

@@ -256,8 +256,8 @@ static bool describe_stored_weight(laci_analysis *analysis, int node_id,
 
 /** Facts about values, from graph/constants.h. */
 typedef struct value_facts {
-  uint8_t *constants; /* laci_graph_find_constants */
-  int *unknown;       /* laci_graph_find_unknown_nodes */
+  uint8_t *constants; /* [n_values] flags of laci_graph_find_constants */
+  int *unknown;       /* [n_values] the result of laci_graph_find_unknown_nodes */
 } value_facts;
 
 /* Describes a layer whose weight is computed: constant, or constant if all operators were known.

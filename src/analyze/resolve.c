@@ -135,7 +135,8 @@ static void freeze_undescribed(laci_resolve *r) {
       if (layout->set[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
       const laci_axis_set *axis_set = &layout->axis_sets[layout->set[a]];
       if (axis_set->n_groups && labels->label[a] != LACI_FIXED)
-        fixed = true; /* this operator has no separate order for each group */
+        fixed = true; /* this operator does not allow a separate channel order for each group of the
+                         weight */
       if (axis_set->n_groups && fixed)
         laci_track_freeze(r->t, axis_set->track, laci_resolve_cause_of_node(r));
       else if (fixed)

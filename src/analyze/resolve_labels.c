@@ -83,7 +83,7 @@ typedef struct label_place {
 /* All axes with labels, sorted by the root of the label, then by port. A node may have thousands of
  * ports and labels, so a set must not search all ports. */
 typedef struct label_sets {
-  int64_t *parent; /* [n_labels + 1] */
+  int64_t *parent; /* [n_labels + 1] union-find forest; labels of one axis set are in one tree */
   int *n;          /* [n_labels + 1] labels of a root's set */
   int *first;      /* [n_labels + 2] index of the first place of a root */
   int64_t *size; /* [n_labels + 1] size of the first axis that has the label; INT64_MIN: no axis was

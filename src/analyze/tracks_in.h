@@ -47,7 +47,7 @@ typedef struct laci_link {
   int node;
   int big, small;
   int64_t n, start, run, stride;
-  int32_t *to;   /* [n] */
+  int32_t *to;   /* [n] the position of the small track that each entry joins; -1: none */
   int32_t *copy; /* [n] or NULL */
 } laci_link;
 
@@ -89,7 +89,7 @@ typedef struct laci_tracks {
   const laci_graph *graph;
   laci_arena arena;
   uint8_t *matters;     /* [n_values] from laci_find_values_that_matter (graph/content.h) */
-  laci_layout *layouts; /* [n_values] */
+  laci_layout *layouts; /* [n_values] the tracks of each value's axes */
   laci_track *tracks;
   size_t n_tracks, track_capacity;
   laci_link *links;
