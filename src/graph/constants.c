@@ -94,7 +94,7 @@ int *laci_graph_find_unknown_nodes(const laci_graph *graph, const uint8_t *const
 
 typedef struct evaluation {
   const laci_graph *graph;
-  laci_buf **bufs; /* [n_values] */
+  laci_buf **bufs; /* [n_values] content of the values computed so far; NULL: none */
   int *uses;       /* [n_values] reads that remain */
   uint64_t held, most;
 } evaluation;

@@ -31,7 +31,8 @@ typedef struct builder {
   laci_node *nodes;
   laci_value *values;
   size_t n_nodes, node_capacity, n_values, value_capacity;
-  counterpart *counterparts; /* [n_values of graph] */
+  counterpart *counterparts; /* [n_values of graph] the floats that each value of integers stands
+                                for */
   int *place;                /* [n_nodes of graph] where the last of each node's new nodes is */
   bool failed;               /* there was no memory */
 } builder;

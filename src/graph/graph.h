@@ -143,7 +143,7 @@ typedef struct laci_graph {
   laci_value *values;
   laci_stored *stored;
   int *inputs;  /* values, without stored tensors */
-  int *outputs; /* values */
+  int *outputs; /* the values that are outputs of the network */
   int n_bodies;
   laci_body *bodies;
   /* the caller of inference fixed sizes of inputs, so conclusions from sizes do not hold for every

@@ -22,7 +22,7 @@ struct laci_quantized_form;
 
 /** Role in plots and reports. */
 typedef enum laci_role {
-  LACI_ROLE_UNKNOWN, /* drawn red */
+  LACI_ROLE_UNKNOWN, /* the operator is not declared; drawn red */
   LACI_ROLE_ALLOW,   /* prunable and permutable: Conv, Gemm, MatMul, ConvTranspose, LSTM ... */
   /* the operator has per-channel parameters, which are reordered together with the channels of its
    * input */
@@ -58,7 +58,8 @@ typedef struct laci_eval {
   laci_buf *const *out;
   void (*parallel)(void *pool, int64_t n, laci_range_body *body, void *context);
   void *pool;
-  /* Returns a fresh symbol as an element (not a size). NULL: contents hold no symbols. */
+  /* Returns a fresh symbol, to be written as an integer element. NULL: contents may hold no
+   * symbols. */
   int64_t (*new_symbol)(const struct laci_eval *eval);
   void *owner;
   lac_error *err;
@@ -91,7 +92,7 @@ typedef struct laci_weight_axes {
  * not know them refuses them. */
 typedef enum laci_control {
   LACI_CONTROL_NONE,
-  LACI_CONTROL_CHOICE, /* If */
+  LACI_CONTROL_CHOICE, /* an If: one of two bodies runs */
   LACI_CONTROL_BEGIN,  /* LoopBegin, ScanBegin: evaluating one begins the first iteration */
   LACI_CONTROL_END,    /* Loop, Scan */
 } laci_control;
@@ -172,11 +173,13 @@ typedef struct laci_op {
 
 /* Ready-made couple functions. */
 lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node,
-                             struct laci_coupling *c); /* labels of input 0 on output 0 */
+                             struct laci_coupling *c); /* output 0 gets the labels of input 0 */
 lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node,
-                            struct laci_coupling *c); /* all inputs, elementwise, broadcast */
+                            struct laci_coupling *c); /* all inputs are read elementwise, with
+                                                         broadcasting */
 lac_status laci_couple_no_axes(const laci_graph *graph, const laci_node *node,
-                               struct laci_coupling *c); /* all FIXED */
+                               struct laci_coupling *c); /* all axes are FIXED: nothing may be
+                                                            reordered */
 
 /** Returns the operator of that name and domain ("" and "ai.onnx" are the same); NULL: it is not
  * declared. */

@@ -13,10 +13,10 @@ typedef struct laci_type laci_type;
 
 /** The values of the graph where a part begins and ends. */
 typedef struct laci_part_ends {
-  const int *inputs;      /* [n_inputs] */
+  const int *inputs;      /* [n_inputs] values that the part reads from outside */
   const laci_type *types; /* [n_inputs] types of the inputs in the part */
   int n_inputs;
-  const int *outputs; /* [n_outputs] */
+  const int *outputs; /* [n_outputs] values that are outputs of the part */
   int n_outputs;
 } laci_part_ends;
 

@@ -11,7 +11,7 @@ typedef struct laci_resample_taps {
   int64_t n_out, width; /* n_out 0: the axis is left as it is; width: weights for one position */
   int64_t *first;       /* [n_out] the first input position; it may be outside of the input, whose
                            border is read there. INT64_MIN: the output is a given number */
-  double *weight;       /* [n_out, width] */
+  double *weight;       /* [n_out, width] the weights of each output position */
 } laci_resample_taps;
 
 /** A Resize or Upsample from x to y, which has elements. */

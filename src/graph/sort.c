@@ -139,9 +139,9 @@ static lac_status dependencies_init(dependencies *all, const laci_graph *graph, 
 typedef struct sorter {
   const laci_graph *graph;
   const dependencies *dependencies;
-  uint8_t *state; /* [n_nodes] */
+  uint8_t *state; /* [n_nodes] whether a node was not visited yet, is on the stack, or is done */
   size_t *next;   /* [n_nodes] for a node on the stack: which of its dependencies is visited next */
-  int *stack;     /* [n_nodes] */
+  int *stack;     /* [n_nodes] nodes whose dependencies are being visited */
   int *order;     /* [n_nodes] old ids in new order */
   int n_order;
 } sorter;

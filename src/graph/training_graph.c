@@ -23,8 +23,9 @@ typedef struct job {
   const laci_graph *model;
   const laci_training_options *options;
   laci_training_graph *to;
-  laci_training_role *roles; /* [model's stored] */
-  bool *needed;              /* [model's nodes] */
+  laci_training_role *roles; /* [model's stored] the role of each stored tensor */
+  bool *needed;              /* [model's nodes] the outputs of the training graph depend on the
+                                node */
   bool *from_image;          /* [model's values] computed from the image */
   /* [model's values] index of the value in the new graph; -1: not there */
   int *value_of;

@@ -54,8 +54,8 @@ typedef enum laci_training_loss {
 
 typedef struct laci_training_graph {
   laci_graph *graph;
-  /* inputs; labels are class probabilities, f32 [batch, n_classes]; -1 unless the loss is
-   * LACI_LOSS_CLASSES */
+  /* values that are graph inputs. labels: class probabilities, f32 [batch, n_classes]; -1 unless
+   * the loss is LACI_LOSS_CLASSES */
   int images, labels;
   int loss, logits; /* outputs of shapes [] and [batch, n_classes]; -1: there is no loss */
   int64_t batch;

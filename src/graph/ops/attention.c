@@ -22,7 +22,8 @@
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, N_VALID };
 enum { Y, PRESENT_K, PRESENT_V, SCORES };
-enum { RAW, CAPPED, BIASED, PROBABLE }; /* qk_matmul_output_mode */
+/* Values of the attribute qk_matmul_output_mode: which scores are an output. */
+enum { RAW, CAPPED, BIASED, PROBABLE };
 
 /** The sizes of an operand in either of its layouts. */
 typedef struct heads {

@@ -151,8 +151,8 @@ static lac_status couple_axes(const laci_graph *graph, const laci_node *node, la
   return laci_coupling_status(c);
 }
 
-/** Adds the normalization again with the same statistics, but other operands; -1: a vector full of
- * that number (scale 1, mean 0). */
+/** Adds a node with the same normalization and statistics, but other operands. scale -1: a vector
+ * of ones; mean -1: a vector of zeros. */
 static int add_same_normalization(laci_gradient_builder *b, const laci_node *node, int x, int scale,
                                   int mean) {
   laci_shape side = laci_gradient_in_shape(b, node, SCALE);

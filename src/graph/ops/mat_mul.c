@@ -112,7 +112,7 @@ static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_
 
 typedef struct integer_job {
   const laci_eval *eval;
-  const int64_t *a_offset, *b_offset; /* [batches] */
+  const int64_t *a_offset, *b_offset; /* [batches] where the matrices of each batch begin */
   int64_t rows, k, cols;
 } integer_job;
 

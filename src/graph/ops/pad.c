@@ -105,7 +105,8 @@ int64_t laci_pad_source(const laci_pad_axis *pad, int64_t o) {
 typedef struct padding {
   const laci_buf *x;
   laci_buf *out;
-  int64_t *from[LACI_MAX_RANK]; /* [size of out's axis] */
+  int64_t *from[LACI_MAX_RANK]; /* for each axis of out: the positions of x that are read; -1: the
+                                   constant */
   const laci_buf *fill;         /* NULL: fill_value is used */
   double fill_value;
 } padding;

@@ -40,7 +40,7 @@ typedef struct row_moments {
 
 typedef struct job {
   const laci_eval *eval;
-  row_moments *moments; /* [rows] */
+  row_moments *moments; /* [rows] moments of each row of X */
   laci_walk scale;      /* a walk over X that gives the index of scale, run by run */
   double epsilon;
   int64_t n;

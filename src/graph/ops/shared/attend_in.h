@@ -11,7 +11,8 @@
  * stride. */
 typedef struct laci_rows {
   const double *x;
-  int64_t batch, head, token; /* strides */
+  int64_t batch, head, token; /* distance, in numbers, between two batch entries, heads and
+                                 tokens */
 } laci_rows;
 
 /** The place of a score: a query and a key of one head of one image. */
@@ -30,7 +31,7 @@ typedef struct laci_row_attention {
   const void *context;
   /* [n_heads] an extra score that takes part in the softmax, but has no value row; NULL: none */
   const double *sink;
-  double *y; /* [batch, queries, heads * size_v] */
+  double *y; /* [batch, queries, heads * size_v] the result */
 } laci_row_attention;
 
 LAC_MUST_CHECK lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *attend);
@@ -39,7 +40,7 @@ LAC_MUST_CHECK lac_status laci_attend_run(const laci_eval *eval, const laci_row_
  * size]. past NULL: there are only new rows. */
 typedef struct laci_joined {
   int64_t n_batch, n_heads, n_past, n_now, size;
-  const double *past; /* [batch, heads, n_past, size] */
+  const double *past; /* [batch, heads, n_past, size] rows of the past */
   laci_rows now;
 } laci_joined;
 void laci_join_past_rows(const laci_joined *joined, double *out);

@@ -35,7 +35,7 @@ typedef struct laci_gemm {
   const void *pack_context;
   double *c;
   int64_t c_row_stride;
-  const int64_t *c_offset; /* [n_batch] */
+  const int64_t *c_offset; /* [n_batch] where each product's matrix begins in C */
 } laci_gemm;
 
 LAC_MUST_CHECK lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm);
@@ -44,7 +44,7 @@ LAC_MUST_CHECK lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *
 typedef struct laci_gemm_matrix {
   const double *data;
   int64_t row_stride, col_stride;
-  const int64_t *offset; /* [n_batch] */
+  const int64_t *offset; /* [n_batch] where each product's matrix begins in data */
 } laci_gemm_matrix;
 laci_gemm_pack_b laci_gemm_pack_matrix;
 

@@ -43,7 +43,7 @@ enum { LACI_NO_PORT = 99 };
 typedef struct laci_skip_norm {
   bool centred;           /* the mean is subtracted */
   int scale, shift, bias; /* inputs; LACI_NO_PORT: there is none */
-  int mean, inverse, sum; /* outputs */
+  int mean, inverse, sum; /* outputs: the mean, the inverse deviation, and x + skip + bias */
 } laci_skip_norm;
 
 LAC_MUST_CHECK lac_status laci_skip_norm_infer(laci_infer *infer, const laci_skip_norm *norm);

@@ -92,17 +92,20 @@ LAC_MUST_CHECK lac_status laci_axes_to_flags(const laci_node *node, const laci_i
  * LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
                                          const laci_shape *b, laci_shape *out);
-/** Returns the product of sizes [from, to): a number where all are known, a symbol where it is the
- * only factor that is not 1, else a fresh symbol. */
+/** Returns the product of the sizes of axes [from, to): a number where all are known, a symbol
+ * where it is the only factor that is not 1, else a fresh symbol. */
 int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to);
 
 /* Ready-made infer functions. */
 lac_status laci_infer_same_type(laci_infer *infer); /* output 0 has the type of input 0 */
 /* output 0 has the shape of input 0, and type bool */
 lac_status laci_infer_predicate(laci_infer *infer);
-lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; type of input 0 */
-lac_status laci_infer_compare(laci_infer *infer);   /* two inputs, broadcast; bool */
-lac_status laci_infer_variadic(laci_infer *infer);  /* any number of inputs, broadcast */
+lac_status laci_infer_broadcast(laci_infer *infer); /* for two inputs that are broadcast; output 0
+                                                       has the type of input 0 */
+lac_status laci_infer_compare(laci_infer *infer);   /* for two inputs that are broadcast; output 0
+                                                       is of type bool */
+lac_status laci_infer_variadic(laci_infer *infer);  /* for any number of inputs that are
+                                                       broadcast */
 
 /* ---- Element by element ---- */
 

@@ -32,16 +32,16 @@ double laci_dynamic_steps(laci_dynamic_range range, double x) {
 
 /* ---- The operands as floats ---- */
 
-/** What the operator on floats sees of a node. */
+/** The node and its operands as the operator on floats sees them. */
 typedef struct operands {
   int n;
   laci_node node;
   int *inputs;             /* [n] values */
-  const laci_buf **in;     /* [n] */
+  const laci_buf **in;     /* [n] the contents of the operands */
   laci_buf **lifted;       /* [n] operands that were made floats; NULL: the node's own */
-  const laci_type **types; /* [n] */
-  laci_type *own_types;    /* [n] */
-  const laci_buf **known;  /* [n] */
+  const laci_type **types; /* [n] the types that the operator on floats sees */
+  laci_type *own_types;    /* [n] memory for those types that differ from the node's */
+  const laci_buf **known;  /* [n] contents that inference knows; NULL: unknown */
 } operands;
 
 static void free_operands(operands *o) {

@@ -170,7 +170,8 @@ typedef struct job {
   const laci_recurrent *op;
   int64_t n_directions, time, batch, inputs, hidden;
   bool batch_first, backward; /* backward: the first direction runs backward */
-  double *work;               /* [n_directions * batch, work_size] */
+  double *work;               /* [n_directions * batch, work_size] scratch memory of each
+                                 sequence */
   int64_t work_size;
   laci_activation act[2 * LACI_MAX_ACTIVATIONS];
 } job;

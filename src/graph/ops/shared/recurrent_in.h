@@ -27,7 +27,7 @@ typedef struct laci_activation {
 typedef struct laci_cell {
   int64_t hidden;
   const double *x;        /* [G * H] the product of w and x, plus the bias of w */
-  const double *r;        /* [G * H, H] */
+  const double *r;        /* [G * H, H] the recurrence weights of all gates */
   const double *bias;     /* [G * H] the bias of r, or NULL */
   const double *peephole; /* [3 * H], or NULL */
   double *h, *c;          /* [H] the hidden state, and the cell state of an LSTM, which the step

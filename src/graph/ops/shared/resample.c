@@ -121,8 +121,8 @@ static lac_status make_taps(const laci_node *node, const laci_resampling *r,
 
 typedef struct pass {
   const laci_resample_taps *taps;
-  const double *x; /* [outer, in, inner] */
-  double *y;       /* [outer, n_out, inner] */
+  const double *x; /* [outer, in, inner] the tensor before an axis is resampled */
+  double *y;       /* [outer, n_out, inner] the tensor afterwards */
   int64_t in, inner;
   double outside_value;
 } pass;
