@@ -11,8 +11,8 @@
 
 /* ---- Types ---- */
 
-/** Is it what exporters write for any size that they do not know, so that equal names say nothing?
- */
+/** Is this a name that exporters write for any unknown size? Then equal names do not mean equal
+ * sizes. */
 static bool is_no_name(const char *name) {
   static const char *const none[] = {"", "?", "-1", "*", "None", "none", "unk", "unknown"};
   for (size_t k = 0; k < sizeof none / sizeof *none; k++)

@@ -60,7 +60,7 @@ const char *laci_edit_unique_name(laci_onnx_edit *edit, const char *base, const 
 LAC_MUST_CHECK lac_status laci_edit_add_tensor(laci_onnx_edit *edit, const char *name,
                                                lac_dtype dtype, const laci_shape *shape,
                                                const void *bytes, lac_error *err);
-/** Adds a node. Its texts must live as long as the edit. */
+/** Adds a node to those that the edit will create. Its texts must live as long as the edit. */
 LAC_MUST_CHECK lac_status laci_edit_add_node(laci_onnx_edit *edit, const laci_edit_node *node,
                                              lac_error *err);
 /** Makes all nodes of the main graph that read `from` read `to`. Nodes added by this edit, bodies

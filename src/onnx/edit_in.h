@@ -87,7 +87,7 @@ typedef struct laci_edit_applier {
   laci_name_table dropped_reads; /* names that a node no longer reads */
   /* names that are read after the edit, or that the file names elsewhere */
   laci_name_table read;
-  bool *is_removed;       /* [n_node] */
+  bool *is_removed;       /* [n_node] the node of the main graph is removed */
   size_t *order, next;    /* order: the new nodes, sorted by their slots; next: how many of these
                              are in the list so far */
   Onnx__NodeProto **list; /* the new list of nodes, n_list so far */
@@ -107,8 +107,8 @@ LAC_MUST_CHECK lac_status laci_edit_replace_array(laci_onnx_edit *edit, void *pl
 LAC_MUST_CHECK lac_status laci_edit_change_functions(laci_edit_applier *a, lac_error *err);
 /** Removes attributes, and sets the opset (edit_opset.c). */
 LAC_MUST_CHECK lac_status laci_edit_change_opset(laci_edit_applier *a, lac_error *err);
-/** Marks the nodes that are removed with replaced values, and adds the names that they read to
- * dropped_reads (edit_replace.c). */
+/** Marks the nodes that are to be removed because their values are replaced, and adds the names
+ * that they read to dropped_reads (edit_replace.c). */
 LAC_MUST_CHECK lac_status laci_edit_drop_replaced(laci_edit_applier *a, lac_error *err);
 
 /** Returns the index of the node of the main graph that outputs the value; -1: none does. */

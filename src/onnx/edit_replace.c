@@ -48,7 +48,7 @@ static bool count_all_reads(reads *r, const Onnx__GraphProto *graph) {
 typedef struct leaving {
   laci_edit_applier *a;
   reads r;
-  int *stack; /* [n_node] */
+  int *stack; /* [n_node] nodes whose inputs have still to be looked at */
   size_t n;
 } leaving;
 

@@ -28,7 +28,7 @@ typedef struct laci_export {
   char **names; /* [n_data_files] new locations */
   /* [n_data_files] the location entry that all tensors in that file share */
   Onnx__StringStringEntryProto **locations;
-  laci_writer **writers; /* [n_data_files] */
+  laci_writer **writers; /* [n_data_files] a writer for each data file; NULL: none is written */
 } laci_export;
 
 /** Replaces up to 8 bytes of the message until the save is over. */

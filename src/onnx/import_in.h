@@ -63,7 +63,7 @@ struct laci_importer {
   int n_fresh; /* names made unique so far */
 };
 
-/* declared.c */
+/* ---- Functions of declared.c ---- */
 
 /** Converts a type that the file declares. */
 LAC_MUST_CHECK lac_status laci_import_type(laci_importer *im, const Onnx__ValueInfoProto *info,
@@ -77,7 +77,7 @@ LAC_MUST_CHECK lac_status laci_import_declare_type(laci_importer *im, int value,
                                                    const Onnx__ValueInfoProto *info, bool in_body,
                                                    lac_error *err);
 
-/* constant.c */
+/* ---- Functions of constant.c ---- */
 
 /** Returns the type of an attribute's value, found from its fields if the file does not give it. */
 Onnx__AttributeProto__AttributeType laci_import_attr_type(const Onnx__AttributeProto *attr);
@@ -91,12 +91,12 @@ LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__Attribut
                                                const laci_stored *about, bool is_shared, int *value,
                                                lac_error *err);
 
-/* node.c */
+/* ---- Functions of node.c ---- */
 
 /** Imports a node that calls no local function. */
 LAC_MUST_CHECK lac_status laci_import_operator_node(laci_importer *im, const laci_scope *scope,
                                                     const Onnx__NodeProto *node, lac_error *err);
-/* scope.c */
+/* ---- Functions of scope.c ---- */
 
 /** Finds the value of a name; -1 for the empty name and for an input that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_find_value_or_fail(laci_importer *im, const laci_scope *scope,
@@ -132,7 +132,7 @@ LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *
 LAC_MUST_CHECK lac_status laci_import_spend_budget(laci_importer *im, size_t size_bytes,
                                                    lac_error *err);
 
-/* hidden.c */
+/* ---- Functions of hidden.c ---- */
 
 /** Returns the local function that a node calls; NULL: none. */
 laci_onnx_function *laci_import_function_of(const laci_importer *im, const Onnx__NodeProto *node);
@@ -143,7 +143,7 @@ LAC_MUST_CHECK lac_status laci_import_hide_training(laci_importer *im, lac_error
 LAC_MUST_CHECK lac_status laci_import_hide_node(laci_importer *im, const Onnx__NodeProto *node,
                                                 lac_error *err);
 
-/* function.c */
+/* ---- Functions of function.c ---- */
 
 /** Lists the local functions, and finds out which are called from training graphs. */
 LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
@@ -151,7 +151,7 @@ LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *er
 LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
                                            const Onnx__NodeProto *node, lac_error *err);
 
-/* open.c */
+/* ---- Functions of open.c ---- */
 
 /** Imports the bodies of an If, a Loop or a Scan as nodes of the graph. Sets *is_done if so; then
  * the node itself is added too. Otherwise node->fault may say why the bodies are not imported.
@@ -160,14 +160,14 @@ LAC_MUST_CHECK lac_status laci_import_bodies(laci_importer *im, const laci_scope
                                              const Onnx__NodeProto *from, laci_node *node,
                                              bool *is_done, lac_error *err);
 
-/* body.c */
+/* ---- Functions of body.c ---- */
 
 /** Finds the values that the bodies in the node's attributes read from outside, each once. */
 LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
                                                const Onnx__NodeProto *node, const int **ids, int *n,
                                                lac_error *err);
 
-/* import.c */
+/* ---- Functions of import.c, ties.c and opset.c ---- */
 
 /** Marks the values that the file names outside of its nodes (laci_value.tied_by). ties.c */
 void laci_import_mark_ties(laci_importer *im);

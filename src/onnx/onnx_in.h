@@ -24,7 +24,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 typedef enum laci_source_kind {
   LACI_SOURCE_NONE,     /* nothing that can be changed: text, arguments of a function call */
   LACI_SOURCE_ARRAY,    /* an array of the message, in the same layout as in the graph: `*array` */
-  LACI_SOURCE_SCALAR,   /* a number of the message: `scalar` */
+  LACI_SOURCE_SCALAR,   /* a number in a field of the message: its address is `scalar` */
   LACI_SOURCE_WIDENED,  /* an array with wider elements (float16 in int32_data): `*array` */
   LACI_SOURCE_EXTERNAL, /* in a data file: `external` */
 } laci_source_kind;
@@ -90,7 +90,7 @@ struct laci_onnx {
   size_t n_externals, external_capacity;
 };
 
-/* wire.c */
+/* ---- Functions of wire.c ---- */
 
 /** Checks that the file is a message that can be decoded; reads all but the bytes of tensors. Texts
  * of failures start with "not an ONNX model: ". */
@@ -113,7 +113,7 @@ LAC_MUST_CHECK lac_status laci_onnx_visit_tensors(ProtobufCMessage *message,
                                                   laci_tensor_visit *visit, void *context,
                                                   lac_error *err);
 
-/* export.c */
+/* ---- Functions of pack.c ---- */
 
 /** A model's message to be written. */
 typedef struct laci_onnx_message {
@@ -129,7 +129,7 @@ LAC_MUST_CHECK lac_status laci_onnx_serialize(const laci_onnx_message *message,
 /** Writes a model's message to a writer, and finishes the writer. */
 LAC_MUST_CHECK lac_status laci_onnx_serialize_to_writer(const laci_onnx_message *message,
                                                         laci_writer *writer, lac_error *err);
-/* spans.c */
+/* ---- Functions of spans.c ---- */
 
 typedef struct laci_byte_range {
   const uint8_t *at, *end;
@@ -139,7 +139,7 @@ typedef struct laci_byte_range {
  * empty. Returns false where there is no valid field. */
 bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range *content);
 
-/* outline.c */
+/* ---- Functions of outline.c ---- */
 
 /** Builds *outline: the message of the file (which passed laci_onnx_check_wire_format) in which the
  * bytes of a laci_onnx_span replace the raw bytes of every tensor. The raw bytes are not read. The
@@ -147,7 +147,7 @@ bool laci_onnx_next_field(laci_byte_range *s, unsigned *number, laci_byte_range 
 LAC_MUST_CHECK lac_status laci_onnx_build_outline(laci_reader *file, uint8_t **outline, size_t *n,
                                                   lac_error *err);
 
-/* source.c */
+/* ---- Functions of source.c ---- */
 
 /** Checks and decodes the file to file->model. Except in small tensors, raw bytes of tensors are
  * the reader's addresses, where bytes may not be loaded yet. */
@@ -160,19 +160,19 @@ void laci_onnx_close_reader(laci_onnx *file);
 /** Frees a message that was removed from the decoded message. */
 void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message);
 
-/* import.c */
+/* ---- Functions of import.c ---- */
 
 /** Imports the decoded file, whose data files are open, as a graph. */
 LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err);
 
-/* external.c */
+/* ---- Functions of external.c ---- */
 
 /** Opens the data files of all external tensors and checks that each is inside its file. */
 LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
 /** Returns the record of an external tensor; NULL: the tensor is not external. */
 laci_external *laci_onnx_find_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
 
-/* tensor.c */
+/* ---- Functions of tensor.c and dims.c ---- */
 
 /** Checks a tensor and finds its bytes. `name` is for messages. Memory comes from file's arena. */
 LAC_MUST_CHECK lac_status laci_onnx_view_tensor(laci_onnx *file, Onnx__TensorProto *tensor,
@@ -183,7 +183,7 @@ LAC_MUST_CHECK lac_status laci_onnx_count_elements(const Onnx__TensorProto *tens
                                                    const char *name, int64_t *count,
                                                    lac_error *err);
 
-/* packed.c */
+/* ---- Functions of packed.c ---- */
 
 /** Returns how many elements of a type share a byte of a file: 2 or 4 for elements of 4 or 2 bits,
  * else 1. */
