@@ -18,9 +18,9 @@ struct laci_data_parallel {
   laci_bucket *buckets;
   int n_buckets, n_begun; /* n_begun: sums begun in this step */
   int64_t *offsets;       /* [n_buckets], in the order of process 0 */
-  laci_comm_sum **sums;   /* [n_buckets] */
+  laci_comm_sum **sums;   /* [n_buckets] the sum of each bucket over all processes */
   laci_comm_sum *of_statistics;
-  double *losses; /* [size of the group] */
+  double *losses; /* [size of the group] the loss of each process in a step */
   bool has_voted; /* the vote of this step has ended, and all processes have read their batches */
   laci_data_parallel_times times;
   laci_trace *trace; /* NULL: none */

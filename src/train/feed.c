@@ -18,7 +18,7 @@ struct laci_feed {
   size_t sample; /* floats of an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
-  float *rows;      /* [batch, n_classes] */
+  float *rows;      /* [batch, n_classes] the labels as rows of probabilities */
   laci_batch shown; /* the batch that the caller uses; n 0: none yet */
 };
 
@@ -81,7 +81,8 @@ void laci_feed_destroy(laci_feed *f) {
   laci_free(f);
 }
 
-/** Erases parts of images, and mixes pairs of them. */
+/** Erases parts of the batch's images, and mixes pairs of images (MixUp, CutMix), as the options
+ * say. */
 static void change_batch(laci_feed *f) {
   const laci_feed_options *o = &f->options;
   const laci_shape shape = laci_preprocessing_shape(&o->preprocessing);

@@ -42,7 +42,7 @@ typedef struct laci_loop {
   double best_top1;               /* < 0: none */
   double best_top5;               /* NaN: not known */
   int64_t best_step;
-  double seconds_a_step; /* running mean */
+  double seconds_a_step; /* seconds for a step, as a running mean */
   int64_t n_right;       /* images of the step so far whose class the network had right */
   bool stopped; /* the run ended between two steps because images could not be read, so the state
                    may be saved */
@@ -55,7 +55,7 @@ typedef struct laci_loop {
                                             not exist any more */
   lac_error untold;                      /* a failure of this process's log, which is reported at
                                             the next vote */
-  char saved_text[128];                  /* laci_loop_saved_text */
+  char saved_text[128];                  /* the text that laci_loop_saved_text returns */
 } laci_loop;
 
 /** Allocates the state, and finds the trainer's buffers. Fails on all processes alike. */

@@ -42,7 +42,7 @@ struct laci_optimizer {
   float *slots[LACI_OPTIMIZER_MAX_SLOTS];
   int n_slots;
   lac_engine_update update;          /* a step as laci_optimizer_describe_step describes it */
-  lac_engine_parameter *described;   /* [n_tensors] */
+  lac_engine_parameter *described;   /* [n_tensors] the parameters of `update` */
   const lac_engine_parameter **list; /* [n_tensors] their addresses */
 };
 

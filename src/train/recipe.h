@@ -65,7 +65,7 @@ typedef struct laci_training_recipe {
   bool augment;            /* crop and flip */
   const char *policy;      /* what draws changes after that: a name of data/policy.h; NULL: none */
   int policy_changes, policy_magnitude; /* of randaugment; 0: not set */
-  int n_stages;                         /* of piecewise */
+  int n_stages;                         /* stages of the piecewise schedule */
   laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
   const char *stages_of; /* name of the recipe from which `stages` were taken; NULL: this one */
   int n_large;

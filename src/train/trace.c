@@ -27,7 +27,7 @@ struct laci_trace {
   const laci_engine *engine;
   size_t n_steps, n_sums, n_record;
   int n_taken;     /* records so far; the next one is written at n_taken % RECORDS */
-  double *records; /* [RECORDS, n_record] */
+  double *records; /* [RECORDS, n_record] the records of the last steps, as a ring */
 };
 
 lac_status laci_trace_create(const laci_engine *engine, int n_sums, laci_trace **trace,

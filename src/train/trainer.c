@@ -20,13 +20,14 @@ struct laci_trainer {
   laci_engine *engine;
   laci_pool *pool;
   laci_optimizer *optimizer;
-  laci_parameter *parameters; /* [n_params] */
-  int64_t *statistic_at;      /* [n_stats] */
+  laci_parameter *parameters; /* [n_params] where each parameter is in the flat buffers */
+  int64_t *statistic_at;      /* [n_stats] where each running statistic is in its buffer */
   int64_t size, n_statistics;
-  float *weights, *gradients;  /* [size] */
+  float *weights, *gradients;  /* [size] the flat buffers of all parameters and of their
+                                  gradients */
   float *sums;                 /* [size] sums of the gradients of the step's earlier batches; NULL:
                                   no step had several batches so far */
-  float *statistics, *updates; /* [n_statistics] */
+  float *statistics, *updates; /* [n_statistics] running statistics before and after a batch */
   double clip_norm;            /* limit of the norm of a step's gradients; 0: none */
   double ema;                  /* decay of the averages; 0: none are kept, and the next two are
                                   NULL */
@@ -361,7 +362,7 @@ const float *laci_trainer_logits(const laci_trainer *t) { return t->logits; }
 
 /* ---- Buckets ---- */
 
-enum { LEAST_TAPER = 1 << 14 }; /* floats */
+enum { LEAST_TAPER = 1 << 14 }; /* floats; the last buckets are not made smaller than this */
 
 /** Returns the step after which the gradient of parameter p is final. */
 static size_t final_step(const laci_trainer *t, int p) {
@@ -376,10 +377,10 @@ static int compare_steps(const void *a, const void *b) {
   return x->offset > y->offset ? -1 : x->offset < y->offset;
 }
 
-/** Returns the most floats of a bucket that ends at `end`, where `wanted` are usual. The last
- * bucket is final only with the last step, so its sum must be waited for. Each bucket therefore
- * leaves as many floats to later ones as it has itself, down to a size at which the time of
- * messages dominates. */
+/** Returns the limit of the floats of a bucket that ends at `end`; `wanted` is the usual limit. The
+ * last bucket is final only with the last step, so its sum must be waited for. Each bucket
+ * therefore leaves as many floats to later ones as it has itself, down to a size at which the time
+ * of messages dominates. */
 static int64_t bucket_size_before(int64_t end, int64_t wanted) {
   const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
   return wanted < most ? wanted : most;
