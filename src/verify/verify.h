@@ -29,7 +29,7 @@ typedef struct laci_shape laci_shape;
 
 typedef enum laci_verify_engine {
   LACI_VERIFY_AUTO,  /* plain if that is fast enough, else the fast engine */
-  LACI_VERIFY_PLAIN, /* double throughout */
+  LACI_VERIFY_PLAIN, /* the plain engine computes everything, in double */
   LACI_VERIFY_CPU,   /* all products on the fast engine, without a second run on the plain one: for
                         tests */
 } laci_verify_engine;

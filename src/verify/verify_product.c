@@ -341,7 +341,7 @@ static void store_run(const result *r, const float *from, double *to, int64_t n)
 static void store_rows(int64_t begin, int64_t end, void *context) {
   const store_job *l = context;
   const result *r = l->r;
-  for (int64_t row = begin; row < end; row++) { /* of outer x n */
+  for (int64_t row = begin; row < end; row++) { /* rows of [outer, n], each of `inner` results */
     int64_t place = row / l->n * r->channels + l->first + row % l->n;
     store_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
   }

@@ -42,7 +42,7 @@ typedef struct tries {
   uint8_t *seen; /* [n_values] largest laci_seen of each output over all runs */
   bool any;      /* at least one run reached its end */
   int n_runs, best_told, best_finite, best_blank;
-  try chosen;   /* of the best run */
+  try chosen;   /* the try that gave the best run */
   int furthest; /* the highest index of a node that a failed run reached */
   try failed;
   double spent;
