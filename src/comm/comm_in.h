@@ -35,7 +35,7 @@ struct laci_comm {
                                   process has entered so far */
   laci_peer *peers;            /* [size]: all processes */
   size_t *begin;               /* [size + 1]: where the parts of a gathered buffer begin */
-  uint32_t *votes;             /* [size] */
+  uint32_t *votes;             /* [size] the bits that each process has voted */
   struct laci_ending *endings; /* [size]: the status of each process */
   void *vote;                  /* request of the vote in progress; NULL: none */
 

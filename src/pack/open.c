@@ -110,7 +110,7 @@ typedef struct section_reader {
   const uint8_t *directory;
   uint64_t n_left;
   uint64_t at, end;  /* where the next section must begin; where the directory begins */
-  uint8_t *capacity; /* [STEP_BYTES] */
+  uint8_t *capacity; /* [STEP_BYTES] the buffer through which sections are read */
   laci_hash_stream *hash;
 } section_reader;
 

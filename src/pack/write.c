@@ -17,7 +17,7 @@ typedef struct packer {
   const laci_packfile_input *input;
   const char *path;
   laci_writer *writer;
-  uint64_t at; /* bytes written */
+  uint64_t at; /* bytes written to the pack so far */
   pack_section *sections;
   size_t n_sections, section_capacity;
   uint8_t *names, *parts;

@@ -13,7 +13,7 @@
 #include "base/reader.h"
 #include "tensor/buf.h"
 
-static const uint64_t MOST_HEADER = 100000000; /* bytes */
+static const uint64_t MOST_HEADER = 100000000; /* limit of the header's length, in bytes */
 enum { LENGTH_BYTES = 8, PART = 1 << 16 };
 
 struct laci_safetensors {
@@ -23,7 +23,7 @@ struct laci_safetensors {
   laci_safetensor *tensors;
   int n;
   size_t data;      /* offset in the file at which the tensors' bytes begin */
-  laci_arena names; /* of laci_safetensors_take */
+  laci_arena names; /* memory for the names and types that laci_safetensors_take copies */
 };
 
 /* ---- The header ---- */
