@@ -42,7 +42,8 @@ struct laci_reader {
   uint8_t *blocks; /* a bit for each block: its bytes are in its pages; NULL: none was read
                              yet */
   bool opened;     /* all pages are accessible */
-  bool outlined;   /* the outline of a virtual file was written */
+  bool outlined;   /* the outline of a virtual file was written to the pages
+                      (laci_origin.outline) */
   bool kept;       /* a part was materialised */
   bool whole;      /* all bytes are in memory permanently */
   _Atomic uint64_t
