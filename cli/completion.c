@@ -32,7 +32,8 @@ static void print_choices(FILE *out, const option_row *option) {
   }
   for (const char *at = listed ? "" : option->argument; *at;) {
     const int length = (int)strcspn(at, "|");
-    const bool is_file = strncmp(at, "FILE.", 5) == 0; /* any file with this ending */
+    const bool is_file = strncmp(at, "FILE.", 5) == 0; /* the choice stands for any file with this
+                                                          ending */
     if (!is_file) fprintf(out, "%s%.*s", at == option->argument ? "" : " ", length, at);
     at += length + (at[length] == '|');
   }

@@ -343,6 +343,6 @@ lac_status config_print(const arguments *args, FILE *out, lac_error *err) {
     for (char *line = strtok_r(settings, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
       fprintf(out, "#   %s\n", line);
   }
-  free(settings); /* of open_memstream */
+  free(settings); /* by free, since the text comes from open_memstream */
   return st;
 }
