@@ -4,7 +4,9 @@
 Exporters merge tensors that are equal and fold constants, so that names are lost. Therefore a copy of the module in float32 with
 distinct random values is exported without folding, and the true values are written in by name. Nothing may be missing.
 """
+import contextlib
 import copy
+import functools
 import io
 import warnings
 
@@ -73,11 +75,46 @@ def _without_hooks(module):
             hooks.clear()
 
 
+def tensors_in(value):
+    """The tensors in what a module returns: of tuples, lists and dicts. What else there is, such as transformers' cache of keys and
+    values, is no answer."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [tensor for item in value for tensor in tensors_in(item)] if isinstance(value, (tuple, list)) else []
+
+
+def _return_tensors(module):
+    """Its forward pass returns a tuple of tensors from now on: exporters refuse outputs of other classes."""
+    forward = module.forward
+
+    @functools.wraps(forward)
+    def returning_tensors(*arguments, **keywords):
+        return tuple(tensors_in(forward(*arguments, **keywords)))
+    module.forward = returning_tensors
+
+
+@contextlib.contextmanager
+def _quiet():
+    """No warnings, and not the whole graph printed where the first exporter fails, since the second one may do it. PyTorch 2.15
+    switches that log on whatever `verbose` says."""
+    switch = getattr(torch._C, "_jit_set_onnx_log_enabled", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if switch:
+                torch._C._jit_set_onnx_log_enabled = lambda _enabled: None
+            yield
+        finally:
+            if switch:
+                torch._C._jit_set_onnx_log_enabled = switch
+
+
 def _export(module, arguments, keywords, dynamo):
     """The bytes of an ONNX file."""
     how = {"kwargs": keywords or None, "dynamo": dynamo}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _quiet():
         if dynamo:
             program = torch.onnx.export(module, arguments, optimize=False, verbose=False, **how)
             return program.model_proto.SerializeToString()
@@ -94,6 +131,7 @@ class Exported:
         arguments, keywords = as_arguments(to_cpu(example_inputs))
         detached = copy.deepcopy(module).cpu().float().eval()
         _without_hooks(detached)
+        _return_tensors(detached)
         _distinct(detached)
         wanted, failures = set(tensors_of(module)), []
         for dynamo in (False, True):

@@ -12,20 +12,11 @@ import torch
 from .. import _verbs
 from ..errors import failure
 from . import masks
-from .export import Exported, as_arguments, tensors_of, unwrapped
+from .export import Exported, as_arguments, tensors_in, tensors_of, unwrapped
 
 CLOSE = 1e-4  # of the outputs' scale, in float32; a network in double is compared far below
 SEARCHED = ("permute", "no_calibration", "apply", "invert", "output", "plot", "save_permutation", "curve", "json", "force", "quantize",
             "quantize_range", "quantize_activations", "fold", "lenient")
-
-
-def _flat(value):
-    """The tensors of floats in what a module returns."""
-    if isinstance(value, torch.Tensor):
-        return [value] if value.is_floating_point() else []
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [tensor for item in value for tensor in _flat(item)] if isinstance(value, (tuple, list)) else []
 
 
 def answers(module, example_inputs):
@@ -34,7 +25,8 @@ def answers(module, example_inputs):
     modes = {part: part.training for part in module.modules()}
     try:
         with torch.no_grad():
-            return [tensor.detach().double().cpu() for tensor in _flat(module.eval()(*arguments, **keywords))]
+            return [tensor.detach().double().cpu() for tensor in tensors_in(module.eval()(*arguments, **keywords))
+                    if tensor.is_floating_point()]
     finally:
         for part, mode in modes.items():
             part.training = mode
