@@ -15,7 +15,7 @@ typedef struct laci_ort_value {
   const ort_value_info *info;
   int producer;  /* number of the node; -1: none in this graph */
   bool constant; /* an initializer that no caller may replace */
-  bool output;   /* of the graph */
+  bool output;   /* it is an output of the graph */
 } laci_ort_value;
 
 typedef struct laci_ort_node {

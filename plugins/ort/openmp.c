@@ -47,7 +47,7 @@ typedef struct member {
 struct team {
   pid_t owner; /* the process that started the threads */
   atomic_int posted, left, sleepers;
-  atomic_int arrived, passed; /* of a barrier */
+  atomic_int arrived, passed; /* threads that have reached, and left, the barrier */
   void (*body)(void *);
   void *data;
   int n; /* threads of the region */

@@ -12,7 +12,7 @@
 enum { MOST_EVENTS = 1000000 }; /* ONNX Runtime keeps as many of its own */
 
 struct laci_ort_profiler {
-  ort_profiler face; /* first */
+  ort_profiler face; /* first member: ONNX Runtime passes its address */
   const laci_ort *ort;
   laci_ort_profiles *of; /* NULL: the session has ended */
   laci_ort_profiler *next;

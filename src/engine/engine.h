@@ -124,7 +124,7 @@ typedef enum laci_engine_finite {
 
 /** How far an engine is made. */
 typedef enum laci_engine_extent {
-  LACI_EXTENT_WHOLE,   /* it can run */
+  LACI_EXTENT_WHOLE,   /* complete: it can run */
   LACI_EXTENT_OUTLINE, /* it is planned only, and cannot run: it fails where the whole one does, but
                           for want of memory or of time. Engines may ignore it */
   LACI_EXTENT_PARTIAL, /* an outline that leaves out what cannot be run, see laci_engine_ask. Only
@@ -215,15 +215,15 @@ typedef struct laci_engine_node {
 
 /** Which part of a network runs on the exact engine, because the fast one cannot run it. */
 typedef struct laci_engine_exact {
-  int n_nodes;        /* of the network; 0: none */
+  int n_nodes;        /* number of these nodes; 0: there are none */
   const char *reason; /* why the first of these nodes does; NULL: there is none. Lives as long as
                          the engine */
 } laci_engine_exact;
 
 /** Can an engine compute in a type? */
 typedef enum laci_engine_dtype {
-  LACI_DTYPE_NOT,      /* on no machine */
-  LACI_DTYPE_NOT_HERE, /* not on this machine, which lacks instructions for it */
+  LACI_DTYPE_NOT,      /* the engine cannot, on any machine */
+  LACI_DTYPE_NOT_HERE, /* it cannot on this machine, which lacks instructions */
   LACI_DTYPE_HERE,
 } laci_engine_dtype;
 

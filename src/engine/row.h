@@ -60,26 +60,26 @@ struct laci_engine_row {
   /** watch: NULL, or informed of each step by laci_engine_begin_step and laci_engine_end_step. */
   lac_status (*run)(void *self, const void *const *inputs, void *const *outputs,
                     const laci_engine_watch *watch, lac_error *err);
-  /* The following may be NULL; their comments say what NULL means. */
-  int (*threads)(const void *self);                             /* 1 */
-  laci_engine_memory (*planned)(const void *self);              /* nothing */
-  const char *(*text)(const void *self);                        /* "" */
-  size_t (*step_count)(const void *self);                       /* 0 */
-  laci_engine_step (*step_info)(const void *self, size_t step); /* set if step_count is */
-  size_t (*output_step)(const void *self, int port);            /* at the end of the run */
-  lac_status (*measure_costs)(char **text, lac_error *err);     /* unsupported */
-  bool (*knows_costs)(void);                                    /* true: it needs none */
-  laci_engine_exact (*exact)(const void *self);                 /* no node */
+  /* The following may be NULL; their comments say what an engine without them answers. */
+  int (*threads)(const void *self);                             /* NULL: 1 */
+  laci_engine_memory (*planned)(const void *self);              /* NULL: 0 bytes */
+  const char *(*text)(const void *self);                        /* NULL: "" */
+  size_t (*step_count)(const void *self);                       /* NULL: 0 */
+  laci_engine_step (*step_info)(const void *self, size_t step); /* NULL only where step_count is */
+  size_t (*output_step)(const void *self, int port);            /* NULL: the end of the run */
+  lac_status (*measure_costs)(char **text, lac_error *err);     /* NULL: not supported */
+  bool (*knows_costs)(void);                                    /* NULL: true */
+  laci_engine_exact (*exact)(const void *self);                 /* NULL: no node */
   /** As laci_engine_list_nodes; laci_engine_find_node finds a node of `graph`. */
   void (*nodes)(const void *self, const laci_graph *graph,
-                laci_engine_node *nodes);                /* all nodes are LACI_RUNNER_FAST */
-  const laci_buf *(*result)(const void *self, int port); /* NULL */
+                laci_engine_node *nodes);                /* NULL: all nodes are LACI_RUNNER_FAST */
+  const laci_buf *(*result)(const void *self, int port); /* NULL: no results */
   /** Finds which nodes the engine can run. A node that it cannot run is no failure. Fails
    * LAC_NO_MEMORY, LAC_MEMORY_LIMIT, and as create does for an input. NULL: not known. */
   lac_status (*reach)(const laci_graph *graph, const laci_engine_options *options,
                       laci_engine_reached *reached, lac_error *err);
   lac_status (*update)(void *self, const lac_engine_update *update,
-                       lac_error *err); /* unsupported */
+                       lac_error *err); /* NULL: not supported */
   /** Can it compute in that type? NULL: in f32 alone. */
   laci_engine_dtype (*computes_in)(const laci_engine_row *row, lac_dtype dtype);
   const laci_stepper_functions *stepping; /* NULL: it cannot step */

@@ -14,7 +14,7 @@ typedef struct laci_auto_part {
   laci_engine *engine; /* runs the fast nodes; NULL: the part has exact nodes, one step each */
   int *nodes;          /* [n_steps] exact nodes, in their order */
   size_t first_step, n_steps;
-  int n_inputs, n_outputs; /* of the engine */
+  int n_inputs, n_outputs; /* numbers of the engine's ports */
   int *inputs, *outputs;   /* values */
   const laci_engine_port *input_ports, *output_ports;
   const void **in;
@@ -27,7 +27,7 @@ typedef struct laci_auto {
   const laci_graph *graph;
   laci_auto_cut cut;
   laci_engine_graph own; /* the graph, with bytes of the stored tensors that exact nodes read */
-  laci_arena memory;     /* of the parts */
+  laci_arena memory;     /* holds the arrays of the parts */
   int n_parts;
   laci_auto_part *parts; /* [n_parts] */
   size_t n_steps;

@@ -24,10 +24,10 @@ typedef struct laci_auto_cut {
   bool *constant;
   int *phase; /* [n_nodes] even: fast nodes, odd: exact ones */
   int n_phases;
-  int n_exact;          /* nodes */
+  int n_exact;          /* number of exact nodes, those that begin a body excepted */
   lac_error reason;     /* why the first exact node is not fast */
   const char **reasons; /* [n_nodes] why each exact node is not fast; NULL: it is */
-  laci_arena memory;    /* of the reasons */
+  laci_arena memory;    /* holds the reasons */
 } laci_auto_cut;
 
 /** Initializes a cut with the types only. *doubles: the network computes with elements of type f64,

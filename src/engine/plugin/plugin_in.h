@@ -76,7 +76,7 @@ typedef struct laci_plugin_plan {
   void *scratch;          /* for content of these on the host; NULL: the engine has no device */
 
   int n_evaluated;    /* nodes that the library computes */
-  const char *reason; /* why the first of them is */
+  const char *reason; /* why the library computes the first of these */
   /* [n_nodes] why the library computes it; NULL: the engine does. In the view's arena */
   const char **reasons;
   size_t n_steps;
@@ -85,7 +85,7 @@ typedef struct laci_plugin_plan {
   size_t device_bytes, counted_bytes; /* on the device; by lac_engine_host.count_memory */
   char *text;
 
-  /* a run */
+  /* the state of a run: */
   const laci_engine_watch *watch;
   size_t next_step;
   lac_status ended; /* first failure of a function that the plug-in called in this run */

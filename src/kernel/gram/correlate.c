@@ -38,7 +38,7 @@ typedef struct side {
 
 typedef struct layout {
   side y, x;
-  int64_t images;                            /* of a block */
+  int64_t images;                            /* images of a block */
   int64_t wide, high;                        /* floats of a row and of a column, zeros
                                                            included */
   int64_t image_stride, row, column, corner; /* floats from an image, row, column or
@@ -95,7 +95,7 @@ typedef struct filling {
   const laci_unfold *unfold;
   const layout *l;
   const float *value; /* of the block's first image */
-  int64_t group, n;   /* images */
+  int64_t group, n;   /* n: number of images */
   float *to;
 } filling;
 
@@ -145,7 +145,7 @@ typedef struct correlation {
   const laci_unfold *unfold;
   const layout *l;
   const float *left, *right; /* values in the layout above */
-  double *out;               /* that of the group */
+  double *out;               /* the group's matrix */
   int64_t n;                 /* images */
   int64_t tiles;             /* tiles of channels */
   bool half;

@@ -34,7 +34,7 @@ typedef struct block {
   float *sums;        /* of the first tile, [row][16] */
   bool finishes;      /* results are stored here, and no function follows */
   bool adds;          /* residuals are added */
-  int64_t row_stride; /* of y */
+  int64_t row_stride; /* floats of y from a row to the next */
   float low, high;
 } block;
 

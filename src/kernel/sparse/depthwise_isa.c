@@ -208,7 +208,7 @@ static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
 
 /* Distances of the pixels that a window reads, in HWC16N. */
 typedef struct stride_of_pixels {
-  int64_t row, column; /* from tap to tap */
+  int64_t row, column; /* from a tap to the next one, down and right */
   int64_t next;        /* distance from a result's pixels to those of its neighbour */
 } stride_of_pixels;
 

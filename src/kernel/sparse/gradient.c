@@ -37,7 +37,7 @@ typedef struct finder {
   laci_sparse_gradient *g;
   int64_t *next;            /* [n_rows]: index of each row's first kept weight after the window */
   member *members, *sorted; /* [2 * ROWS] */
-  int64_t n_runs, n_rows;   /* so far */
+  int64_t n_runs, n_rows;   /* numbers found so far */
 } finder;
 
 /* Finds the members of an item, and advances `next`. */

@@ -32,8 +32,8 @@ static grid grid_of(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* n pixels of row y, `step` apart, from column x on. list_pixels writes their offsets to every
- * hop-th element of an array, or zeros where it gets no layout. */
+/* n pixels of row y, `step` apart, from column x on. list_pixels writes their offsets to
+ * every hop-th element of an array, or zeros where it gets no layout. */
 typedef struct run {
   int64_t y, x, step, n, hop;
 } run;

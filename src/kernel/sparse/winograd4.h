@@ -36,10 +36,10 @@
 enum {
   LACI_WINOGRAD4_SIDE = 4,    /* result pixels of a tile's side */
   LACI_WINOGRAD4_READ = 7,    /* pixels and points of a tile's side, at most */
-  LACI_WINOGRAD4_POINTS = 49, /* of a tile, at most */
+  LACI_WINOGRAD4_POINTS = 49, /* most points of a tile */
   LACI_WINOGRAD4_TAPS = 4,
-  LACI_WINOGRAD4_PARTS = 4,    /* sources of a channel, at most */
-  LACI_WINOGRAD4_WIDTH = 1792, /* results of a row, at most */
+  LACI_WINOGRAD4_PARTS = 4,    /* most sources of a channel */
+  LACI_WINOGRAD4_WIDTH = 1792, /* most results of a row */
   LACI_WINOGRAD4_LINE = 8192,  /* floats: rows of results that are made at once */
 };
 

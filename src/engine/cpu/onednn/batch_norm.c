@@ -57,7 +57,7 @@ void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
 
 typedef struct running {
   int64_t channels;
-  float momentum, unbiased; /* n / (n - 1) */
+  float momentum, unbiased; /* unbiased: n / (n - 1), a factor of the variance */
 } running;
 
 /* tensors: mean, var, running mean, running var, new mean, new var */

@@ -44,7 +44,7 @@ laci_lower_function laci_lower_conv_dense;
 /** A convolution of a tensor by constant weights. */
 typedef struct laci_conv {
   laci_shape x, y;
-  laci_shape weight; /* grouped */
+  laci_shape weight; /* has an axis for groups if there are several */
   int64_t groups;
   laci_window window;
   laci_element result;

@@ -18,8 +18,8 @@
 
 enum {
   AXES = 2,         /* height and width; a row has height 1 */
-  MOST_STRIDE = 64, /* phases of an axis */
-  MOST_GROUPS = 64, /* convolutions of a node */
+  MOST_STRIDE = 64, /* most phases of an axis */
+  MOST_GROUPS = 64, /* most convolutions that a node becomes */
 };
 
 /** One axis of the node. */

@@ -43,7 +43,7 @@ typedef enum laci_arg {
 
 enum {
   LACI_MOST_SOURCES = 1024,
-  LACI_MOST_AXES = 12, /* of a layout */
+  LACI_MOST_AXES = 12, /* most axes of a layout */
 };
 
 typedef enum laci_conv_algorithm { LACI_CONV_DIRECT, LACI_CONV_WINOGRAD } laci_conv_algorithm;

@@ -166,7 +166,7 @@ typedef int laci_plan_ask_fusible(void *lowering, const laci_fused *fused);
  * those of its values again that were dropped in between; its other results keep their first
  * copy. */
 typedef struct laci_scheduled {
-  int fused; /* of plan->fused */
+  int fused; /* index in plan->fused */
   bool recomputed;
 } laci_scheduled;
 
@@ -377,7 +377,7 @@ LAC_MUST_CHECK lac_status laci_plan_merge_pads(laci_cpu_plan *plan, lac_error *e
 typedef enum laci_place {
   LACI_PLACE_ARENA,
   LACI_PLACE_WEIGHT, /* filled while planning */
-  LACI_PLACE_INPUT,  /* the caller's */
+  LACI_PLACE_INPUT,  /* the caller's buffer */
   LACI_PLACE_OUTPUT,
 } laci_place;
 
@@ -390,7 +390,7 @@ typedef struct laci_buffer {
   void *data;
   bool owned;
   bool unreferenced; /* a weight that only steps may read: it is freed if none does */
-  int port;          /* of a caller's buffer */
+  int port;          /* of a caller's buffer: number of the input or output */
   int pending;       /* reads that are not lowered yet, of all values in this buffer */
   int continued_by;  /* 1 + the Concat node that appends to the content, which must not be
                         overwritten; 0: none */

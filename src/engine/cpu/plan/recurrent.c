@@ -108,7 +108,7 @@ double laci_plan_recurrent_bound(laci_cpu_plan *plan, const double *bounds, cons
   for (int port = 0; port < node->n_inputs && port < LACI_RECURRENT_PORTS; port++) {
     if (port == LACI_RECURRENT_W || port == LACI_RECURRENT_R) continue;
     operands[port] = laci_finite_operand_bound(plan, bounds, node->inputs[port]);
-    if (isnan(operands[port])) return INFINITY; /* fmax would skip it */
+    if (isnan(operands[port])) return INFINITY; /* fmax would ignore the NaN */
   }
   /* a state is a mean of numbers within 1 and the state before; each step adds at most 1 to a
      cell */

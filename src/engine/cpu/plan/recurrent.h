@@ -31,7 +31,7 @@ typedef struct laci_recurrent_node {
   laci_recurrent_kind kind;
   int n_gates;
   int64_t directions, time, batch, inputs, hidden;
-  bool batch_first;                   /* layout 1 */
+  bool batch_first;                   /* attribute layout is 1: [batch, time, ...] */
   bool backward;                      /* the only direction is from the end to the beginning */
   bool input_forget, linear_before;   /* the operators' flags */
   float clip;                         /* INFINITY: none */

@@ -12,7 +12,7 @@
 
 /** A fused node in the order of the plan. */
 typedef struct laci_remat_step {
-  int fused; /* of plan->fused */
+  int fused; /* index in plan->fused */
   int n_reads, n_writes;
   /* values that the step reads and writes, except those of which it reads only the workspace */
   int *reads, *writes;

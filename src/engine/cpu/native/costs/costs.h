@@ -49,7 +49,7 @@ typedef struct laci_cost_processor {
   char instructions[LACI_COST_TEXT]; /* the instruction set of generated code, then further
                                         extensions: "avx512 vnni bf16" */
   char machine[LACI_COST_TEXT];      /* its name, only shown */
-  char date[LACI_COST_TEXT];         /* of the measurement */
+  char date[LACI_COST_TEXT];         /* when it was measured */
 } laci_cost_processor;
 
 typedef struct laci_cost_table {
@@ -78,7 +78,7 @@ typedef struct laci_figure {
   laci_cost_section section;
   const char *section_name, *name, *text;
   laci_figure_kind kind;
-  size_t at; /* in laci_cost_figures */
+  size_t at; /* offset of the figure in laci_cost_figures */
 } laci_figure;
 
 /** Returns figure `at` of the list; NULL: there are no more. */
