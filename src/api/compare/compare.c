@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs two networks in step, and compares what both compute. Pairs are in the order of both
- * networks, so that a value is compared while both runs still hold it. */
+ * Runs two networks side by side, and compares the values that both compute. Pairs of nodes are in
+ * the order of both networks, so that a value is compared while both runs still hold it. */
 #include "lacuna/compare.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@
 
 enum { A, B, NETWORKS };
 
-/* What a lac_compare_result of the library is. */
+/* A lac_compare_result with the memory that it owns. */
 typedef struct whole_result {
   lac_compare_result pub; /* first */
   laci_arena arena;
@@ -141,7 +141,8 @@ static lac_status step_to(run *r, int which, int node, lac_error *err) {
   return st ? laci_fail_with_prefix(err, st, "%s", r->views[which]->path) : LAC_OK;
 }
 
-/* Compares a pair; *kept: it has a value to be compared. */
+/* Compares the values of a pair of nodes. *kept: the pair has values to compare, which *value
+ * describes. */
 static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result *result,
                                lac_compare_value *value, bool *kept, lac_error *err) {
   const laci_node *a = &graph_of(r, A)->nodes[pair->a], *b = &graph_of(r, B)->nodes[pair->b];

@@ -20,8 +20,8 @@ typedef struct laci_node_pair {
 LAC_MUST_CHECK lac_status laci_compare_match(const laci_graph *a, const laci_graph *b,
                                              laci_node_pair **pairs, int *n_pairs, lac_error *err);
 
-/** Fills what compares two values: shape, scale, error, largest; reordered where channels in
- * another order are at most half as far apart. Fails LAC_NO_MEMORY. */
+/** Compares two values: fills shape, scale, error and largest of *value. Sets reordered if the
+ * error is at most half as large with the channels in another order. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_compare_bufs(const laci_buf *a, const laci_buf *b,
                                             lac_compare_value *value, lac_error *err);
 

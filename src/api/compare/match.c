@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matches the nodes of two networks in their order. What has the same name is the same node. What
- * is between two such pairs is matched so that the longest common sequence of operators and shapes
- * is found. */
+ * Matches the nodes of two networks in their order. Nodes of the same name are a pair. The nodes
+ * between two such pairs are matched by the longest common sequence of operators and shapes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

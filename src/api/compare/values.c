@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far two values are apart, each difference by the value's own scale. Networks whose channels
- * were reordered have the same values in another order: it is found channel by channel, the nearest
- * first. */
+ * Measures how much two values differ, relative to the first value's own scale. If a network's
+ * channels were reordered, its values have the same channels in another order. That order is found
+ * channel by channel: each takes the nearest one that is left. */
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +11,10 @@
 #include "tensor/buf.h"
 
 enum { MOST_CHANNELS = 2048, PLACES = 48 };
-static const double SUSPECT = 1e-3; /* errors from which on another order is looked for */
+static const double SUSPECT = 1e-3; /* if the error is larger, another order of the channels is
+                                       tried */
 
-/* A value as [outer, channels, inner]. */
+/* A value's shape with one axis singled out: [outer, channels, inner]. */
 typedef struct layout {
   int64_t outer, channels, inner;
 } layout;
@@ -31,8 +32,8 @@ typedef struct distances {
   double error, largest, scale; /* as in lac_compare_value */
 } distances;
 
-/* The sums of a comparison in which channel c of the first value is order[c] of the second; NULL:
- * the same. */
+/* Computes error, largest and scale of two values, where channel c of the first value is compared
+ * with channel order[c] of the second. order NULL: with channel c. */
 static void measure(const laci_buf *a, const laci_buf *b, layout l, const int32_t *order,
                     distances *found) {
   double difference = 0, square = 0, most = 0, scale = 0;
@@ -64,7 +65,8 @@ static double distance(const laci_buf *a, const laci_buf *b, layout l, int64_t f
   return sum;
 }
 
-/* Finds for each channel the nearest of the second value that is not taken yet. */
+/* Finds for each channel of the first value the nearest channel of the second that is not taken
+ * yet. */
 static void find_order(const laci_buf *a, const laci_buf *b, layout l, int32_t *order,
                        bool *taken) {
   memset(taken, 0, (size_t)l.channels * sizeof *taken);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Callers' arrays (lacuna/array.h), as the library reads rows of samples and scores. */
+ * Reads arrays that a caller passes (lacuna/array.h) as rows of samples or of scores. */
 #ifndef LACI_API_MODEL_ARRAYS_H
 #define LACI_API_MODEL_ARRAYS_H
 

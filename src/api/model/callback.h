@@ -5,8 +5,8 @@
 
 #include "lacuna/status.h"
 
-/** Copies to err what a caller's function said of its failure; without a text err says that the
- * function failed for `name`. Returns status, or LAC_IO if it is none of lac_status. */
+/** Copies the error of a caller's function to err. If the function set no text, err says that it
+ * failed for `name`. Returns status, or LAC_IO if status is no value of lac_status. */
 lac_status laci_callback_fail(lac_status status, const lac_error *said, const char *name,
                               const char *function, lac_error *err);
 

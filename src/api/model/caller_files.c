@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readers over a caller's functions. What the functions say is not trusted: sizes and numbers of
- * bytes are checked, and bytes that are read twice are compared. */
+ * Readers of files that a caller's functions read. The results of these functions are not trusted:
+ * sizes are checked, and bytes that are read twice are compared. */
 #include "api/model/caller_files.h"
 
 #include <pthread.h>

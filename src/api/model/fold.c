@@ -74,7 +74,8 @@ static uint64_t buffer_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, sizeof(double));
 }
 
-/* Returns the memory of its stored elements, which the edit and the file hold each. */
+/* Returns the memory of the value's stored elements. It counts twice, since the edit and the file
+ * each hold a copy. */
 static uint64_t stored_bytes(const laci_buf *buf) {
   return laci_bytes_of(buf->count, 2 * lac_dtype_size(buf->dtype));
 }

@@ -38,7 +38,8 @@ typedef struct laci_struct_type {
   bool has_defaults; /* there is a NAME_default() */
 } laci_struct_type;
 
-/** The functions above for any type. own has the defaults before laci_struct_take. */
+/** Does the work of the functions above for a struct of any type. Before laci_struct_take, `own`
+ * must hold the defaults. */
 LAC_MUST_CHECK lac_status laci_struct_check(const laci_struct_type *type, const void *given,
                                             lac_error *err);
 LAC_MUST_CHECK lac_status laci_struct_take(const laci_struct_type *type, const void *given,

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "graph/graph.h"
 
-/** What a view is. */
+/** The memory of a view: a copy of the model and its graph, with values and nodes of its own. */
 typedef struct model_view {
   lac_model model;  /* first: a view is a lac_model. The caller's, but with `graph` */
   laci_graph graph; /* the model's, but with `values` and `nodes` */

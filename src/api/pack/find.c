@@ -71,7 +71,8 @@ lac_status laci_pack_find(const char *path, bool whole, laci_packfile **pack, la
   laci_reader *reader = NULL;
   *pack = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
-  if (st) return st == LAC_NO_MEMORY ? st : LAC_OK; /* what reads it as ONNX says why not */
+  /* Reading the file as ONNX then reports the failure. */
+  if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
   st = laci_pack_find_in(reader, path, whole, pack, err);
   if (!st && !*pack) laci_reader_close(reader);
   return st;

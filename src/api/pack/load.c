@@ -68,7 +68,8 @@ static lac_status restore_pack(const char *path, const char *out, bool force, la
   laci_writer **writers = NULL;
   laci_file_set set;
   lac_status st = laci_pack_find(path, false, &pack, err);
-  if (!st && !pack) st = laci_packfile_open(path, &pack, err); /* says what it is not */
+  /* This fails, with an error that says what the file is instead of a pack. */
+  if (!st && !pack) st = laci_packfile_open(path, &pack, err);
   if (st) return st;
   const laci_file_id id = laci_packfile_id(pack);
   const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
@@ -113,7 +114,7 @@ static lac_status fill_file_outline(void *context, uint8_t *to, lac_error *err) 
   return laci_packfile_copy_unpacked(from->pack, from->file, to, err);
 }
 
-/** A buffer, and the place in it for the next bytes. */
+/** The place in a buffer where the next bytes are written. */
 typedef struct buffer {
   uint8_t *at;
 } buffer;

@@ -21,7 +21,8 @@ typedef struct laci_samples laci_samples;
  * calibration without it. */
 LAC_MUST_CHECK lac_status laci_check_score(const lac_options *options, lac_error *err);
 
-/** Returns the options' score, or the default one; the next function returns its name. */
+/** laci_score_of_options returns the score that the options name, or the default score.
+ * laci_score_name_of returns its name. */
 const laci_score *laci_score_of_options(const lac_options *options);
 const char *laci_score_name_of(const lac_options *options);
 /** Checks options->calibration, which must not be NULL. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED. */
@@ -30,14 +31,14 @@ LAC_MUST_CHECK lac_status laci_check_calibration(const lac_options *options, lac
 /** Fails LAC_UNSUPPORTED where several processes prune; options->calibration must not be NULL. */
 LAC_MUST_CHECK lac_status laci_check_one_process(const lac_options *options, lac_error *err);
 
-/** optional.c: is the calibration optional, and can it be seen that there is nothing to calibrate,
- * or that its data are not for this network? *why says what is the matter. */
+/** Can the calibration be skipped? True if it is optional, and either no layer is to be pruned or
+ * its samples do not fit the network; *why then gives the reason. (optional.c) */
 bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options *options,
                                lac_error *why);
 
-/** Percentages for a report. laci_percent_of returns 100 * part / of. The next function returns a
- * lower bound of the agreement on such data, in percent, if held-back samples have one answer each;
- * else 0. */
+/** laci_percent_of returns 100 * part / of. laci_agreement_lower_bound returns a lower confidence
+ * bound, in percent, of how often the pruned network gives the dense network's answer on such data.
+ * It returns 0 if there are no held-back samples, or samples without exactly one answer. */
 double laci_percent_of(int64_t part, int64_t of);
 double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_held_back);
 
@@ -49,8 +50,9 @@ typedef struct laci_calibration_source {
   laci_shape *shapes;             /* [n inputs of the network] */
   int *axes;                      /* of samples, [n inputs]; -1: none */
   const void **constants;         /* [n inputs] that all samples share; NULL: they differ */
-  const laci_shape **form_shapes; /* [n forms] */
-  int *form_of;                   /* [count + judging] */
+  const laci_shape **form_shapes; /* [n forms] input shapes of each form; samples of equal shapes
+                                     are of one form */
+  int *form_of;                   /* [count + judging] the form of each sample */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
   laci_distill_source *distill; /* NULL: no steps for the network as a whole are wanted */

@@ -38,8 +38,9 @@ LAC_MUST_CHECK lac_status laci_job_materialise(laci_job *job, const lac_model *m
                                                lac_error *err);
 void laci_job_close(laci_job *job);
 
-/** Fails LAC_UNSUPPORTED for an engine from a plug-in where the call runs no network but to verify
- * (samples false), which that takes no part in. */
+/** Fails LAC_UNSUPPORTED if an engine from a plug-in is named, but the call would run no network
+ * with it. `samples`: the call runs the network on samples. Verification never uses an engine from
+ * a plug-in. */
 LAC_MUST_CHECK lac_status laci_check_engine_runs(const lac_options *options, bool samples,
                                                  lac_error *err);
 

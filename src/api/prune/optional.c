@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calibration that is optional (lac_calibration.optional): prunes without it where it cannot be
- * done or does not help. That is seen before any work, or when a first try fails. */
+ * Optional calibration (lac_calibration.optional): prunes without calibration if that is impossible
+ * or does not help. This is found out before any work, or when a first try fails. */
 #include "analyze/analyze.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/prune_in.h"
@@ -17,7 +17,8 @@ static lac_status check_eligible(const laci_analysis *analysis, lac_error *err) 
   return laci_fail(err, LAC_UNSUPPORTED, "no layer is to be pruned");
 }
 
-/* Does calibration take hours by default? Images bound it themselves: such networks are smaller. */
+/* Would calibration take hours by default? Only networks with token ids are checked: networks of
+ * images are small enough. */
 static lac_status check_size(const laci_analysis *analysis, lac_error *err) {
   const int64_t most = 200000000;
   int64_t n = 0;
@@ -45,7 +46,7 @@ bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options 
          (laci_synthetic_check(analysis->graph, c->crop, why) || check_size(analysis, why));
 }
 
-/* Could the failure be one of calibration alone? */
+/* Can the failure have been caused by the calibration, so that pruning without it may succeed? */
 static bool is_of_calibration(lac_status status) {
   return status == LAC_BAD_SHAPE || status == LAC_BAD_VALUE || status == LAC_UNSUPPORTED ||
          status == LAC_MEMORY_LIMIT || status == LAC_NO_MEMORY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predicts a run of the library's own engine. What its plan does with a layer depends on the layers
- * around and on the sizes of inputs, so the whole plan is asked for, with the zeros that the
+ * Predicts a run of the library's own engine. How a layer is run depends on the layers around it
+ * and on the sizes of the inputs. So the engine plans the whole network, with the zeros that the
  * weights have or would have. */
 #include "api/prune/predict_in.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The time that the library's own engine is predicted to take, layer by layer, by the costs that
- * its plans are chosen by: of a network as it is, and with layers pruned. */
+ * Predicts how long the library's own engine takes for a network, layer by layer. The prediction
+ * uses the costs by which the engine chooses its plans. It is made for a network as it is, or with
+ * some layers pruned. */
 #ifndef LACI_API_PRUNE_PREDICT_IN_H
 #define LACI_API_PRUNE_PREDICT_IN_H
 
@@ -23,15 +24,18 @@ typedef struct laci_predict_source {
 
 /** What the plan is predicted to do with a layer. */
 typedef struct laci_predicted_layer {
-  bool sparse;        /* it skips the weight's zeros */
-  const char *reason; /* why it does not; NULL: it does */
-  double seconds;     /* of its step, with all that was fused into it; 0: it has none */
-  int64_t flops;      /* multiplications and additions of its step, those by zeros included */
+  bool sparse;        /* the layer is run by a kernel that skips the weight's zeros */
+  const char *reason; /* why the zeros are not skipped; NULL: they are */
+  double seconds;     /* of the layer's step, with all nodes fused into it; 0: the layer has no step
+                         */
+  int64_t flops;      /* multiplications and additions of the layer's step, including those by zeros
+                         */
 } laci_predicted_layer;
 
 typedef struct laci_prediction {
-  const char *refusal;          /* why no plan is possible; NULL: one is */
-  bool assumed;                 /* sizes of inputs are open, and were assumed */
+  const char *refusal;          /* why no plan is possible; NULL: a plan was made */
+  bool assumed;                 /* the network leaves input sizes open, and usual ones were assumed
+                                   */
   double seconds;               /* of a run */
   int64_t flops;                /* of all steps */
   laci_predicted_layer *layers; /* [analysis->n_layers] */

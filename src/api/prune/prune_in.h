@@ -13,21 +13,23 @@ typedef struct laci_job laci_job;
 /** Converts public options to those of src/prune, with views of `options` and `job`. */
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);
 
-/* The work of the functions of lacuna/prune.h (entry.c), whose failures and results these have:
- * arguments are not NULL, and options are of this library's size. */
+/* The functions of lacuna/prune.h, called by entry.c after it has checked the arguments. They fail
+ * and return as the public ones do. Arguments are not NULL, and option structs have this library's
+ * size. */
 
 /** Does lac_prune (mask true) or lac_permute (false). (optional.c) */
 LAC_MUST_CHECK lac_status laci_prune_model(lac_model *model, const lac_options *options,
                                            bool permute, bool mask, lac_report **report,
                                            lac_error *err);
-/** What is done: orders, masks. */
+/** What pruning does: reorders channels, makes masks, or both. */
 typedef struct laci_prune_kind {
   bool permute, mask;
-  lac_error unfit; /* why optional calibration is left out; no text: it is not */
+  lac_error unfit; /* why the optional calibration was left out; no text: it was done */
 } laci_prune_kind;
 
-/** The same, with calibration as the options say. Removes an optional one from *options, and says
- * why in kind->unfit, where its data are not for the network. (prune.c) */
+/** Does laci_prune_model once, with the calibration of the options. If that calibration is optional
+ * and its data do not fit the network, removes it from *options and gives the reason in
+ * kind->unfit. (prune.c) */
 LAC_MUST_CHECK lac_status laci_prune_once(lac_model *model, lac_options *options,
                                           laci_prune_kind *kind, lac_report **report,
                                           lac_error *err);

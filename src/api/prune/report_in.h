@@ -42,11 +42,12 @@ typedef struct laci_report {
   laci_report_order *orders;        /* [n stored * LACI_MAX_RANK] */
   lac_target_report *targets;       /* [n_targets], in the arena */
   lac_target_layer **target_layers; /* [n_targets][n_layers], in the arena */
-  lac_plan_answer *answer;          /* to lac_options.plan; NULL: nothing was asked */
+  lac_plan_answer *answer;          /* the engine's answer to lac_options.plan; NULL: no plan was
+                                       asked for */
   char *permutation;                /* text of the permutation file; NULL: there is none */
 } laci_report;
 
-/** Frees what the report says about a plan. inspect.c */
+/** Frees the engine's answer about a plan that the report holds. (inspect.c) */
 void laci_report_clear_plan(laci_report *report);
 
 /** Creates a report from the analysis: names, groups, and layers without figures; nothing counts as
@@ -56,7 +57,8 @@ LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char 
                                              const laci_analysis *analysis, laci_report **report,
                                              lac_error *err);
 
-/** Says why optional calibration was left out; an empty text: it was not. Fails LAC_NO_MEMORY. */
+/** Stores why optional calibration was left out. An empty reason means that it was done. Fails
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_report_set_uncalibrated(laci_report *report, const char *reason,
                                                        lac_error *err);
 
@@ -113,10 +115,10 @@ LAC_MUST_CHECK lac_status laci_report_add_computed_target(laci_report *report, c
                                                           int layer, const laci_weight_view *view,
                                                           lac_error *err);
 
-/** Adds to a report what is predicted for its network, dense and pruned; it then has the layers'
- * figures. pruning NULL: for the job's network as it is, whose pruned layers are taken for dense
- * first. Nothing is added for a model whose tensors are not in memory, and where no layer is
- * pruned. Fails LAC_NO_MEMORY, and as laci_engine_ask. (report_predicted.c) */
+/** Adds to a report the predicted run times of its network, dense and pruned. Call it after the
+ * layers' figures were added. pruning NULL: predicts the job's network as it is, and its dense form
+ * with the zeros filled in. Adds nothing if the model's tensors are not in memory, or if no layer
+ * is pruned. Fails LAC_NO_MEMORY, and as laci_engine_ask. (report_predicted.c) */
 LAC_MUST_CHECK lac_status laci_report_add_prediction(laci_report *report, const laci_job *job,
                                                      const lac_options *options,
                                                      const laci_pruning *pruning, lac_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds to a report what a run is predicted to take, dense and pruned. Of a file that is pruned
- * already, the dense network is one with numbers in the place of the zeros: what they are plays no
- * part in a plan. */
+ * Adds to a report how long a run is predicted to take, dense and pruned. If the file is pruned
+ * already, its dense network is the file with other numbers in place of the zeros. Any numbers will
+ * do, since a plan depends only on where the zeros are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_zero(const uint8_t *element, size_t size) {
   return true;
 }
 
-/* Copies a stored tensor with its first element that is not zero in the place of all that are. */
+/* Copies a stored tensor, and replaces its zeros by its first element that is not zero. */
 static lac_status fill_zeros(const laci_stored *stored, uint8_t **out, lac_error *err) {
   const size_t size = lac_dtype_size(stored->dtype);
   const size_t n = size ? stored->size_bytes / size : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the rule of masks from options. */
+ * Makes a mask rule (laci_mask_rule) from the caller's options. */
 #include "api/prune/rule_in.h"
 
 #include <stdio.h>

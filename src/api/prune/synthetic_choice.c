@@ -8,7 +8,8 @@
 #include "calibrate/choose.h"
 #include "graph/graph.h"
 
-/* More images than this need no choice, which would take their square's time. */
+/* If more images are wanted, they are drawn without a choice: its time grows with the square of
+ * their number. */
 enum { MOST_CHOSEN = 4096 };
 
 bool laci_synthetic_is_of_network(lac_status status) {

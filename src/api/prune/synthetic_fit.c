@@ -10,10 +10,11 @@
 #include "calibrate/images.h"
 #include "graph/graph.h"
 
-/* Drawn images of 32 pixels are as good as fitted ones: measured on the ResNets of CIFAR. */
+/* Images of 32 pixels a side are not fitted: measured on the ResNets of CIFAR, drawn ones are as
+ * good. */
 enum { BATCH = 32, STEPS = 12, LEAST_NORMS = 4, LEAST_SIDE = 64, MOST_FITTED = 128 };
-/* Multiplications of all steps, about half a minute of two cores. A step runs the network forward
- * twice and back once. */
+/* Limit for the multiplications of all steps, about half a minute on two cores. A step runs the
+ * network forward twice and backward once. */
 static const double most_work = 1.2e12;
 
 void laci_synthetic_made_clear(laci_synthetic_made *made) {

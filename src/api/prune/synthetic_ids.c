@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds out whether a network takes token ids, and how many there are: an input of integers that
- * looks up the rows of a stored table, directly or as one of N values. Inputs of integers next to
- * it are masks, segments or positions. */
+ * Finds out whether a network takes token ids, and how many different ids there are. Ids are an
+ * integer input that looks up rows of a stored table, or that is compared with 0, 1 .. n - 1
+ * (one-hot). Other integer inputs of such a network are masks, segments or positions. */
 #include <string.h>
 
 #include "api/prune/synthetic_in.h"
@@ -9,8 +9,8 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-/* A table of so few rows tells segments apart; where a network leaves the length open it is this.
- */
+/* MOST_SEGMENTS: a table with at most this many rows is taken for one of segments. USUAL_LENGTH:
+ * the length of samples if the network leaves it open. */
 enum { MOST_SEGMENTS = 4, USUAL_LENGTH = 128, MOST_DEPTH = 8, UNKNOWN_COST = 64 };
 
 static const char *const moves[] = {"Cast",    "Expand",  "Flatten",   "Identity",
@@ -29,7 +29,8 @@ static const laci_stored *stored_input(const laci_graph *graph, const laci_node 
   return stored < 0 ? NULL : &graph->stored[stored];
 }
 
-/* The rows of a table [rows, width] that a node looks up by its input `port`; 0: it does not. */
+/* Returns the number of rows of a table [rows, width] that the node looks up by its input `port`;
+ * 0: it looks nothing up. */
 static int64_t rows_of_table(const laci_graph *graph, const laci_node *node, int port) {
   /* com.microsoft's ids and segments come before their tables: word, position, segment */
   const bool embeds = strcmp(node->type, "EmbedLayerNormalization") == 0 && port < 2;
@@ -41,7 +42,8 @@ static int64_t rows_of_table(const laci_graph *graph, const laci_node *node, int
   return table->shape.dims[0];
 }
 
-/* The number of values that a comparison with 0, 1 .. n - 1 tells apart; 0: it is with others. */
+/* Returns n if the node compares its input `port` with the stored numbers 0, 1 .. n - 1, as in a
+ * one-hot code; 0: it does not. */
 static int64_t values_of_one_hot(const laci_graph *graph, const laci_node *node, int port) {
   if (strcmp(node->type, "Equal") != 0) return 0;
   const laci_stored *with = stored_input(graph, node, 1 - port);
@@ -58,7 +60,8 @@ static int64_t values_of_one_hot(const laci_graph *graph, const laci_node *node,
   return n;
 }
 
-/* The fewest values that a reader tells apart; 0: none looks anything up. */
+/* Returns how many ids the readers of a value know: the smallest table that one of them looks up,
+ * or the smallest one-hot code; 0: none looks up the value. */
 static int64_t count_ids(const laci_graph *graph, int value, int depth) {
   const laci_value *v = &graph->values[value];
   int64_t least = 0;

@@ -13,14 +13,14 @@ typedef struct laci_pool laci_pool;
 /** Which synthetic images are wanted. */
 typedef struct laci_synthetic_options {
   int crop;                /* side of sizes that the network leaves open; 0: 224 */
-  const float *mean, *std; /* [3] grey levels; NULL: to be found out */
+  const float *mean, *std; /* [3] of the grey levels; NULL: find them out */
   uint64_t seed;
   laci_pool *pool;
   const laci_budget *budget; /* for laci_synthetic_choose */
   const char *engine;        /* for laci_synthetic_choose: what runs the network */
 } laci_synthetic_options;
 
-/** Are mean and std [3] others than the defaults, which count as not set? */
+/** Do mean and std [3] differ from the defaults? The defaults count as not set. */
 bool laci_synthetic_is_scaled(const float *mean, const float *std);
 
 /** Finds and logs the layout of the network's input and the range of its values. The network's only
@@ -50,8 +50,9 @@ typedef struct laci_synthetic_made {
   int64_t *fitted_at;
 } laci_synthetic_made;
 
-/** How many images are fitted at most: 0 for networks of small images, for those that store hardly
- * any statistics, and for those that take too long. The number is the same on every machine. */
+/** Returns how many images are fitted at most. It is 0 for networks of small images, for those that
+ * store few statistics, and for those that take too long. The number is the same on every machine.
+ * */
 int64_t laci_synthetic_fits(const laci_graph *graph, const laci_synthetic_input *input);
 
 /** Fits the images of input, some or all of n, to the statistics that the network's batch
@@ -67,7 +68,7 @@ void laci_synthetic_made_clear(laci_synthetic_made *made);
 /** Multiplications of a network for one image; 0: not known. */
 double laci_synthetic_multiplications(const laci_graph *graph);
 
-/** Is it a failure of the network, and not of the machine or the user? */
+/** Is the failure due to the network, and not to the machine or the user? */
 bool laci_synthetic_is_of_network(lac_status status);
 
 /** Chooses n images whose statistics are near those that the network's batch normalizations store,
@@ -87,12 +88,12 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
                                                       int64_t n, const laci_synthetic_input *input,
                                                       laci_samples **samples, lac_error *err);
 
-/** How many synthetic images calibrate a network in about a minute of two cores, by its
- * multiplications for one image: 32 to 512, the same number on every machine. The graph's shapes
- * are inferred. */
+/** Returns how many synthetic images calibrate the network in about a minute on two cores. The
+ * number depends on the network's multiplications for one image: 32 to 512, the same on every
+ * machine. The graph's shapes must be inferred. */
 int64_t laci_synthetic_enough(const laci_graph *graph);
 
-/** Does an input look up the rows of a stored table, so that token ids can be drawn? */
+/** Can token ids be drawn for the network: does an input look up the rows of a stored table? */
 bool laci_synthetic_takes_ids(const laci_graph *graph);
 /** Describes inputs [graph->n_inputs] of a network that takes token ids: ids below the number of
  * the table's rows, positions (by the input's name), zeros where a table has a handful of rows

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds out whether a network's input are images, how they are stored, and how many of them
+ * Finds out whether a network's input is images, how they are stored, and how many images
  * calibration needs. */
 #include <string.h>
 

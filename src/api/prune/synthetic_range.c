@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the range of pixel values that a network was trained on. The stored mean and variance of
- * its first batch normalization say what the values before it were: of the usual ranges, the one
- * whose images come nearest is taken. */
+ * Finds the range of pixel values that a network was trained on. The first batch normalization
+ * stores mean and variance of the values that it normalizes. Of the usual ranges, the one whose
+ * images give the nearest statistics is taken. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ enum {
 
 /* ---- The first normalization ---- */
 
-/* The node, and which nodes it takes to compute its input. */
+/* The first batch normalization, and the nodes that its input depends on. */
 typedef struct first_norm {
   const laci_node *node;
   bool *needed; /* [n_nodes] */
@@ -76,8 +76,8 @@ static const laci_node *find_norm(const laci_graph *graph, bool *depends) {
   return NULL;
 }
 
-/* Marks the nodes that it takes to compute the input of norm->node; the graph's nodes are sorted.
- * wanted: [n_values] false. */
+/* Marks the nodes that are needed to compute the input of norm->node; the graph's nodes are sorted.
+ * wanted: [n_values], all false. */
 static void mark_needed(const laci_graph *graph, first_norm *norm, bool *wanted) {
   wanted[norm->node->inputs[0]] = true;
   for (int id = (int)(norm->node - graph->nodes) - 1; id >= 0; id--) {
@@ -89,8 +89,8 @@ static void mark_needed(const laci_graph *graph, first_norm *norm, bool *wanted)
   }
 }
 
-/* How far the statistics of x [N, channels, ..] are from the stored ones: the mean over the
- * channels of the divergence of Kullback and Leibler between normal distributions. */
+/* Returns how far the statistics of x [N, channels, ..] are from the stored ones: the mean over the
+ * channels of the Kullback-Leibler divergence between normal distributions. */
 static double distance(const laci_buf *x, const laci_buf *mean, const laci_buf *variance) {
   const int64_t channels = mean->count, n = x->shape.dims[0];
   const int64_t inner = x->count / n / channels;
@@ -113,8 +113,8 @@ static double distance(const laci_buf *x, const laci_buf *mean, const laci_buf *
   return sum / (double)channels;
 }
 
-/* Computes the input of the normalization for a batch, which it takes and frees. *far: the distance
- * of its statistics from the stored ones. */
+/* Computes the input of the normalization for a batch, and frees the batch. *far: the distance of
+ * its statistics from the stored ones. */
 static lac_status measure(const laci_graph *graph, const first_norm *norm, laci_buf *batch,
                           laci_pool *pool, double *far, lac_error *err) {
   laci_stepper *walk = NULL;
@@ -146,7 +146,7 @@ static lac_status measure(const laci_graph *graph, const first_norm *norm, laci_
   return st;
 }
 
-/* A batch of images of this range, as the stepper takes it. */
+/* Makes a batch of images of this range, in the layout that the stepper takes. */
 static lac_status make_batch(const laci_graph *graph, const laci_synthetic_input *input,
                              const laci_synthetic_options *options, laci_buf **batch,
                              lac_error *err) {
@@ -216,8 +216,8 @@ static lac_status try_range(const laci_graph *graph, const first_norm *norm,
   return st;
 }
 
-/* Chooses by the first normalization; leaves *reason NULL if there is none, or if the network
- * cannot be computed up to there. */
+/* Chooses the range by the first normalization. *reason stays NULL if there is none, or if the
+ * network cannot be computed up to there. */
 static lac_status choose_by_norm(const laci_graph *graph, const laci_synthetic_options *options,
                                  laci_synthetic_input *input, const char **reason, lac_error *err) {
   const bool grey = input->channels == 1;
@@ -241,7 +241,7 @@ static lac_status choose_by_norm(const laci_graph *graph, const laci_synthetic_o
 
 /* ---- Without a normalization ---- */
 
-/* The largest magnitude of the stored tensors that a node reads; 0: there are none. */
+/* Returns the largest magnitude in the stored tensors that the node reads; 0: it reads none. */
 static double operand_of(const laci_graph *graph, const laci_node *node) {
   double most = 0;
   for (int k = 0; k < node->n_inputs; k++) {
@@ -259,7 +259,8 @@ static double operand_of(const laci_graph *graph, const laci_node *node) {
   return most;
 }
 
-/* Does the network scale grey levels of 0..255 itself? *scales: does it scale its input at all? */
+/* Does the network itself scale grey levels of 0..255? *scales: it subtracts or divides its input
+ * by stored numbers. */
 static bool takes_grey_levels(const laci_graph *graph, bool *scales) {
   const laci_value *input = &graph->values[graph->inputs[0]];
   *scales = false;

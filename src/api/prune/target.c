@@ -42,7 +42,7 @@ static const char *gain_text(laci_report *report, const laci_target *target,
   return copy_text(report, text, ok);
 }
 
-/* Counts an answer. by: 1, or -1 to undo it. */
+/* Adds `by` to the count of this answer: 1, or -1 to take it back. */
 static void count_answer(lac_target_report *to, lac_target_answer answer, int by) {
   to->n_dense += by * (answer == LAC_TARGET_DENSE);
   to->n_taken += by * (answer == LAC_TARGET_TAKEN);
@@ -89,8 +89,8 @@ static lac_status add_layers(laci_report *report, const laci_job *job, const lac
   return LAC_OK;
 }
 
-/* Makes the answers those of the plan: layers that have the zeros, but are run as dense, are not
- * taken. */
+/* Replaces the answers for the library's own engine by those of its plan: a layer that has the
+ * zeros but is run as dense is not accelerated. */
 static lac_status use_plan(laci_report *report, const laci_job *job, const lac_options *options,
                            const laci_pruning *pruning, int target, lac_error *err) {
   const laci_analysis *a = job->analysis;

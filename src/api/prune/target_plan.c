@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's own engine as a target: what it takes as sparse is what its plan runs so. */
+ * The library's own engine as a target: it accelerates the layers that its plan runs by sparse
+ * kernels. */
 #include "api/prune/target_plan_in.h"
 #include "api/prune/job_in.h"
 #include "lacuna/prune.h"

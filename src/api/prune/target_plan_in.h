@@ -9,9 +9,9 @@ typedef struct lac_options lac_options;
 typedef struct laci_job laci_job;
 typedef struct laci_target_choice laci_target_choice;
 
-/** Is it the target whose answers are those of a plan, "lacuna-cpu"? */
+/** Is the target "lacuna-cpu", whose answers come from a plan of the library's own engine? */
 bool laci_target_is_planned(const laci_target_choice *choice);
-/** Is it one of the options' targets? */
+/** Is "lacuna-cpu" one of the options' targets? */
 bool laci_target_any_is_planned(const laci_job *job, const lac_options *options);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prunes for the library's own engine only what its plan of the pruned network runs as sparse. */
+ * Prunes, for the library's own engine, only the layers that its plan of the pruned network runs by
+ * sparse kernels. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -17,7 +18,7 @@
 
 enum { MOST_ROUNDS = 4 };
 
-/* Leaves dense what the plan runs as dense; *n_left: how many layers these are. */
+/* Makes layers ineligible that the plan runs as dense; *n_left: the number of these layers. */
 static lac_status leave_dense(const laci_job *job, const laci_predict_source *from,
                               const char *target, int *n_left, lac_error *err) {
   laci_analysis *a = job->analysis;
@@ -42,8 +43,8 @@ static int count_eligible(const laci_analysis *a) {
   return n;
 }
 
-/* With some layers dense, a plan may run others as dense, too: it is asked for until it does not.
- */
+/* If some layers stay dense, a new plan may run further layers as dense. So plans are made until
+ * one leaves out no further layer. */
 static lac_status limit_to(const laci_job *job, const lac_options *options, int target,
                            lac_error *err) {
   const laci_analysis *a = job->analysis;

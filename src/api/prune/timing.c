@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predicts runs of a network with any of its layers pruned, for choices by time. Where zeros will
- * be is not known yet, only how many there are: they are made by magnitude, once for each layer. */
+ * Predicts runs of a network with any of its layers pruned, for choices that depend on time. It is
+ * not known yet where the zeros will be, but only how many. So each layer's zeros are chosen once,
+ * by magnitude. */
 #include "api/prune/timing_in.h"
 
 #include <string.h>
@@ -77,8 +78,8 @@ static lac_status predict_run(void *context, const bool *pruned, double *layers,
   return st;
 }
 
-/* Does any choice depend on time: for a wanted speed, or among layers that a limit of the loss
- * leaves dense, for the library's own engine? */
+/* Does a choice depend on time? It does if a speed is wanted. For the library's own engine it also
+ * does if a limit of the loss leaves some layers dense. */
 static bool is_wanted(const laci_job *job, const lac_options *options) {
   if (options->speed > 0) return true;
   const lac_calibration *c = options->calibration;

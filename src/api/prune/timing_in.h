@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predicted times for choices of src/prune, and what the library's own engine gains nothing by. */
+ * Predicted run times, by which src/prune chooses layers. Layers that the library's own engine
+ * would not run faster are left out. */
 #ifndef LACI_API_PRUNE_TIMING_IN_H
 #define LACI_API_PRUNE_TIMING_IN_H
 
@@ -12,8 +13,8 @@ typedef struct laci_job laci_job;
 typedef struct laci_prune_timing laci_prune_timing; /* prune/speed.h */
 typedef struct laci_timing laci_timing;
 
-/** Makes zeros in the weight of layer l as pruning by magnitude would, in weights[stored], unless
- * they are made already. */
+/** Sets zeros in the weight of layer l as pruning by magnitude would, in weights[stored]. Does
+ * nothing if that copy was made already. */
 LAC_MUST_CHECK lac_status laci_timing_mask_layer(const laci_job *job, const lac_options *options,
                                                  int l, uint8_t **weights, lac_error *err);
 
@@ -22,12 +23,12 @@ LAC_MUST_CHECK lac_status laci_timing_mask_layer(const laci_job *job, const lac_
 LAC_MUST_CHECK lac_status laci_timing_open(const laci_job *job, const lac_options *options,
                                            laci_timing **timing, lac_error *err);
 void laci_timing_close(laci_timing *timing); /* NULL is fine */
-/** What src/prune asks; NULL for NULL. */
+/** Returns the interface through which src/prune asks for times; NULL for NULL. */
 const laci_prune_timing *laci_timing_of(const laci_timing *timing);
 
-/** Leaves dense, for the target "lacuna-cpu", the eligible layers of the job's analysis that a plan
- * of the pruned network would run as dense. A model whose tensors are not in memory stays as it
- * is. (target_plan_limit.c) */
+/** Makes eligible layers ineligible that a plan of the pruned network would run as dense, for the
+ * target "lacuna-cpu". A model whose tensors are not in memory stays unchanged.
+ * (target_plan_limit.c) */
 LAC_MUST_CHECK lac_status laci_target_plan_limit(const laci_job *job, const lac_options *options,
                                                  lac_error *err);
 

@@ -93,21 +93,21 @@ LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const la
 lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
                           const laci_preprocessing *preprocessing, lac_error *err);
 
-/** What a caller wants of the preparation of images; see lac_eval_options. */
+/** The caller's choice of how images are prepared; see lac_eval_options. */
 typedef struct laci_image_choice {
-  int resize, crop;        /* 0: as usual for the data */
+  int resize, crop;        /* 0: the usual size for the data */
   const float *mean, *std; /* [3] */
 } laci_image_choice;
 
-/** Changes the usual preprocessing of data to the caller's choice, and checks it. Fails
- * LAC_BAD_ARGUMENT if mean and std are not the defaults, and images are grey, whose scale is fixed;
- * for any choice about samples that are ready as they are. */
+/** Applies the caller's choice to the usual preprocessing of the data, and checks it. Fails
+ * LAC_BAD_ARGUMENT if mean or std is given for grey images, whose scale is fixed. Fails likewise
+ * for any choice if the samples are already prepared (arrays). */
 LAC_MUST_CHECK lac_status laci_choose_preprocessing(laci_preprocessing *preprocessing,
                                                     const char *data,
                                                     const laci_image_choice *choice,
                                                     lac_error *err);
 
-/** Checks that samples that are ready fit the network's input. Fails LAC_BAD_SHAPE. */
+/** Checks that samples that need no preparation fit the network's input. Fails LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_check_ready_samples(const laci_value *input,
                                                    const laci_preprocessing *preprocessing,
                                                    lac_error *err);
@@ -115,7 +115,7 @@ LAC_MUST_CHECK lac_status laci_check_ready_samples(const laci_value *input,
 /** Returns the name of the network's only input; NULL: it has several, or none. */
 const char *laci_only_input(const laci_graph *network);
 
-/** Makes the options open samples in memory, if there are any (memory not NULL). */
+/** Sets the options so that they open the samples in memory; memory NULL: changes nothing. */
 void laci_open_from_memory(const laci_given_samples *memory, laci_dataset_options *options);
 
 #endif

@@ -254,7 +254,7 @@ static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci
   return st;
 }
 
-/* Writes an output of the walk. */
+/* Writes an output of the stepper, which ran the network node by node. */
 static lac_status append_walked(laci_inference *run, int at, laci_type *type, lac_error *err) {
   const laci_value *value = laci_inference_output(run, at);
   const laci_buf *buf = laci_stepper_value(run->walk, run->graph->outputs[at]);

@@ -14,7 +14,7 @@ typedef struct laci_file_id laci_file_id;
 typedef struct laci_stepper laci_stepper;
 typedef struct laci_writer laci_writer;
 
-/** What a lac_infer_result of the library is. */
+/** A lac_infer_result with the memory that it owns. */
 typedef struct laci_infer_result {
   lac_infer_result pub; /* first: a lac_infer_result * is a laci_infer_result * */
   laci_arena arena;
@@ -30,7 +30,8 @@ typedef struct laci_inference {
   laci_budget budget;    /* the memory limit, and the memory of the inputs */
   laci_buf **inputs;     /* [graph->n_inputs] */
   lac_array *outputs;    /* [graph->n_outputs], if the engine makes a plan */
-  laci_stepper *walk;    /* runs node by node and has the outputs; NULL: the engine makes a plan */
+  laci_stepper *walk;    /* runs the network node by node and holds the outputs; NULL: the engine
+                            makes a plan */
   const char *walker;    /* name of the engine that runs node by node; NULL: the engine makes a plan
                             */
   laci_writer **writers; /* [graph->n_outputs] */

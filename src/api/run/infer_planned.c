@@ -25,7 +25,8 @@ static lac_status copy_facts(laci_infer_result *result, const lac_engine *engine
   return whole ? LAC_OK : laci_fail_memory(err, "the result");
 }
 
-/* Returns the values as a session takes them; made [count] receives them. */
+/* Returns the values as an array for the session. made [count]: memory for the converted elements.
+ * */
 static lac_array array_of(const laci_buf *buf, void *made) {
   const lac_dtype dtype = buf->f ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
   lac_array array = {.dtype = dtype,
@@ -79,7 +80,7 @@ static lac_status plan_session(laci_inference *run, lac_session *session, const 
   laci_budget budget = run->budget;
   laci_budget_add_unnamed(&budget, e->bytes);
   for (int at = 0; at < e->n_inputs; at++) *held += e->inputs[at].size_bytes;
-  for (int at = 0; at < e->n_outputs; at++) { /* outputs are held twice: by the engine, and as they
+  for (int at = 0; at < e->n_outputs; at++) { /* outputs are held twice: in the engine, and as they
                                                  are written */
     const lac_engine_port *port = &e->outputs[at];
     *held += port->size_bytes;

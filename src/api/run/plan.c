@@ -37,7 +37,8 @@ static const lac_node_runner runners[] = {
 
 /* ---- Making an answer ---- */
 
-/* Nodes that begin a body are not in the file. */
+/* Is the node also in the file? Nodes that mark the beginning of a loop's or branch's body are not.
+ * */
 static bool is_in_file(const laci_node *node) {
   return laci_node_control_flow(node) != LACI_CONTROL_BEGIN;
 }
@@ -53,7 +54,8 @@ static void count_node(lac_plan_facts *facts, const lac_plan_node *node) {
   facts->n_sparse_possible += node->sparse_possible;
 }
 
-/* Copies a text of the model. NULL: NULL, or no memory, and then *whole is false. */
+/* Copies a text of the model. Returns NULL for NULL. Without memory returns NULL, too, and sets
+ * *whole to false. */
 static const char *keep_text(lac_plan_answer *a, const char *text, bool *whole) {
   const char *kept = text ? laci_arena_text(&a->memory, text) : NULL;
   *whole = *whole && !text == !kept;

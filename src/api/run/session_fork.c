@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sessions in a forked process, which has only the thread that forked: no lock may be held by
- * another thread at that moment, and nobody may wait for what other threads had in use. */
+ * Sessions in a forked process, which has only the thread that forked. No other thread may hold a
+ * lock at the moment of the fork. The new process must not wait for engines that other threads were
+ * using. */
 #include "api/run/session_in.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list; taken before a session's */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; taken before a
+                                                            session's lock */
 static lac_session *sessions;
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
@@ -22,8 +24,8 @@ static void in_child(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The handlers go when the library is unloaded. If there is no memory for them, a fork is as safe
- * as one of any program with locks. */
+/* The handlers are removed when the library is unloaded. If registering them fails for want of
+ * memory, a fork is as unsafe as in any program with locks. */
 static void register_handlers(void) { (void)pthread_atfork(before_fork, after_fork, in_child); }
 
 void laci_session_enlist(lac_session *session) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents of lac_session, and its plans: who gets which engine, and what is dropped.
+ * The contents of lac_session and of its plans: which call gets which engine, and which plans are
+ * dropped.
  *
- * session.c creates and describes, session_run.c is a run, session_plans.c the plans. */
+ * session.c creates and describes a session, session_run.c runs it, session_plans.c keeps the
+ * plans. */
 #ifndef LACI_API_RUN_SESSION_IN_H
 #define LACI_API_RUN_SESSION_IN_H
 
@@ -16,9 +18,9 @@
 typedef struct laci_session_engine laci_session_engine;
 typedef struct laci_session_plan laci_session_plan;
 
-/** An engine and all that a run on it needs. Whoever took it has it alone. */
+/** An engine and the buffers for a run. A call that took it uses it alone. */
 struct laci_session_engine {
-  laci_session_engine *next; /* of the plan's engines that nobody runs, or of those to be freed */
+  laci_session_engine *next; /* next in its list: the plan's idle engines, or engines to be freed */
   laci_session_plan *plan;
   lac_engine *engine;
   uint64_t bytes; /* planned memory */
@@ -28,11 +30,13 @@ struct laci_session_engine {
   void **out;       /* [n_outputs] buffers of a run */
   void **made;      /* [n_outputs] what a run allocates for the caller */
   void **converted; /* [n_inputs] the caller's elements in the port's type; NULL until needed */
-  void **results;   /* [n_outputs] elements that the caller does not take as they are; likewise */
-  double *times;    /* [2 n_steps] of a watched run: begins, seconds; NULL until needed */
+  void **results;   /* [n_outputs] elements that the caller does not take in this format; NULL until
+                       needed */
+  double *times;    /* [2 n_steps] of a watched run: start times, then durations; NULL until needed
+                       */
 };
 
-/** Who is called for each step of a run. */
+/** The function that is called for each step of a run. */
 typedef struct laci_session_watcher {
   lac_on_step *on_step; /* NULL: nobody */
   void *context;
@@ -45,15 +49,17 @@ typedef struct laci_session_plans {
   uint64_t limit;         /* of `held`, in bytes */
   pthread_mutex_t tuning; /* held while layers are timed */
   pthread_mutex_t lock;
-  pthread_cond_t gate; /* signalled when nobody seeks room any more */
-  pthread_cond_t room; /* signalled to the seeker when an engine is given back, or work has ended */
-  bool sought;   /* a call waits for room for its plan: all calls that come wait at the gate */
-  int n_working; /* threads that are planning or freeing, outside of the lock */
+  pthread_cond_t gate; /* signalled when no call is seeking memory any more */
+  pthread_cond_t room; /* signalled to the seeking call when an engine is given back, or work has
+                          ended */
+  bool sought;   /* a call is waiting for memory for its plan (the seeker): later calls wait at the
+                    gate */
+  int n_working; /* threads that make or free engines at this time, without the lock */
   laci_session_plan *first;
   int n_plans, n_engines;
   uint64_t held;     /* bytes of all engines */
-  uint64_t promised; /* bytes that plans in the making may take */
-  uint64_t tick;     /* rises with every call: when a plan was used */
+  uint64_t promised; /* bytes that plans being made may take */
+  uint64_t tick;     /* counts calls, to tell when a plan was used last */
   uint64_t n_planned, n_copied, n_dropped;
 } laci_session_plans;
 
@@ -61,12 +67,12 @@ struct lac_session {
   lac_model *view;            /* of the caller's model, as it was when the session was created */
   lac_context *context;       /* of all its runs; NULL: the process's */
   lac_engine_options options; /* of every engine, but for shapes */
-  const laci_budget *base; /* memory that the caller holds besides, which counts with each plan's;
-                                  NULL: none */
-  bool as_computed;        /* an output whose declared type is of the wrong class has the type in
+  const laci_budget *base;    /* memory that the caller holds in addition, which counts with each
+                              plan's; NULL: none */
+  bool as_computed;           /* an output whose declared type is of the wrong class has the type in
                                   which it is computed; else it is refused */
-  laci_parallel parallel;  /* the caller's threads; run NULL: none */
-  char *engine, *timings;  /* the texts of `options` */
+  laci_parallel parallel;     /* the caller's threads; run NULL: none */
+  char *engine, *timings;     /* the texts of `options` */
   lac_array *inputs, *outputs; /* as declared */
   int n_inputs, n_outputs;
   laci_session_plans plans;
@@ -80,8 +86,8 @@ void laci_session_plans_init(lac_session *session, int n_plans, int n_copies);
 /** Frees all engines. */
 void laci_session_plans_clear(lac_session *session);
 
-/** Runs an engine that was taken, on the buffers that it holds, and shows its steps to whom the
- * session is watched by. */
+/** Runs an engine that was taken, on the buffers that it holds. Reports its steps to the session's
+ * watcher. */
 LAC_MUST_CHECK lac_status laci_session_compute(lac_session *session, laci_session_engine *engine,
                                                lac_error *err);
 
@@ -91,15 +97,16 @@ LAC_MUST_CHECK lac_status laci_session_take(lac_session *session, const laci_sha
                                             laci_session_engine **engine, lac_error *err);
 void laci_session_give_back(lac_session *session, laci_session_engine *engine);
 
-/* ---- Fork: locks are held meanwhile, so that the new process finds the plans whole ---- */
+/* ---- Fork: all locks are held during it, so that the new process finds consistent plans ---- */
 
-/** Adds the session to those of the process, and takes it off. */
+/** Adds the session to the list of the process's sessions; laci_session_delist removes it. */
 void laci_session_enlist(lac_session *session);
 void laci_session_delist(lac_session *session);
 void laci_session_plans_before_fork(lac_session *session);
-/** Called in the process that forked. */
+/** Called in the parent process after the fork. */
 void laci_session_plans_after_fork(lac_session *session);
-/** Called in the new process: leaves out engines that other threads were running or making. */
+/** Called in the new process after the fork: drops engines that other threads were running or
+ * making. */
 void laci_session_plans_in_child(lac_session *session);
 
 /** Adds the session's plans to *facts. */

@@ -2,13 +2,13 @@
  * The plans of a session.
  *
  * A plan has a key, the shapes of all inputs, and one or more engines, which compute the same. A
- * call takes an engine that nobody runs, or makes one, or waits in the plan's queue; whoever gives
- * an engine back hands it to the first of that queue, so that nobody waits forever.
+ * call takes an idle engine, or makes one, or waits in the plan's queue. An engine that is given
+ * back goes to the first call of that queue, so that no call waits forever.
  *
- * Memory. A plan in the making is promised half of what is free, so that several can be made at the
- * same time within the limit. One that needs more is made alone, with all that is free, and the
- * least recently used plans are dropped until it fits. The call that does so is the seeker: while
- * it waits, later calls stop at the gate, so that the plans in use come to rest. */
+ * Memory. A plan that is being made may take half of the free memory, so that several can be made
+ * at the same time within the limit. If one needs more, it is made alone, with all the free memory,
+ * and the least recently used plans are dropped until it fits. The call that does so is the seeker.
+ * While it waits, later calls wait at the gate, so that the engines in use are given back. */
 #include <string.h>
 
 #include "api/run/infer.h"
@@ -23,8 +23,8 @@
 typedef struct waiter {
   struct waiter *next;
   pthread_cond_t woken;
-  laci_session_engine *engine; /* what it was given */
-  bool again;                  /* it looks for an engine anew */
+  laci_session_engine *engine; /* the engine that it was given */
+  bool again;                  /* it was woken without an engine, and must look for one again */
 } waiter;
 
 struct laci_session_plan {
@@ -33,10 +33,10 @@ struct laci_session_plan {
   laci_shape *shapes;        /* [n_inputs] the key */
   laci_session_engine *idle; /* engines that nobody runs */
   int n_engines, n_busy;
-  int n_making;        /* engines in the making; the first one makes the plan */
+  int n_making;        /* engines being made; the first one creates the plan */
   uint64_t used;       /* the tick of its last use */
   bool copy_refused;   /* there was no memory for a further copy */
-  uint64_t refused_at; /* n_dropped at that time: with more memory it is tried again */
+  uint64_t refused_at; /* n_dropped at that time: after a further drop the copy is tried again */
   waiter *waiting, **last;
 };
 
@@ -169,8 +169,8 @@ static laci_session_plan *find_least_recent(const laci_session_plans *p) {
   return found;
 }
 
-/* Drops the least recently used plan that nobody uses, outside of the lock; false: there is none.
- * Afterwards all may have changed. */
+/* Drops the least recently used plan that no call uses, and frees it without the lock; false: there
+ * is none. The lists may have changed when it returns. */
 static bool drop_one(laci_session_plans *p) {
   laci_session_plan *plan = find_least_recent(p);
   uint64_t bytes = 0;
@@ -222,15 +222,15 @@ static void wait_at_gate(const taking *t) {
   while (p->sought && !t->seeks) pthread_cond_wait(&p->gate, &p->lock);
 }
 
-/* Becomes the seeker, and waits until something has come to rest. */
+/* Becomes the seeker, and waits until an engine is given back or other work has ended. */
 static void wait_for_room(taking *t) {
   laci_session_plans *p = &t->session->plans;
   t->seeks = p->sought = true;
   pthread_cond_wait(&p->room, &p->lock);
 }
 
-/* Makes an engine of a plan that is in the list, within `share` bytes, outside of the lock. On
- * success it is the caller's. */
+/* Makes an engine of a plan that is in the list, within `share` bytes, without the lock. On success
+ * the caller owns it. */
 static lac_status make_engine(taking *t, laci_session_plan *plan, uint64_t share, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   laci_session_engine *e;
@@ -261,7 +261,7 @@ static uint64_t free_bytes(const laci_session_plans *p) {
   return taken < p->limit ? p->limit - taken : 0;
 }
 
-/* Waits in the plan's queue for an engine. It may come back without one, to look anew. */
+/* Waits in the plan's queue for an engine. May return without one; the caller then looks again. */
 static void wait_in_queue(taking *t, laci_session_plan *plan) {
   laci_session_plans *p = &t->session->plans;
   waiter w = {0};
@@ -278,7 +278,8 @@ static bool may_copy(const laci_session_plans *p, const laci_session_plan *plan)
   return !plan->copy_refused || plan->refused_at != p->n_dropped;
 }
 
-/* Takes an engine of a plan that is in the list, or comes back without one, to look anew. */
+/* Takes an engine of a plan that is in the list. May return without one; the caller then looks
+ * again. */
 static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   stop_seeking(t);
@@ -300,12 +301,12 @@ static lac_status take_of_plan(taking *t, laci_session_plan *plan, lac_error *er
     return LAC_OK;
   }
   if (st != LAC_MEMORY_LIMIT && st != LAC_NO_MEMORY) return pass_on(st, &why, err);
-  plan->copy_refused = true; /* one copy fewer will do */
+  plan->copy_refused = true; /* the engines that exist must suffice */
   plan->refused_at = p->n_dropped;
   return LAC_OK;
 }
 
-/* Plans; the plan is in the list while it is made. */
+/* Makes a plan. It is in the list already while it is made. */
 static lac_status make_listed_plan(taking *t, uint64_t share, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   laci_session_plan *plan = add_plan(t->session, t->hash, t->shapes);
@@ -322,8 +323,8 @@ static lac_status make_listed_plan(taking *t, uint64_t share, lac_error *err) {
   return st;
 }
 
-/* Makes a plan that is not in the list; or comes back without, after a wait or with less memory in
- * use, to look anew. */
+/* Makes a plan that is not in the list. May return without one, after a wait or after memory was
+ * freed; the caller then looks again. */
 static lac_status make_plan(taking *t, lac_error *err) {
   laci_session_plans *p = &t->session->plans;
   if (p->n_plans >= p->most_plans) {

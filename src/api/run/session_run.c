@@ -109,7 +109,7 @@ static lac_status find_outputs(const lac_session *s, lac_array *outputs, int n, 
 
 /* ---- Checking arrays ---- */
 
-/* May an array of what is declared so have this type? */
+/* May an array have this type, if the network declares `declared`? */
 static lac_status check_dtype(const lac_array *declared, lac_dtype dtype, lac_error *err) {
   const lac_dtype plain = laci_dtype_is_integer(declared->dtype) ? LAC_DTYPE_I64 : LAC_DTYPE_F32;
   if (dtype == declared->dtype || dtype == plain) return LAC_OK;
@@ -119,7 +119,7 @@ static lac_status check_dtype(const lac_array *declared, lac_dtype dtype, lac_er
                    plain == declared->dtype ? "" : lac_dtype_name(plain));
 }
 
-/* Does the shape fit what is declared? Symbols that occur twice are checked by the plan. */
+/* Does the shape fit the declared one? The plan checks symbols that occur twice. */
 static lac_status check_shape(const lac_array *declared, const laci_shape *shape, lac_error *err) {
   bool fits = declared->rank < 0 || declared->rank == shape->rank;
   for (int axis = 0; fits && axis < declared->rank; axis++) {
@@ -133,7 +133,7 @@ static lac_status check_shape(const lac_array *declared, const laci_shape *shape
                    laci_shape_text(&want, wanted, sizeof wanted));
 }
 
-/* Does an input fit, as far as shapes go? Fills *shape. */
+/* Do type and shape of an input fit? Fills *shape. */
 static lac_status check_form(const lac_array *declared, const lac_array *array, laci_shape *shape,
                              lac_error *err) {
   lac_status st = laci_array_shape(array, declared->name, shape, err);
@@ -170,7 +170,7 @@ static bool is_aligned(const void *data, lac_dtype dtype) {
   return (uintptr_t)data % lac_dtype_size(dtype) == 0;
 }
 
-/* Returns the buffer; it is allocated at its first use, and kept with the engine. */
+/* Returns the buffer. It is allocated at its first use, and belongs to the engine. */
 static void *keep_buffer(void **buffer, size_t size_bytes) {
   if (!*buffer) *buffer = laci_alloc(size_bytes, 1);
   return *buffer;
@@ -284,7 +284,7 @@ static lac_status store_open(const lac_session *s, int at, const lac_array *want
   return LAC_OK;
 }
 
-/* Fills in what the caller does not know. */
+/* Fills the fields of the caller's array that the caller left open. */
 static void set_array(lac_array *array, const lac_array *result, void *made) {
   array->name = result->name;
   array->dtype = result->dtype;
@@ -323,7 +323,7 @@ static lac_status store_outputs(const lac_session *s, const call *c, laci_sessio
   for (int at = 0; at < s->n_outputs && !st; at++) {
     if (!c->outputs[at]) continue;
     set_array(c->outputs[at], &results[at], e->made[at]);
-    e->made[at] = NULL; /* the caller's now, if there is one */
+    e->made[at] = NULL; /* now the caller's, if the caller wants this output */
   }
   if (results != few) laci_free(results);
   return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A hash by which two runs can see whether they had the same data: of all labels, and of some
- * images as they are prepared for the network. */
+ * A hash that tells whether two runs had the same data. It covers all labels, and some images as
+ * they are prepared for the network. */
 #include "api/train/plan_in.h"
 #include "api/train/record_in.h"
 #include "base/error.h"
@@ -11,7 +11,8 @@
 
 enum { HASHED_IMAGES = 16 };
 
-/** Adds prepared images to the hash, as many of them as is done in a moment, over all the data. */
+/** Adds some prepared images, spread over all the data, to the hash. Their number is small, so that
+ * it takes only a moment. */
 static lac_status hash_images(const laci_train_plan *p, uint64_t *hash, lac_error *err) {
   const int64_t n = laci_dataset_count(p->set), most = n < HASHED_IMAGES ? n : HASHED_IMAGES;
   const size_t size = laci_preprocessing_sample_size(&p->prepare);

@@ -263,9 +263,8 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   return LAC_OK;
 }
 
-/* Does the work of lac_finetune with structs of this library; trained: where lac_train's result
- * goes.
- */
+/* Does the work of lac_finetune with structs of this library's size. trained: receives lac_train's
+ * result. */
 static lac_status finetune(tuning *t, const char *data, lac_train_result *trained, lac_error *err) {
   lac_train_options training = *t->training;
   training.run.dtype = laci_dtype_supported_or_warn(training.run.engine, training.run.dtype);

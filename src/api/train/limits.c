@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks the limits of a training's options, before any data are read. */
+ * Checks that a training's options are within their limits, before any data are read. */
 #include <inttypes.h>
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * run.json: what a run is, written before its first step, so that its folder says what it is
- * whatever becomes of the run. */
+ * Writes run.json, which says what a run is. It is written before the first step, so that it exists
+ * even if the run fails. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -124,14 +124,14 @@ static void add_to_stretch(stretch *s, const laci_log_line *line) {
   s->n++;
 }
 
-/** Writes a cell: a number, or nothing for one that there is not. */
+/** Writes a cell: a number, or nothing if there is no number. */
 static void print_cell(FILE *out, double value, bool exists) {
   fputc(',', out);
   if (exists && isfinite(value)) fprintf(out, "%.6g", value);
 }
 
-/** Writes summary.csv: one row per evaluation, with means over the steps before it. It is made of
- * the log's lines, so that a run that goes on has the rows of one that nothing disturbed. */
+/** Writes summary.csv: one row per evaluation, with means over the steps before it. It is computed
+ * from the log's lines, so that a continued run writes the same rows as an uninterrupted one. */
 static lac_status write_summary(const laci_train_record *r, lac_error *err) {
   int64_t n = 0;
   const laci_log_line *lines = laci_train_log_lines(r->log, &n);

@@ -17,8 +17,8 @@ typedef struct laci_training laci_training;
  * reading some of the images does, and LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_train_mark_folder(const laci_training *training, lac_error *err);
 
-/** data_hash.c: returns the hash of all labels and some images of the part for training; of labels
- * alone where an image cannot be read, which is left to the training. */
+/** Returns the hash of all labels and some images of the training part. If an image cannot be read,
+ * it hashes labels alone, and the training reports the failure. (data_hash.c) */
 uint64_t laci_train_hash_data(const laci_train_plan *plan);
 
 /** log.jsonl, TensorBoard events and curves.svg of a run. */

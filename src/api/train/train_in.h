@@ -54,8 +54,9 @@ LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_
 
 /* ---- masks.c ---- */
 
-/** Returns the masks in the form for the engine; the caller frees *weights. The masks in a
- * checkpoint that the run continues must be the same, or continuing fails (train/loop_state.c). */
+/** Returns the masks as the engine's list of weights; the caller frees *weights. If the run
+ * continues a checkpoint, its masks must be the same; otherwise continuing fails
+ * (train/loop_state.c). */
 LAC_MUST_CHECK lac_status laci_training_engine_masks(const laci_training *t, const lac_mask *mask,
                                                      laci_engine_weight **weights, int *n_weights,
                                                      lac_error *err);
@@ -64,7 +65,7 @@ LAC_MUST_CHECK lac_status laci_training_engine_masks(const laci_training *t, con
 LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
                                                   lac_error *err);
 
-/* ---- agree.c ---- */
+/* ---- agree.c: do all processes have the same job? ---- */
 
 /** Checks that all processes have the same job. Fails LAC_BAD_ARGUMENT if a process has other
  * options or images than process 0, LAC_BAD_SHAPE if it has another network or other masks. */
