@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses scale and zero point for the range of a value: where the range is clipped.
+ * Chooses scale and zero point for the range of a value, and where the range is clipped.
  *
- * Clipping at a costs (x - a)^2 for every element beyond a. Rounding costs step^2 / 12 for every
- * element inside, but zeros, which are exact. Both are computed from the bins. */
+ * An element x beyond a clipping limit a has the error (x - a)^2. Rounding has the error step^2 /
+ * 12 for every element inside the limits, except zeros, which are exact. Both sums are estimated
+ * from the histogram. */
 #include <math.h>
 
 #include "calibrate/ranges.h"
@@ -55,8 +56,8 @@ static laci_affine least_squares(const laci_range *r, double low, double high, b
   return best;
 }
 
-/* Moves the ends inwards, always the one that leaves out fewer elements, while at most the fraction
- * left_out of all elements is outside. */
+/* Moves the ends of the range inwards, each time the end beyond which fewer elements lie. Stops
+ * before more than the fraction left_out of all elements is outside. */
 static void cut_tails(const laci_range *r, double *low, double *high) {
   int64_t may = laci_int_from_f(left_out * (double)(r->n_zeros + r->n_others));
   double width = (r->high - r->low) / LACI_RANGE_BINS;

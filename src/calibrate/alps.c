@@ -31,7 +31,8 @@ enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 
 static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
 
-/* Fractions of the support that changed since rho last grew; they decide how fast it grows. */
+/* Fractions of the support that changed since rho was raised last; they decide how much it is
+ * raised. */
 static const double MUCH = 0.1, SOME = 0.005, HARDLY_ANY = 5e-5;
 
 typedef struct admm {
@@ -43,7 +44,8 @@ typedef struct admm {
   float *g, *v, *b, *d; /* [rows, columns] */
   float *scale;         /* [columns] roots of the diagonal of H + d I */
   uint8_t *before;      /* [rows, columns] which weights were kept when rho last grew */
-  int64_t *changed;     /* [rows] elements of the row whose support has changed since */
+  int64_t *changed;     /* [rows] number of elements in each row whose support has changed since
+                           then */
   uint8_t *mask;        /* [rows, columns] support of d */
 } admm;
 
@@ -95,7 +97,7 @@ static void scale_sums(admm *a, double damping) {
   }
 }
 
-/* Begins with D = the largest weights, unchanged, and V = 0. */
+/* Starts each row with D = the largest weights, unchanged, and V = 0. */
 static void start_rows(int64_t begin, int64_t end, void *context) {
   const admm *a = context;
   const int n = a->fit->columns;

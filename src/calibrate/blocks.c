@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The N:M blocks of a row of taps * channels columns, and the largest elements of each. */
+ * Lists the N:M blocks of a row of taps * channels columns, and keeps the largest elements of each.
+ * */
 #include <math.h>
 
 #include "base/divide.h"

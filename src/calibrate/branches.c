@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ifs whose condition is known: the nodes of the taken branch become nodes around it, those of the
- * other branch have no results any more. Indices of nodes and values stay what they are. */
+ * Inlines Ifs whose condition is known. The nodes of the taken branch become nodes of the graph
+ * around the If. The nodes of the other branch lose their results. Indices of nodes and values do
+ * not change. */
 #include <string.h>
 
 #include "base/error.h"
@@ -14,10 +15,11 @@ typedef struct branching {
   laci_network *n;
   laci_node *nodes;
   uint8_t *body_is; /* [n_bodies] */
-  int *alias;       /* [n_values] the value that stands for it */
+  int *alias;       /* [n_values] the value that replaces each value */
 } branching;
 
-/* Returns which branch the If takes, 1 then, 0 else; -1: not known. */
+/* Returns which branch the If takes: 1 the then branch, 0 the else branch, -1 if the condition is
+ * not known. */
 static int branch_of(const laci_network *n, const laci_node *node) {
   if (!laci_node_is(node, "If") || node->frames < 1 || node->n_inputs < 1 || node->inputs[0] < 0)
     return -1;
@@ -41,8 +43,8 @@ static bool find_branches(branching *b) {
   return any;
 }
 
-/* Returns the body that a node of `body` is in when taken branches are part of what is around them;
- * -1: it is in a branch that is not taken. */
+/* Returns the body that a node of `body` is in after taken branches are inlined; 0: the main graph;
+ * -1: the node is in a branch that is not taken. */
 static int body_after(const branching *b, int body) {
   int outer = body;
   while (outer > 0) {
@@ -98,7 +100,7 @@ static bool reads(const laci_node *node, int value) {
   return false;
 }
 
-/* Lists the readers of every value again. */
+/* Computes the lists of readers of all values again. */
 static lac_status find_readers(branching *b, lac_error *err) {
   laci_graph *graph = &b->n->graph;
   int *at_once = laci_alloc((size_t)graph->n_nodes + 1, sizeof *at_once);

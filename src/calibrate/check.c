@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks a fit: shapes, pattern, finite numbers. */
+ * Checks the input of a fit: shapes, pattern, and that all numbers are finite. */
 #include <math.h>
 
 #include "base/error.h"

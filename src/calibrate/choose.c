@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each sample has a row of features: for every channel of every normalization's input, how far its
- * mean and its squared deviations are from the stored ones. The rows of the chosen samples are to
- * have the sum zero. */
+ * mean and its squared deviations are from the stored ones. Samples are chosen so that the sum of
+ * their rows is as near to zero as possible. */
 #include "calibrate/choose.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "tensor/buf.h"
 
 enum { MOST_BATCH = 32, SUMS = 8 };
-static const float most_apart = 50; /* of a feature, before it is weighted */
+static const float most_apart = 50; /* limit of a feature before it is weighted */
 
 typedef struct chooser {
   const laci_choose_options *how;
@@ -26,7 +26,7 @@ typedef struct chooser {
   size_t width;    /* features of a sample, a multiple of SUMS */
   float *features; /* [candidates->count, width] */
   float *sum;      /* [width] of the chosen rows */
-  double *cost;    /* [candidates->count] of the next choice */
+  double *cost;    /* [candidates->count] cost of choosing each candidate next */
 } chooser;
 
 /* ---- Features ---- */
@@ -96,8 +96,8 @@ static lac_status measure(chooser *c, const laci_graph *graph, int64_t *looked_a
 
 /* ---- The choice ---- */
 
-/* a b + b b / 2 of two rows, by partial sums in a fixed order: half of what adding b to the sum a
- * changes the sum's square by. */
+/* Returns a b + b b / 2 for two rows, by partial sums in a fixed order. It is half of the change of
+ * the sum's square if row b is added to the sum a. */
 static double cost_of(const float *a, const float *b, size_t width) {
   float sums[SUMS] = {0};
   double sum = 0;
@@ -125,7 +125,8 @@ static void add_row(chooser *c, int64_t place) {
   for (size_t at = 0; at < c->width; at++) c->sum[at] += row[at];
 }
 
-/* Chooses of the first looked_at candidates; a cost that is infinite marks one that is taken. */
+/* Chooses among the first looked_at candidates. An infinite cost marks a candidate that is chosen
+ * already. */
 static void choose(chooser *c, int64_t looked_at, int64_t *places, laci_choice *choice) {
   const double n = (double)c->how->n;
   for (int64_t k = 0; k < c->how->n; k++) add_row(c, k);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses, of many samples, those that are most like what a network was trained on.
+ * Chooses, out of many samples, those that are most like the data a network was trained on.
  *
- * The stored mean and variance of each batch normalization say what real data looked like there.
- * The chosen samples together have means and variances near these. They are chosen one after the
- * other, each time the sample that brings the sums nearest (herding: Welling, "Herding dynamical
- * weights to learn", 2009). */
+ * Each batch normalization stores the mean and variance of its inputs on the training data. The
+ * chosen samples together have means and variances near these. They are chosen one after the other,
+ * each time the sample that brings the sums nearest (herding: Welling, "Herding dynamical weights
+ * to learn", 2009). */
 #ifndef LACI_CALIBRATE_CHOOSE_H
 #define LACI_CALIBRATE_CHOOSE_H
 
@@ -20,12 +20,12 @@ typedef struct laci_choose_options {
 /** How far the statistics of samples are from the stored ones: squared differences in units of the
  * stored deviations, the mean over channels and normalizations. */
 typedef struct laci_choice {
-  int n_norms; /* batch normalizations looked at; 0: there are none, and the first n samples
-                           are chosen */
-  double first, chosen; /* distance of the first n candidates, and of the chosen ones */
+  int n_norms; /* number of batch normalizations that are compared; 0: there are none, and the first
+                  n samples are chosen */
+  double first, chosen; /* distance of the first n candidates, and of the chosen samples */
 } laci_choice;
 
-/** Fills places [n] with the places of the chosen candidates, in the order of choice. Engines of
+/** Fills places [n] with the indices of the chosen candidates, in the order of choice. Engines of
  * one thread run the network, so the choice does not depend on the number of threads. Fails as
  * laci_engine_create, laci_engine_run and candidates->fetch do, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_choose_samples(const laci_graph *graph,

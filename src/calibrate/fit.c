@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of scores, and what they share: masks from saliencies, memory. Next: score_in.h,
- * check.c, solve.c. */
+ * The table of scores, and the steps that all scores share: masks from saliencies, memory. Next:
+ * score_in.h, check.c, solve.c. */
 #include "calibrate/fit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values that are kept between parts of the network, batch by batch, in memory or in a temporary
- * file of their own that has no name: private to calibrate. */
+ * Stores values between parts of the network, batch by batch. A value is in memory or in a
+ * temporary file without a name. Private to calibrate. */
 #ifndef LACI_CALIBRATE_FRONTIER_IN_H
 #define LACI_CALIBRATE_FRONTIER_IN_H
 
@@ -10,8 +10,8 @@
 
 #include "lacuna/status.h"
 
-/* Freed storages of each kind (memory, file) that are kept for new values of the same size: in
- * small networks, fresh pages cost more than the computation. */
+/* Number of freed storages of each kind (memory, file) that are kept for new values of the same
+ * size. In small networks, getting fresh pages costs more than the computation. */
 enum { LACI_SPARES = 3 };
 
 /** Storage of a value. */
@@ -56,8 +56,8 @@ static inline bool laci_stored_batches_in_memory(const laci_stored_batches *kept
 
 /** Returns the batch's address in memory, for reading and writing; NULL: it is in a file. */
 void *laci_stored_batches_address(const laci_stored_batches *kept, int64_t batch);
-/** Write a batch to the file and read it from there. Threads may access different batches at the
- * same time. Fail LAC_IO. */
+/** laci_stored_batches_write writes a batch to the file; laci_stored_batches_read reads it from
+ * there. Threads may access different batches at the same time. Both fail LAC_IO. */
 LAC_MUST_CHECK lac_status laci_stored_batches_write(const laci_stored_batches *kept, int64_t batch,
                                                     const void *from, lac_error *err);
 LAC_MUST_CHECK lac_status laci_stored_batches_read(const laci_stored_batches *kept, int64_t batch,

@@ -12,7 +12,7 @@ typedef struct laci_pool laci_pool;
  * and writes the whole matrices. */
 typedef struct laci_grams {
   laci_unfold unfold;  /* of a batch */
-  int layer;           /* one of the plan's layers that read it; set by who needs it */
+  int layer;           /* a layer that reads this unfolding; set by the caller */
   int64_t n_positions; /* summed so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* sum x_d x_p', rows: dense inputs; NULL: K is H */
@@ -37,7 +37,7 @@ void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 /** Adds one batch: the value in the dense and in the pruned network. The sums have the same bytes
  * for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
-/** Goes on with batches of other sizes: groups, channels and windows stay what they are. Fails
+/** Continues with batches of other sizes. Groups, channels and windows must stay the same. Fails
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_grams_use(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
                                          lac_error *err);

@@ -27,8 +27,8 @@ static const double rate = 0.05, first_decay = 0.9, second_decay = 0.999, smalle
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of several lanes */
 static const char what[] = "fitted images";
 
-/** Two engines, and the memory of the batch that they fit. Lanes fit different batches at the same
- * time. */
+/** Two engines of one thread, and the buffers of the batch that they fit. Several lanes fit
+ * different batches at the same time. */
 typedef struct fit_lane {
   const struct fitting *fit;
   laci_engine *forward, *backward;
@@ -36,8 +36,8 @@ typedef struct fit_lane {
   const void **inputs;    /* [1 + n_norms] of the backward engine, in its order */
   float *gradient;        /* [batch, image] */
   float *first, *second;  /* [batch, image] moments of Adam */
-  float *images;          /* the batch */
-  laci_fitted_images sum; /* of all batches of this lane */
+  float *images;          /* the images of the batch */
+  laci_fitted_images sum; /* results of all batches of this lane */
   lac_status status;
   lac_error err;
 } fit_lane;
@@ -47,9 +47,9 @@ typedef struct fitting {
   laci_norms norms;
   laci_network *network;
   laci_graph *forward, *backward; /* the graphs */
-  int64_t image;                  /* floats of one */
+  int64_t image;                  /* floats of one image */
   int64_t *inner;                 /* [n_norms] elements of a channel, of one image */
-  double factor;                  /* of all gradients */
+  double factor;                  /* common factor of all gradients, which keeps them large */
   fit_lane lanes[MOST_LANES];
   int n_lanes;
   float *images;
@@ -239,7 +239,8 @@ static moments measure(const float *x, int64_t batch, int64_t stride, int64_t in
   return (moments){mean, sqrt(squares / count)};
 }
 
-/* Sets x to x - g in a channel; returns the channel's share of the loss. */
+/* Sets x to x - g in a channel, where g is the gradient of the loss; returns the channel's share of
+ * the loss. */
 static double set_target(const fitting *f, const laci_norm *norm, int64_t c, int64_t inner,
                          float *x, double weight) {
   const int64_t batch = f->how->batch, stride = norm->channels * inner;
@@ -279,7 +280,7 @@ static void set_targets(const fit_lane *lane, double *loss, double *held) {
 
 static float sign(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
 
-/* Adds the gradient of the mean absolute difference of neighbours. */
+/* Adds the gradient of the total variation, the mean absolute difference of neighbouring pixels. */
 static void add_variation(const fit_lane *lane) {
   const fitting *f = lane->fit;
   const laci_shape *shape = &f->how->shape;

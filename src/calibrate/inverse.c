@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * (H + d I)^-1, and functions that scores which read it share. */
+ * Inverts H + d I, and computes what several scores need of the inverse. */
 #include "calibrate/inverse_in.h"
 
 #include <math.h>

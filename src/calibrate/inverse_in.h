@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * (H + d I)^-1, and functions that scores which read it share. */
+ * The inverse (H + d I)^-1, and functions shared by the scores that use it. */
 #ifndef LACI_CALIBRATE_INVERSE_IN_H
 #define LACI_CALIBRATE_INVERSE_IN_H
 
@@ -15,8 +15,9 @@ LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_sums *sums,
                                                          const double *inverse, double *start,
                                                          lac_error *err);
 
-/** |start| / sqrt((H + d I)^-1_jj): the root of the error that removing this weight alone adds,
- * where the other weights are updated for it. A saliency of laci_score. */
+/** Computes |start| / sqrt((H + d I)^-1_jj) for each weight: the root of the error that removing
+ * this weight alone adds, if the other weights are updated to compensate. It can be the `saliency`
+ * of a laci_score. */
 LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_sums *sums, double *out,
                                                         lac_error *err);
 

@@ -10,11 +10,11 @@
 typedef struct laci_budget laci_budget;
 typedef struct laci_engine laci_engine;
 
-/** Engines of one part with the same weights, one a lane. */
+/** The engines of one part, all with the same weights: one engine for each lane. */
 typedef struct laci_lanes {
   int n;               /* number of lanes; set by the caller before laci_lanes_create */
   laci_budget *budget; /* set by the caller; the engines' bytes are added to it; NULL: no limit */
-  const char *engine;  /* set by the caller: that of the samples */
+  const char *engine;  /* set by the caller: name of the engine that runs the samples */
   laci_graph *graph;
   laci_engine **engines; /* [n] */
 } laci_lanes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measures how far a layer's outputs are from those of the dense network, on samples held back. The
- * layer is run, so the error is that of the weights as they are stored, rounding included. */
+ * layer is run with the stored weights, so the error includes their rounding. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -15,10 +15,10 @@ typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
   laci_lanes lanes[WEIGHTS];
-  int form;               /* of the batches that are run */
-  const int64_t *batches; /* that the lanes run */
+  int form;               /* index of the form (set of input shapes) of the batches that are run */
+  const int64_t *batches; /* the batch of each lane */
   int64_t n_outputs;
-  void **in;            /* [n_lanes, streams] buffers for a value that is in a file */
+  void **in;            /* [n_lanes, streams] buffers for values that are stored in a file */
   float **out;          /* [n_lanes, WEIGHTS] */
   laci_judgement *sums; /* [n_lanes] */
   lac_status *status;

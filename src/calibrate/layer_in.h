@@ -20,9 +20,9 @@ typedef struct laci_layer laci_layer;
 typedef struct laci_matrix_layer {
   int layer; /* index in the analysis */
   int node, stored;
-  int port;                              /* of the node, that reads the weight */
-  int value;                             /* the value that the layer reads */
-  int64_t rows, columns, channels, taps; /* of a group */
+  int port;                              /* the node's input that is the weight */
+  int value;                             /* the value that the layer reads as data */
+  int64_t rows, columns, channels, taps; /* size of the weight matrix of one group */
   int64_t k_stride, c_stride;            /* in the stored weight, in elements */
   bool groups_along_c;
   laci_unfold unfold;
@@ -40,8 +40,9 @@ typedef struct laci_group_matrix {
   uint8_t *mask; /* 1 = kept */
 } laci_group_matrix;
 
-/** gather reads a group's matrix from the bytes of the stored tensor and leaves its mask unchanged;
- * scatter writes matrix and mask into the bytes and the mask of the stored tensor. */
+/** laci_matrix_layer_gather reads a group's matrix from the bytes of the stored tensor; it does not
+ * set the mask. laci_matrix_layer_scatter writes a group's matrix and mask into the bytes and the
+ * mask of the stored tensor. */
 LAC_MUST_CHECK lac_status laci_matrix_layer_gather(const laci_matrix_layer *l,
                                                    const laci_network *network,
                                                    const uint8_t *bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * |w|: the score that needs no inputs. */
+ * Scores a weight by |w|, which needs no inputs. */
 #include <math.h>
 
 #include "calibrate/score_in.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inference for a fixed batch size on a copy of the graph with its own values, and for every value
- * whether it is constant and whether it can be computed. */
+ * Infers shapes for a fixed batch size, on a copy of the graph with its own values. Finds out for
+ * every value whether it is constant, and whether it can be computed. */
 #include "calibrate/network_in.h"
 
 #include <inttypes.h>

@@ -20,9 +20,10 @@ typedef struct laci_network {
                               from the graph */
   bool *constant;          /* [n_values] the value does not depend on the network's inputs */
   const char **refusal;    /* [n_values] why the value cannot be computed; NULL: it can */
-  bool is_reduced;         /* inputs became stored tensors, so the graph runs only in parts */
-  const int *alias;        /* [n_values] the value that stands for it: of an If that is replaced by
-                              a branch, the branch's result; NULL: itself */
+  bool is_reduced;         /* inputs were replaced by stored tensors, so that only parts of the
+                              graph can be run */
+  const int *alias;        /* [n_values] the value that replaces each value: for a result of an
+                              inlined If, the branch's result; NULL: no value is replaced */
   int64_t batch;
   laci_arena arena; /* texts, and the arrays of parts */
 } laci_network;
@@ -35,8 +36,8 @@ LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               const laci_calibration_samples *samples, int form,
                                               int64_t batch, laci_network **network,
                                               lac_error *err);
-/** Replaces each If whose condition inference knows by the nodes of the branch that it takes:
- * readers of its results read those of the branch. Done by laci_network_create (branches.c). */
+/** Inlines each If whose condition inference knows: readers of its results read those of the taken
+ * branch. Called by laci_network_create. (branches.c) */
 LAC_MUST_CHECK lac_status laci_network_take_branches(laci_network *network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 

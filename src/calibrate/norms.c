@@ -24,7 +24,7 @@ static bool has_statistics(const laci_graph *graph, const laci_node *node) {
          node->inputs[0] >= 0 && graph->values[node->inputs[0]].producer >= 0;
 }
 
-/* Channels that hardly vary count as if they varied a little: else they alone would decide. */
+/* Raises the variance of channels that hardly vary; otherwise these channels alone would decide. */
 static void raise_variances(laci_norm *n) {
   double sum = 0;
   for (int64_t k = 0; k < n->channels; k++) sum += fmax(n->variance[k], 0);

@@ -11,17 +11,17 @@ typedef struct laci_graph laci_graph;
 #include "lacuna/status.h"
 
 typedef struct laci_norm {
-  int value; /* its input */
+  int value; /* the value that the node normalizes */
   int64_t channels;
-  size_t first;            /* channels of the normalizations before it */
+  size_t first;            /* number of channels of the normalizations before it */
   double *mean, *variance; /* [channels] */
 } laci_norm;
 
 typedef struct laci_norms {
   laci_norm *list; /* [n] in the order of the graph; their inputs differ */
-  int *values;     /* [n] their inputs */
+  int *values;     /* [n] the values that they normalize */
   int n;
-  size_t n_channels; /* of all */
+  size_t n_channels; /* channels of all normalizations */
   laci_arena arena;
 } laci_norms;
 

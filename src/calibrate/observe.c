@@ -13,7 +13,8 @@
 
 enum { MOST_LANES = 16 };
 
-/** An engine, and the batch that it runs. Lanes run different batches at the same time. */
+/** An engine of one thread, and the batch that it runs. Several lanes run different batches at the
+ * same time. */
 typedef struct observe_lane {
   laci_observation *observation;
   int number;
@@ -30,12 +31,13 @@ typedef struct observe_lane {
 struct laci_observation {
   laci_observe_options how;
   const laci_weighted_graph *from;
-  int form; /* of the samples that the lanes run */
+  int form; /* index of the form (set of input shapes) of the samples that the lanes run */
   laci_network *network;
   laci_graph *part; /* the network without inputs that all samples share; NULL: there are none */
-  int *values;      /* [n_values] of the graph that runs, those it has */
+  int *values;      /* [n_values] the observed values that exist in the graph that is run */
   int n_values;
-  int *place; /* [n_values of the graph that runs] index in the list of values; -1: not wanted */
+  int *place; /* [n_values of the graph that is run] index in the caller's list of values; -1: not
+                 observed */
   observe_lane *lanes;
   int n_lanes, most_lanes;
 };
@@ -119,7 +121,7 @@ static void close_lane(observe_lane *lane) {
   laci_engine_destroy(lane->engine);
 }
 
-/* Opens the lanes. The first one must fit in memory; more are added while memory allows. */
+/* Creates the lanes. The first one must fit in memory; more are added while memory allows. */
 static lac_status open_lanes(laci_observation *o, lac_error *err) {
   laci_budget budget = o->how.budget ? *o->how.budget : laci_budget_with_limit(UINT64_MAX);
   for (; o->n_lanes < o->most_lanes; o->n_lanes++) {
@@ -150,7 +152,7 @@ static void close_form(laci_observation *o) {
   o->network = NULL;
 }
 
-/* Builds what computes the outputs, without inputs that all samples share. */
+/* Builds the graph that computes the outputs, without inputs that all samples share. */
 static lac_status build_part(laci_observation *o, lac_error *err) {
   laci_network *n = o->network;
   laci_graph *graph = &n->graph;
@@ -176,7 +178,7 @@ static lac_status find_values(laci_observation *o, lac_error *err) {
     int value = o->how.values[k];
     if (o->network->alias) value = o->network->alias[value];
     if (o->part) value = laci_graph_find_value(graph, o->network->graph.values[value].name);
-    if (value < 0) continue; /* no output depends on it */
+    if (value < 0) continue; /* an output that no node needs is not in this graph */
     o->place[value] = k;
     o->values[o->n_values++] = value;
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a network over samples and shows chosen values: private to calibrate. Several batches are
- * run at the same time, each by a lane with an engine of one thread, so that values do not depend
- * on the number of threads. */
+ * Runs a network over samples and passes chosen values to a function. Several batches are run at
+ * the same time, each in a lane with an engine of one thread. So values do not depend on the number
+ * of threads. Private to calibrate. */
 #ifndef LACI_CALIBRATE_OBSERVE_IN_H
 #define LACI_CALIBRATE_OBSERVE_IN_H
 
@@ -9,7 +9,7 @@
 
 /** A value of one batch. */
 typedef struct laci_observed {
-  int lane;      /* lanes may call at the same time; a lane shows one value at a time */
+  int lane;      /* lanes may call at the same time; each lane passes one value at a time */
   int place;     /* index in the list of values */
   int64_t first; /* first sample of the batch */
   const laci_shape *shape;
@@ -35,14 +35,14 @@ typedef struct laci_observe_options {
 typedef struct laci_observation laci_observation;
 
 /** Plans the runs. The options are copied; what they point to, and `from`, must outlive the
- * observation. A value that no output depends on may not be shown. Fails
- * as laci_network_create and laci_engine_create do. */
+ * observation. A value that no output depends on may be left out. Fails as laci_network_create and
+ * laci_engine_create do. */
 LAC_MUST_CHECK lac_status laci_observe_open(const laci_weighted_graph *from,
                                             const laci_observe_options *options,
                                             laci_observation **observation, lac_error *err);
 void laci_observe_close(laci_observation *observation); /* NULL is fine */
 
-/** The number of lanes at most, at least 1. */
+/** Returns the largest number of lanes, at least 1. */
 int laci_observe_count_lanes(const laci_observation *observation);
 
 /** Runs all batches; it may be called again. Fails as samples->fetch, laci_engine_run and

@@ -23,8 +23,8 @@ typedef struct sums {
   laci_error_sums parts[LACI_MOST_PARTS];
 } sums;
 
-/* Whether the first network's inputs and outputs vary. If all samples or all outputs are the same,
- * the two networks agree whatever the weights are. */
+/* Records whether the first network's inputs and outputs vary. If all samples or all outputs are
+ * the same, two networks agree for any weights. */
 typedef struct variety {
   void **first_in, **first_out; /* of the first sample */
   bool inputs_vary;             /* from sample to sample */
@@ -32,10 +32,10 @@ typedef struct variety {
   bool outputs_vary;
 } variety;
 
-/* What all samples together show. */
+/* The results over all samples. */
 typedef struct totals {
   sums sums;
-  int n_forms; /* forms of which there were samples */
+  int n_forms; /* number of forms (sets of input shapes) of which there were samples */
   bool inputs_vary, inside_varies, outputs_vary;
   int n_parts;
   laci_output_part parts[LACI_MOST_PARTS]; /* without sums */
@@ -52,7 +52,7 @@ typedef struct comparison {
                       an axis of samples, else 1 */
   void **in;       /* [n_lanes, n_inputs] inputs of the first network */
   void **out;      /* [n_lanes, NETWORKS, n_outputs] */
-  int form;        /* of the samples */
+  int form;        /* index of the form of the samples that are compared */
   int64_t *firsts; /* [n_batches] the first sample of each batch of this form */
   int64_t n_batches;
   const int64_t *at;     /* the first sample of each lane's batch: a part of firsts */
@@ -161,7 +161,8 @@ static lac_status open_buffers(comparison *c, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
 }
 
-/* Is the first network not to be run at all? */
+/* Are all outputs of the first network kept from an earlier comparison, so that it need not be run?
+ * */
 static bool are_all_outputs_known(const comparison *c) {
   bool all = c->how->kept != NULL;
   for (int64_t k = 0; all && k < c->n_batches; k++)
@@ -367,8 +368,8 @@ static void compare_answers(const comparison *c, int lane, const float *const y[
   }
 }
 
-/* Adds n elements of an output that belong to one unit: *error += sum (a - b)^2,
- * *energy += sum a^2. */
+/* Adds the errors of n elements of one unit's output: *error += sum (a - b)^2, *energy += sum a^2.
+ * */
 static void add_squares(const float *a, const float *b, int64_t n, double *error, double *energy) {
   for (int64_t j = 0; j < n; j++) {
     double of_a = (double)a[j], difference = of_a - (double)b[j];
@@ -446,7 +447,8 @@ static void add_sums(sums *to, const sums *from) {
   for (int p = 0; p < LACI_MOST_PARTS; p++) laci_error_sums_add(&to->parts[p], &from->parts[p]);
 }
 
-/* Decides how outputs are cut, by those of the first network for the batch of lane 0. */
+/* Decides how outputs are cut into parts, from the first network's outputs for the batch of lane 0.
+ * */
 static lac_status decide_cuts(comparison *c, totals *t, lac_error *err) {
   const laci_graph *graph = &c->networks[0]->graph;
   if (c->known[0]) copy_known_outputs(c, 0);

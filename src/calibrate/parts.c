@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts outputs into parts of one scale each: parts_in.h. */
+ * Cuts outputs into parts, so that the numbers of a part have one scale (parts_in.h). */
 #include "calibrate/parts_in.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "base/memory.h"
 
 enum { MOST_SLICES = 4096 };
-/* Two scales: slices whose sizes are neighbours in order, and so many times apart. */
+/* Slices are sorted by size. Two neighbours whose sizes differ by at least this factor separate two
+ * scales. */
 static const double apart = 30, near = 1e-3;
 
 /* ---- Rows ---- */
@@ -18,7 +19,7 @@ typedef struct row_kinds {
   bool probabilities, logarithms, unit;
 } row_kinds;
 
-/* What all rows of n elements have in common. */
+/* Finds out what is true of all rows of n elements. */
 static row_kinds look_at_rows(const float *x, int64_t rows, int64_t n) {
   row_kinds k = {n > 1, n > 1, n > 1};
   for (int64_t r = 0; r < rows && (k.probabilities || k.logarithms || k.unit); r++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of outputs that are judged each by its own scale. Numbers of one output may have two
- * scales, as boxes in pixels next to scores below 1: a sum of squares would tell of the boxes
- * alone. Private to src/calibrate. */
+ * Parts of outputs whose errors are measured separately, each by its own scale. Numbers of one
+ * output may have two scales, as boxes in pixels next to scores below 1. A sum of squares over both
+ * would be determined by the boxes alone. Private to src/calibrate. */
 #ifndef LACI_CALIBRATE_PARTS_IN_H
 #define LACI_CALIBRATE_PARTS_IN_H
 
@@ -12,9 +12,10 @@
 
 /** How the numbers of an output are cut into parts. */
 typedef struct laci_output_cut {
-  int first, n_parts;      /* of all parts; n_parts 0: the output has none */
-  bool answers;            /* its rows along the last axis are probabilities */
-  bool unit_rows;          /* its rows have the length 1, as embeddings have: none is an answer */
+  int first, n_parts;      /* index of its first part among all parts; n_parts 0: the output has
+                              none */
+  bool answers;            /* rows along the last axis are probabilities */
+  bool unit_rows;          /* rows have the length 1, as embeddings do, and are no answers */
   int64_t row;             /* elements of a row */
   int64_t inner, n_slices; /* slices along an axis: element j is in slice j / inner % n_slices */
   bool *is_small;          /* [n_slices] slices of the smaller scale, laci_alloc; NULL: one scale */

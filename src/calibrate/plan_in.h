@@ -15,9 +15,9 @@ enum { LACI_STREAM_DENSE, LACI_STREAM_PRUNED, LACI_STREAMS };
 typedef struct laci_stop {
   int value;
   int first_layer, n_layers; /* indices of plan->layers */
-  /* A part without nodes: the stop's value is available already and is the part's only input. In
-   * the pruned network, the part has only outputs that differ from the dense network's; without
-   * inputs, too, the stop's value does not differ. */
+  /* A part without nodes: the stop's value is available already, and is the part's only input. In
+   * the pruned network, the part outputs only values that differ from the dense network's. If it
+   * has no inputs either, the stop's value does not differ. */
   laci_part part[LACI_STREAMS];
 } laci_stop;
 

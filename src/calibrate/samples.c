@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cutting samples into batches. */
+ * Cuts samples into batches. */
 #include "calibrate/samples.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "base/plural.h"
 #include "graph/graph.h"
 
-enum { HELD_BACK = 8 }; /* one batch in HELD_BACK judges */
+enum { HELD_BACK = 8 }; /* one batch in HELD_BACK is held back to judge the fits */
 
 /* Returns the batch size between most / 2 and most that leaves the fewest samples over; of equally
  * good sizes the largest. */

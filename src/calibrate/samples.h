@@ -18,17 +18,18 @@ typedef lac_status laci_calibration_fetch(void *context, int64_t first, int64_t 
 
 typedef struct laci_calibration_samples {
   int64_t count;
-  int64_t held_back; /* the number of samples, at the end, that are not fitted but judge, in whole
-                        batches, at least one; 0: an eighth of all */
-  int64_t judging;   /* the number of further samples, [count, count + judging), that only the
-                        judgement of a loss fetches: no fit and no choice reads them */
+  int64_t held_back; /* the number of samples, at the end, that are not fitted but held back to
+                        judge the fits, in whole batches, at least one; 0: an eighth of all */
+  int64_t judging;   /* the number of further samples, [count, count + judging). They are read only
+                        to judge a loss of quality; no fit and no choice reads them */
   const laci_shape *shapes; /* [graph->n_inputs] of every input; the size of the axis of samples is
                                not read */
   const int *axes;          /* [graph->n_inputs] the axis of samples; -1: content does not depend on
                                the number of samples. NULL: axis 0 of every input */
-  const void *const *constants; /* [graph->n_inputs] what all samples have as an input, as fetch
-                                   copies it; an entry NULL: they differ. NULL: no constants */
-  bool single;                  /* batches have one sample */
+  const void *const *constants; /* [graph->n_inputs] the content of an input that is the same for
+                                   all samples, as fetch copies it; an entry NULL: samples differ.
+                                   NULL: no input is constant */
+  bool single;                  /* each batch has one sample */
   int n_forms; /* A form is a set of shapes, one for every input; samples of equal sizes have the
                   same form. With more than one, `single` is set. 0: one form, whose shapes are
                   `shapes` */
@@ -73,7 +74,7 @@ static inline int laci_calibration_form_of(const laci_calibration_samples *s, in
 LAC_MUST_CHECK lac_status laci_calibration_cut_samples(int64_t count, int64_t most, int64_t fixed,
                                                        laci_calibration_cut *cut, lac_error *err);
 
-/** A graph, and bytes that replace those of some of its stored tensors. */
+/** A graph, and contents that replace those of some of its stored tensors. */
 typedef struct laci_weighted_graph {
   const laci_graph *graph;
   const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's; NULL, or a NULL
@@ -87,15 +88,18 @@ typedef struct laci_error_sums {
   double e, s, ee, es, ss;
 } laci_error_sums;
 
-/** What a part of the outputs holds, by what the first network gives for the first batch. */
+/** What the numbers in a part of the outputs are. It is found out from the first network's outputs
+ * for the first batch. */
 typedef enum laci_part_kind {
-  LACI_PART_NUMBERS, /* all numbers of an output, or the larger ones of two scales: of boxes next to
-                        scores, the boxes */
-  LACI_PART_SMALL,   /* the smaller ones of two scales: of boxes next to scores, the scores */
-  LACI_PART_ANSWERS, /* rows of probabilities: e counts those whose largest element moves, s all */
+  LACI_PART_NUMBERS, /* all numbers of an output. If an output has two scales, the larger numbers:
+                        of boxes and scores, the boxes */
+  LACI_PART_SMALL,   /* the smaller numbers of an output with two scales: of boxes and scores, the
+                        scores */
+  LACI_PART_ANSWERS, /* rows of probabilities: e counts the rows whose largest element is at another
+                        place, s counts all rows */
 } laci_part_kind;
 
-/** A part of the outputs that is judged by its own scale. */
+/** A part of the outputs whose error is measured by its own scale. */
 typedef struct laci_output_part {
   int output; /* of the graph's */
   laci_part_kind kind;
@@ -123,13 +127,14 @@ typedef struct laci_output_difference {
 } laci_output_difference;
 
 void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from);
-/** Returns e / s; infinity where there is only an error. */
+/** Returns e / s; 0 if both are 0, infinity if only s is 0. */
 double laci_error_sums_ratio(const laci_error_sums *sums);
-/** Returns the largest e / s of a part; `relative` where there is no part. */
+/** Returns the largest e / s of all parts; `relative` if there are no parts. */
 double laci_worst_part(const laci_output_difference *difference);
 
 /** Outputs of a network on batches of samples, kept for later comparisons with that network on the
- * same samples. One thread at a time may use it. create returns NULL where memory is short. */
+ * same samples. One thread at a time may use it. laci_kept_outputs_create returns NULL if memory is
+ * short. */
 typedef struct laci_kept_outputs laci_kept_outputs;
 laci_kept_outputs *laci_kept_outputs_create(uint64_t most_bytes);
 void laci_kept_outputs_destroy(laci_kept_outputs *kept); /* NULL is fine */

@@ -50,18 +50,18 @@ typedef struct laci_fit_block {
   int first, n_columns;
 } laci_fit_block;
 
-/** The number of blocks of a row, ceil(channels / m) for every tap, and block number `at`, in the
- * order of columns. */
+/** laci_fit_count_blocks returns the number of N:M blocks of a row: ceil(channels / m) for every
+ * tap. laci_fit_block_at returns block number `at`, in the order of columns. */
 int laci_fit_count_blocks(const laci_fit *fit);
 laci_fit_block laci_fit_block_at(const laci_fit *fit, int at);
 
 /** Sets mask[c] to 1 for the n largest of n_columns scores, else to 0; of equal scores the lower
  * column is kept. */
 void laci_fit_keep_block(const double *score, int n_columns, int n, uint8_t *mask);
-/** Does as laci_fit_keep_block in every block of a row. */
+/** Does laci_fit_keep_block for every block of a row. */
 void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask);
 
-/** Does as laci_fit_keep_largest, by |score|. */
+/** Does laci_fit_keep_largest by |score|. */
 void laci_fit_keep_largest_f32(const laci_fit *fit, const float *score, uint8_t *mask);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The weights under a mask that change a layer's outputs least.
+ * Computes the weights under a mask that change a layer's outputs least.
  *
  * For a row with support s the error is a quadratic form in w[s], least at
  *
  *     w[s] A[s, s] = G[s],    A = H + d I
  *
  * Rows are sorted by their masks, so that those with the same support are neighbours and share one
- * Cholesky factor; such a group of rows is one task of a thread. Each thread has its own
- * memory, a scratch, and processes groups one by one; results do not depend on which thread gets
- * which group.
+ * Cholesky factor; such a group of rows is one task of a thread. Each thread has its own memory, a
+ * scratch, and processes groups one by one; results do not depend on which thread gets which group.
  *
  * A large support is factorized in float, which is three times as fast, A scaled to a unit
  * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until
- * the bracket is small enough. Where it does not become small, A is too near to singular for float,
+ * the bracket is small enough. If it does not become small, A is too near to singular for float,
  * and is factorized in double. */
 #include <math.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The walk through a network, from stop to stop. */
+ * Walks through a network from stop to stop. A stop is a value that layers read; these layers are
+ * calibrated there. */
 #include "calibrate/walk.h"
 
 #include <string.h>
@@ -14,11 +15,12 @@
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };
-/* Default limits of the number of inputs that are summed: POSITIONS a column; at most ENOUGH, but
- * at least POSITIONS_OF_WIDE a column, since with fewer the damping (fit.h) grows. */
+/* Default limits of the number of input positions that are summed. For each column of a layer's
+ * matrix POSITIONS are summed, in all at most ENOUGH. Wide layers get at least POSITIONS_OF_WIDE
+ * for each column, since with fewer the damping (fit.h) grows. */
 enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
-/* Limit for the largest value of a batch: larger batches cost less time in sums, but more memory.
- */
+/* Limit for the largest value of a batch. Larger batches make the sums faster, but need more
+ * memory. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
 /* ---- Setting up ---- */
@@ -36,7 +38,7 @@ static void destroy_networks(laci_walk_state *w) {
   w->network = NULL;
 }
 
-/* Infers the network for every form of samples. */
+/* Infers the network for every form (set of input shapes) of samples. */
 static lac_status create_networks(laci_walk_state *w, int64_t batch, lac_error *err) {
   const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
   destroy_networks(w);
@@ -123,8 +125,8 @@ static lac_status prune_by_magnitude(laci_walk_state *w, int layer, const char *
   return mask_by_magnitude(w, layer, err);
 }
 
-/* Sorts out the layers that cannot be calibrated. They are pruned before the walk begins, so that
- * the fits of later layers compensate for them, too. */
+/* Finds the layers that cannot be calibrated, and prunes them by magnitude before the walk begins.
+ * So the fits of later layers compensate for them, too. */
 static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
   int n_layers = w->analysis->n_layers;
   w->plan.layers = laci_alloc((size_t)n_layers + 1, sizeof *w->plan.layers);
@@ -142,8 +144,8 @@ static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_prune
   return st;
 }
 
-/* Sorts out the layers whose fits do not fit into memory, unless none would be left: then the
- * limit is too low for a calibration, and the plan of the memory says so. */
+/* Prunes by magnitude the layers whose fits do not fit into memory. If none would be left, does
+ * nothing: the limit is then too low for any calibration, and planning the memory reports it. */
 static lac_status prune_too_large_layers(laci_walk_state *w, const bool *is_pruned,
                                          lac_error *err) {
   int n = 0;
@@ -268,8 +270,8 @@ static lac_status walk_to_stop(laci_walk_state *w, int s, lac_error *err) {
   return st;
 }
 
-/* Compares the network's outputs. A network that cannot be run as a whole is no failure: it has
- * been calibrated as far as it runs. */
+/* Compares the network's outputs with the dense network's. If the network cannot be run as a whole,
+ * this is no failure, since it was calibrated as far as it can be run. */
 static lac_status compare_with_dense(laci_walk_state *w, lac_error *err) {
   const laci_graph *graph = w->analysis->graph;
   const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};

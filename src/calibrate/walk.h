@@ -34,15 +34,16 @@ typedef struct laci_calibrate_options {
   const laci_score *score; /* how masks are chosen: laci_score_find */
   bool solve;              /* the kept weights are fitted to the samples; else they are those that
                               the score's method gives */
-  bool symmetric;          /* targets, too, are computed from the pruned network's inputs: K = H */
+  bool symmetric;          /* the targets, too, are computed from the pruned network's inputs, so
+                              that K = H */
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
   const uint8_t *const *weights; /* [n_stored] bytes that replace the graph's (of a network whose
                                     reordering is not committed yet); NULL, or a NULL entry: the
                                     graph's own */
   int64_t positions;  /* limit of the number of inputs x that are summed, for every column of a
                          layer's matrix. 0: 128, fewer for wide layers (walk.c); INT64_MAX: all */
-  int batch;          /* samples in a batch, at most; 0: by the size of the network. Not read where
-                         the network fixes its batch size */
+  int batch;          /* largest number of samples in a batch; 0: chosen by the size of the network.
+                         Ignored if the network fixes its batch size */
   const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
   uint64_t memory_for_values; /* limit of the bytes of values between layers that are kept in
                                  memory, others go to files; 0: what the budget leaves, at most a
@@ -60,7 +61,8 @@ typedef struct laci_calibrated_layer {
                           the weights */
   bool solved;         /* its kept weights were fitted, which lowered the error on samples held back
                           */
-  const char *reason;  /* why it is pruned but not calibrated; NULL: no reason to give */
+  const char *reason;  /* why the layer is pruned but not calibrated; NULL: it is calibrated, or not
+                          pruned */
   double error_before; /* error with the mask alone, before weights are updated */
   double error_after;  /* error with the new weights; both errors are 0 unless the layer was
                           calibrated */

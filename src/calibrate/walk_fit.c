@@ -7,12 +7,13 @@
 #include "calibrate/fit.h"
 #include "calibrate/walk_in.h"
 
-/* A layer's new weights and mask, and memory for the matrices of a group. */
+/* The new weights and mask of a layer, and memory for the matrices of one group. */
 typedef struct fitting {
   laci_walk_state *w;
   const laci_matrix_layer *layer;
   const laci_grams *grams;        /* NULL: the score does not need them */
-  uint8_t *before, *after, *mask; /* bytes of the stored tensor: masked only; fitted; the mask */
+  uint8_t *before, *after, *mask; /* bytes of the stored tensor: masked only, and fitted; then the
+                                     mask */
   double *dense, *fitted;         /* [rows, columns] */
   uint8_t *kept;                  /* [rows, columns] */
 } fitting;
@@ -68,8 +69,9 @@ static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
   return LAC_OK;
 }
 
-/* Stores the layer's result. Solved weights are dropped if, on samples held back, they do worse
- * than the mask alone. A score's own weights, without solve, are always used, as its paper says. */
+/* Stores the layer's result. Fitted weights are dropped if their error on samples held back is
+ * larger than with the mask alone. Without options->solve, the weights of the score's own method
+ * are always used, as its paper says. */
 static void store_fit(fitting *f, const laci_judgement *judged) {
   laci_walk_state *w = f->w;
   laci_calibrated_layer *out = &w->out->layers[f->layer->layer];

@@ -13,19 +13,20 @@ typedef struct laci_walk_state {
   const laci_calibration_samples *samples;
   const laci_calibrate_options *options;
   laci_calibrated *out;
-  int n_forms;             /* of samples (samples.h): with more than one, a batch is a sample */
-  laci_network **networks; /* [n_forms] dense, for each form's sizes; they differ in nothing else */
+  int n_forms;             /* number of forms (sets of input shapes) of the samples; if there are
+                              several, a batch is one sample */
+  laci_network **networks; /* [n_forms] the dense network, inferred for each form */
   laci_network *network;   /* networks[0] */
-  const uint8_t **pruned;  /* [n_stored] present weights of the pruned network; not owned */
+  const uint8_t **pruned;  /* [n_stored] current weights of the pruned network; not owned */
   laci_walk_plan plan;
   laci_calibration_cut cut;
-  int n_lanes; /* batches that run at the same time (lanes_in.h) */
+  int n_lanes; /* number of batches that are run at the same time (lanes_in.h) */
   laci_frontier frontier;
   laci_stored_batches *
       *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
                                      dense network */
   const uint8_t *const *weights[LACI_STREAMS]; /* [n_stored] weights of the two networks */
-  int64_t done, total;                         /* batches, for the progress log */
+  int64_t done, total;                         /* number of batches, for the progress log */
 } laci_walk_state;
 
 /** Returns the stored batches of a value in the dense or the pruned network. */
@@ -34,7 +35,8 @@ static inline laci_stored_batches *laci_walk_stored_batches(const laci_walk_stat
   return w->kept[w->plan.differs[value] ? stream : LACI_STREAM_DENSE][value];
 }
 
-/** Return the first of the held-back batches that judge the result, and their number. */
+/** The first batch that is held back to judge fits, and the number of these batches. If none is
+ * held back, all batches judge. */
 static inline int64_t laci_walk_first_judging(const laci_walk_state *w) {
   return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
 }
@@ -42,7 +44,7 @@ static inline int64_t laci_walk_count_judging(const laci_walk_state *w) {
   return w->cut.n_batches - laci_walk_first_judging(w);
 }
 
-/** Returns the form of a batch's samples. */
+/** Returns the form (set of input shapes) of a batch's samples. */
 static inline int laci_walk_form_of(const laci_walk_state *w, int64_t batch) {
   return laci_calibration_form_of(w->samples, batch * w->cut.batch);
 }
@@ -56,7 +58,8 @@ static inline int64_t laci_walk_list_batches(const laci_walk_state *w, int form,
   return n;
 }
 
-/** Returns the bytes of a value in a batch of the form in which it is largest. */
+/** Returns the bytes of a value in a batch; if there are several forms, of the form in which it is
+ * largest. */
 static inline uint64_t laci_walk_value_bytes(const laci_walk_state *w, int value) {
   uint64_t most = 0;
   for (int form = 0; form < w->n_forms; form++) {
@@ -73,21 +76,21 @@ LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t 
  * LAC_MEMORY_LIMIT (walk_memory.c). */
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
-/** Returns why the memory limit does not allow the layer's fit, even alone: a text in the result's
- * arena, or a static one; NULL: it does (walk_memory.c). */
+/** Returns why the layer's fit exceeds the memory limit even if it is done alone: a static text, or
+ * one in the result's arena. NULL: it does not. (walk_memory.c) */
 const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer);
 
 /** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
  * values (walk_part.c). */
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
-/** Runs the part before stop s for all batches in both networks, and adds the batches that fit to
- * grams, [n_grams], the sums of the stop's layers. The stop's value stays kept at least for the
- * batches that judge (walk_part.c). */
+/** Runs the part before stop s for all batches in both networks. Adds the batches for fitting to
+ * grams, [n_grams], the sums of the stop's layers. The stop's value stays stored at least for the
+ * batches that are held back. (walk_part.c) */
 LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int s, laci_grams *grams,
                                              int n_grams, lac_error *err);
-/** Describes what the layer reads in a batch of a form. Fails LAC_UNSUPPORTED where it cannot be
- * described there. (walk.c) */
+/** Describes the layer's input in a batch of a form, for the sums. Fails LAC_UNSUPPORTED if that is
+ * impossible for these shapes. (walk.c) */
 LAC_MUST_CHECK lac_status laci_walk_unfold_in_form(laci_walk_state *w,
                                                    const laci_matrix_layer *layer, int form,
                                                    laci_unfold *unfold, lac_error *err);
@@ -104,9 +107,9 @@ typedef struct laci_judgement {
   double energy;    /* sum |y_d|^2 */
   double errors[2]; /* sum |y_d - y|^2 for each of the two weights */
 } laci_judgement;
-/** Compares the layer's outputs without bias: y_d, the dense weight on the dense network's inputs,
- * with y, each of the two other weights (bytes of the stored tensor) on the pruned network's inputs
- * (layer_error.c). */
+/** Measures errors of the layer's outputs without bias. y_d: the dense weight on the dense
+ * network's inputs. y: each of the two other weights (bytes of the stored tensor) on the pruned
+ * network's inputs. (layer_error.c) */
 LAC_MUST_CHECK lac_status laci_walk_judge_layer(laci_walk_state *w, const laci_matrix_layer *layer,
                                                 const uint8_t *const others[2],
                                                 laci_judgement *judged, lac_error *err);

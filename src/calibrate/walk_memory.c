@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes, before a walk begins, the most bytes that it will hold: a stop's engines and buffers,
- * its sums, its fits, and the values of the frontier, which go to files when memory is short. */
+ * Computes, before a walk begins, its peak memory: a stop's engines and buffers, its sums, its
+ * fits, and the values between stops. These values are stored in files if memory is short. */
 #include <stdio.h>
 
 #include "base/budget.h"
@@ -52,7 +52,8 @@ static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
   return bytes;
 }
 
-/* Bytes of a layer's matrices and its fit, or of its outputs when it is judged: the larger. */
+/* Returns the larger of two sizes: a layer's matrices with its fit, and its outputs when its error
+ * is measured. */
 static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l) {
   const laci_stored *stored = &w->network->graph.stored[l->stored];
   const double some = 0;
@@ -92,7 +93,7 @@ static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budge
   else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
 }
 
-/* Returns what is in use before the first stop: masks and new weights of all layers included. */
+/* Returns the budget before the first stop, including masks and new weights of all layers. */
 static laci_budget start_budget(const laci_walk_state *w) {
   laci_budget start = w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   for (int l = 0; l < w->plan.n_layers; l++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs one part of the network for all batches: several at a time, each on its own engine, in both
- * networks. Then the batches are added to the sums, one by one.
+ * Runs one part of the network for all batches in both networks. Several batches are run at the
+ * same time, each on its own engine. Then the batches are added to the sums, one by one.
  *
- * Values in memory are read and written in place; others go through buffers of the lane. */
+ * Values in memory are read and written in place. Values in files are copied through buffers of the
+ * lane. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -12,7 +13,7 @@
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
-/* A part in one network. */
+/* A part of one of the two networks, and its engines. */
 typedef struct stream {
   const laci_part *part;
   laci_lanes lanes;
@@ -47,8 +48,8 @@ lac_status laci_walk_report_progress(laci_walk_state *w, int64_t n, lac_error *e
 
 /* ---- Setting up ---- */
 
-/* Allocates storage for an output of the part: for all batches if the value is read later, else,
- * for the stop's own value, for the batches that judge. */
+/* Allocates storage for an output of the part. If the value is read later, it is stored for all
+ * batches. The stop's own value is otherwise stored only for the batches that are held back. */
 static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
   size_t bytes = (size_t)laci_walk_value_bytes(w, value);
   bool later = w->plan.last_stop[value] > s;
@@ -184,7 +185,7 @@ static lac_status run_form(part_run *p, int s, int64_t n, laci_grams *grams, int
   return st;
 }
 
-/* Makes the sums those over values of the form's sizes. */
+/* Prepares the sums for values of this form's sizes. */
 static lac_status use_form(laci_walk_state *w, int form, laci_grams *grams, int n_grams,
                            lac_error *err) {
   lac_status st = LAC_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * |w| * |x_j|: a weight and the norm of the input that it multiplies, sqrt(H_jj). */
+ * Wanda: scores a weight by |w| * |x_j|, where |x_j| = sqrt(H_jj) is the norm of the input that it
+ * multiplies. */
 #include <math.h>
 
 #include "calibrate/score_in.h"
