@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and weights from samples: the network is walked in its new order (calibrate/walk.h), and
- * the walk's masks and weights are used instead of those by magnitude. Layers that keep their masks
- * stay unchanged, and so do those that stay dense to limit the loss (dense.c). */
+ * Masks and weights from samples. The network is calibrated in its new order (calibrate/walk.h),
+ * and the resulting masks and weights replace those by magnitude. Layers that keep their masks stay
+ * unchanged. So do layers that stay dense to limit the loss (dense.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ static int first_layer_of(const laci_analysis *a, const bool *wanted, int stored
   return -1;
 }
 
-/* Moves the walk's mask and weight of layer l's stored tensor into the result. */
+/* Moves the mask and weight that the calibration found for layer l's stored tensor into the result.
+ * */
 static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_pool *pool,
                               lac_error *err) {
   const int s = p->analysis->layers[l].stored;
@@ -108,7 +109,7 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
   p->wanted = laci_alloc((size_t)p->analysis->n_layers, sizeof *p->wanted);
   if (!p->wanted) return laci_fail_memory(err, "the pruning");
   if (laci_pruning_choose_layers(p, options, p->wanted) == 0) return LAC_OK;
-  if (!p->fitted) /* else the fit is that of the judged orders */
+  if (!p->fitted) /* if set already, p->fitted is the fit in the orders that were chosen */
     st = laci_pruning_fit_layers(p, options, p->wanted, pool, &p->fitted, err);
   if (!st && options->calibration->must_gain)
     st = laci_pruning_compare_with_magnitude(p, options, pool, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges orders by the errors of the layers' outputs on samples held back, after fits in the order
- * that was found and in the file's. A group keeps its new order where it lowers the errors of the
- * layers that read the group. All orders are reverted where the network's outputs do not gain. The
- * weights that a search keeps are only an estimate of these errors. */
+ * Chooses between new orders and the file's by the errors of the layers' outputs, on samples held
+ * back. The layers are fitted in both orders. A group keeps its new order if that lowers the errors
+ * of the layers that read the group. All orders are reverted if the network's outputs do not gain.
+ * The search could only estimate these errors, by the weights that are kept. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -52,8 +52,8 @@ static lac_status fit_in_order(const judge_work *w, bool file_order, laci_calibr
   return st;
 }
 
-/* Reverts the orders of groups whose layers have larger errors by them. Returns how many were
- * reverted, of *n_moved groups that had a new order. */
+/* Reverts the orders of groups whose layers have larger errors in the new order. Returns the number
+ * of reverted groups; *n_moved: how many groups had a new order. */
 static int revert_worse_orders(laci_pruning *p, const laci_calibrated *file,
                                const laci_calibrated *moved, int *n_moved) {
   const laci_analysis *a = p->analysis;

@@ -29,8 +29,9 @@ enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
 typedef struct ranked_layer {
   int layer;
   double effect;
-  double saved; /* predicted seconds that its pruning saves; 0: times play no part, or none */
-  bool kept;    /* a wanted speed needs it pruned */
+  double saved; /* predicted seconds that pruning the layer saves; 0: it saves none, or times are
+                   not considered */
+  bool kept;    /* the wanted speed cannot be reached without pruning this layer */
 } ranked_layer;
 
 typedef struct chooser {
@@ -111,7 +112,8 @@ static lac_status judge_fit(chooser *c, const laci_calibrated *fitted, bool *hol
 
 /* ---- Ranking the layers ---- */
 
-/* Those that a speed needs first; then by the harm for the time that they save. */
+/* Layers that a wanted speed needs come first. The others are sorted by their effect per second
+ * saved. */
 static int compare_effects_for_time(const void *a, const void *b) {
   const ranked_layer *x = a, *y = b;
   const bool saves_x = x->saved > 0, saves_y = y->saved > 0;
@@ -141,7 +143,7 @@ static void list_layers(chooser *c, const bool *wanted) {
   }
 }
 
-/* Finds what layers save, and which of them a wanted speed needs pruned. */
+/* Finds how much time pruning each layer saves, and which layers a wanted speed needs pruned. */
 static lac_status weigh_by_time(chooser *c, lac_error *err) {
   const laci_prune_timing *timing = c->options->timing;
   const bool fast = timing && timing->speed > 0;
@@ -163,8 +165,8 @@ static lac_status weigh_by_time(chooser *c, lac_error *err) {
   return st;
 }
 
-/* Ranks the layers by their effects; by their own errors where the network's outputs cannot be
- * computed. */
+/* Ranks the layers by their effects. If the network's outputs cannot be computed, ranks them by
+ * their own errors. */
 static lac_status rank_layers(chooser *c, lac_error *err) {
   lac_status st = LAC_OK;
   for (int k = 0; k < c->n && !st; k++) {
@@ -348,7 +350,7 @@ static lac_status choose_layers(chooser *c, bool *wanted, int *n, laci_calibrate
   return st;
 }
 
-/* Bytes of all outputs for a sample; unknown sizes are guessed. */
+/* Returns the bytes of all outputs for one sample; unknown sizes are assumed. */
 static uint64_t sample_bytes(const laci_graph *graph) {
   enum { GUESS = 4096 };
   uint64_t sum = 0;
@@ -360,8 +362,8 @@ static uint64_t sample_bytes(const laci_graph *graph) {
   return sum;
 }
 
-/* Allocates memory for the kept outputs: a small share of the limit, reserved before anything else.
- */
+/* Allocates memory for the dense network's outputs, a small share of the limit. It is reserved
+ * before any other memory. */
 static void keep_outputs(chooser *c, laci_budget *budget, laci_prune_options *options) {
   enum { SHARE = 32 };
   const laci_calibration_samples *samples = options->calibration->samples;
@@ -389,8 +391,8 @@ static lac_status open_chooser(chooser *c, lac_error *err) {
   return LAC_OK;
 }
 
-/* Sets *limited to whether there is a limit that the fit of all layers may exceed. This is not
- * known where layers stay dense anyway. */
+/* Sets *limited to whether the fit of all layers may exceed the limit of the loss. If a number of
+ * layers stays dense anyway, this is assumed without a measurement. */
 static lac_status check_limit(chooser *c, bool *limited, lac_error *err) {
   const laci_prune_calibration *how = c->options->calibration;
   bool holds = true;

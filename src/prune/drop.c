@@ -33,7 +33,7 @@ int64_t laci_drop_least_samples(double max_drop, bool has_answers) {
   return has_answers ? laci_binomial_least_trials(max_drop / 100, doubt / 2) : LEAST_UNITS;
 }
 
-/* Returns how many samples are needed to show that a loss of half of max_drop is below max_drop. */
+/* Returns how many samples are enough to show that a loss of half of max_drop is below max_drop. */
 int64_t laci_drop_enough_samples(double max_drop, bool has_answers) {
   int64_t least = laci_drop_least_samples(max_drop, has_answers);
   if (!has_answers) return MOST_UNITS;
@@ -47,7 +47,8 @@ static laci_drop_measure choose_measure(const laci_output_difference *d) {
   return d->n_answers > 0 && d->n_answers == d->n_samples ? LACI_DROP_ANSWERS : LACI_DROP_OUTPUTS;
 }
 
-/* Upper bound of (lost - won) / n; each of its two factors may be wrong with probability `of`. */
+/* Returns an upper bound of (lost - won) / n; each of its two factors may be wrong with probability
+ * `of`. */
 static double loss_upper_bound(int64_t lost, int64_t won, int64_t n, double of) {
   double share = laci_binomial_upper(lost, lost + won, of / 2);
   return share <= 0.5 ? 0 : laci_binomial_upper(lost + won, n, of / 2) * (2 * share - 1);
@@ -70,10 +71,10 @@ static double student_quantile(double z, int64_t n) {
   return z + (z * z * z + z) / (4 * (double)(n - 1));
 }
 
-/* Returns the largest bound of all parts, `times` standard errors from their ratios: above them, or
- * below where it is negative. *part: whose it is, -1 where there is none. Of n upper bounds, each
- * must hold with an n-th of the probability of error: z^2 + 2 ln n is above that quantile's square.
- */
+/* Returns the largest bound of all parts, each `times` standard errors above its ratio (below it if
+ * `times` is negative). *part: the part with that bound, -1 if there are no parts. Of n upper
+ * bounds, each must hold with an n-th of the probability of error: z^2 + 2 ln n is above that
+ * quantile's square. */
 static double worst_bound(const laci_output_difference *d, double times, int *part) {
   const double more = d->n_parts > 1 ? 2 * log((double)d->n_parts) : 0;
   const double z = times > 0 ? sqrt(times * times + more) : times;
@@ -155,9 +156,9 @@ typedef struct trial {
   laci_output_difference all;
 } trial;
 
-/* Compares the networks on the samples [first, end) of those that judge: whole batches, then the
- * rest as one batch. A batch of one sample cannot show variety, so there only outputs that are not
- * finite count as doubtful. */
+/* Compares the networks on samples [first, end) of those for judging: whole batches, then the rest
+ * as one batch. A batch of one sample cannot show whether outputs vary; there, only outputs that
+ * are not finite make the result doubtful. */
 static lac_status compare_samples(trial *t, int64_t first, int64_t end, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = first; at < end && !st;) {

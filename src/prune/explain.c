@@ -73,8 +73,8 @@ static bool is_near(lac_dtype dtype, double found, double wanted) {
   return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
 }
 
-/* Compares the gain g of a weight g * v / |v|: it must be the original's g times the change of v's
- * norm by the mask. */
+/* Compares the gain g of a weight g * v / |v|. It must be the original's g times the factor by
+ * which the mask changed the norm of v. */
 static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const laci_pair *v,
                                lac_error *err) {
   int64_t n = laci_shape_count(&g->old->shape);
@@ -103,8 +103,8 @@ static lac_status compare_gain(const laci_plan *plan, const laci_pair *g, const 
   return st;
 }
 
-/* Do zero points differ? If not, a mask only adds elements of one value, so slices with equal
- * contents were not masked. */
+/* Do the zero points differ? If they are all equal, masked elements have one value, so slices with
+ * equal contents were not masked. */
 static bool zeros_differ(const laci_weight_view *view) {
   for (int64_t k = 1; view->zero && k < view->n_scales; k++) {
     if (view->zero[k] != view->zero[0]) return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One walk through the network in its new order (calibrate/walk.h), for the layers that are wanted.
- */
+ * Calibrates the selected layers in one walk through the network in its new order
+ * (calibrate/walk.h). */
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "calibrate/walk.h"

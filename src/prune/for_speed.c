@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Leaves dense the layers that a wanted speed does without, where there are no samples: the harm of
- * a layer is the share of its weights' squares, or scores, that its mask loses. */
+ * Leaves layers dense that need not be pruned to reach a wanted speed, if there are no samples. The
+ * harm of pruning a layer is the share of its weights' squares, or scores, that its mask removes.
+ * */
 #include <math.h>
 #include <stdio.h>
 
@@ -21,7 +22,7 @@ static bool is_listed(const laci_analysis *a, const laci_speed_layer *layers, in
   return false;
 }
 
-/* Lists the layers that would be pruned, one for each weight; always: those that are pruned in any
+/* Lists the layers that would be pruned, one for each weight. always: layers that are pruned in any
  * case. */
 static int list_layers(const laci_pruning *p, const laci_prune_options *options,
                        laci_speed_layer *layers, bool *always) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layers that hold the pattern already and get no new mask. A mask is along the input channels: in
- * another order the weight would not hold the pattern any more, so the groups of these channels are
- * not reordered. Output channels may be reordered: the mask moves with the rows.
+ * Keeps groups of channels in the file's order if reordering would break a mask. A layer that holds
+ * the pattern already and gets no new mask has its mask along the input channels. In another order
+ * its weight would not hold the pattern any more. Output channels may be reordered, since the mask
+ * moves with the rows.
  *
- * This applies to pruned layers where masks are to be kept, and always to layers that are not
- * pruned in this run: a weight that is excluded, or computed, would lose its pattern for good. */
+ * This applies to pruned layers whose masks are to be kept. It always applies to layers that are
+ * not pruned in this run: an excluded or computed weight would lose its pattern for good. */
 #include <stdio.h>
 
 #include "analyze/analyze.h"
@@ -61,8 +62,8 @@ static bool is_on_track(const laci_analysis *a, int g, int track) {
   return false;
 }
 
-/* Excludes the groups that would move channels along the track from reordering, with the layer
- * `keeper` as the cause. With keeper -1 it only returns whether there are any. */
+/* Excludes from reordering the groups that would move channels along the track, and names the layer
+ * `keeper` as the reason. With keeper -1, only returns whether there are such groups. */
 static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   bool any = false;
   for (int g = 0; g < p->analysis->n_searchable && track >= 0; g++) {
@@ -73,8 +74,9 @@ static bool hold_track(laci_pruning *p, int track, int keeper, bool *whole) {
   return any;
 }
 
-/* Excludes the groups of layer l, which gets no mask, if it is pruned already. Masks whose blocks
- * span several rows are along the output channels, too, so these are then also excluded. */
+/* Excludes from reordering the groups of layer l, which gets no mask in this run, if it is pruned
+ * already. If mask blocks span several rows, the groups of its output channels are excluded, too.
+ * */
 static lac_status hold_unmasked_layer(laci_pruning *p, int l, const laci_prune_options *options,
                                       laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;

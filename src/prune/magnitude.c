@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a fit with masks by magnitude: are its outputs nearer to the dense network's? Asked
- * where nobody chose the samples, which may not be like the network's data. */
+ * Compares a fit with masks by magnitude: is its output nearer to the dense network's? This is
+ * checked if the samples were not chosen by the user and may be unlike the network's data. */
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -8,8 +8,8 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
-/* Fills weights [n_stored]: the wanted layers' are masked copies, which `masked` lists, too; the
- * others are those of the result. */
+/* Fills weights [n_stored]: for the wanted layers with masked copies, which are also listed in
+ * `masked`, for the others with the result's weights. */
 static lac_status mask_wanted(const laci_pruning *p, laci_pool *pool, const uint8_t **weights,
                               uint8_t **masked, lac_error *err) {
   const laci_analysis *a = p->analysis;

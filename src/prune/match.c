@@ -51,7 +51,7 @@ struct laci_match {
   size_t n_undo, undo_capacity;
   trial *trials;
   size_t n_trials, trial_capacity;
-  bool no_memory, changed; /* changed: a candidate was ruled out since `changed` was last set to
+  bool no_memory, changed; /* changed: a candidate was ruled out since this flag was last set to
                               false */
   int lost_group, lost;    /* a channel without candidates; group -1: none */
   laci_arena arena;
@@ -90,8 +90,8 @@ static void keep_only_candidate(laci_match *m, int group, int fresh, int old) {
   }
 }
 
-/* Counts for every old channel, [n]: n_of new channels have it as a candidate, n_only as their only
- * one. False: some new channel has no candidate. */
+/* Counts the new channels that have each old channel as a candidate, n_of [n], and as their only
+ * candidate, n_only [n]. Returns false if a new channel has no candidate. */
 static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   laci_match_group *g = &m->groups[group];
   memset(n_of, 0, (size_t)g->n * sizeof *n_of);
@@ -115,9 +115,10 @@ static bool count_candidates(laci_match *m, int group, int *n_of, int *n_only) {
   return true;
 }
 
-/* Uses that an old channel is assigned exactly as often as there are old channels alike. Once so
- * many new channels have it as their only candidate, it is removed from the others; if only so many
- * have it at all, they are assigned to it. False: a contradiction. */
+/* Applies the rule that an old channel is assigned exactly as often as there are old channels equal
+ * to it. If that many new channels have it as their only candidate, it is removed from all others.
+ * If only that many have it as a candidate at all, they are assigned to it. Returns false on a
+ * contradiction. */
 static bool apply_counts(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   int *n_of = laci_alloc((size_t)g->n, sizeof *n_of);
@@ -149,8 +150,9 @@ static bool apply_counts(laci_match *m, int group) {
   return ok;
 }
 
-/* Finds the components of the graph of candidates, each named by its first old channel. False: some
- * component has more new channels than old ones. *changed is set if the components changed. */
+/* Finds the components of the graph of candidates, each named by its first old channel. Returns
+ * false if a component has more new channels than old ones. *changed is set if the components
+ * changed. */
 static bool find_components(laci_match *m, int group, bool *changed) {
   laci_match_group *g = &m->groups[group];
   const size_t n = (size_t)g->n;
@@ -196,7 +198,7 @@ static void colour_slots(laci_match *m, int group) {
   }
 }
 
-/* Updates a group after candidates were ruled out or restored. False: a contradiction. */
+/* Updates a group after candidates were ruled out or restored. Returns false on a contradiction. */
 static bool propagate_candidates(laci_match *m, int group) {
   laci_match_group *g = &m->groups[group];
   const int were_open = g->n_open;
@@ -210,8 +212,9 @@ static bool propagate_candidates(laci_match *m, int group) {
 
 /* ---- Refinement ---- */
 
-/* Can comparing this unit rule out more candidates than before? Without a trial, a group whose
- * channels are all known is not compared again: the caller compares every element. */
+/* Can comparing this unit rule out more candidates than last time? Outside of a trial, a group
+ * whose channels are all known is not compared again, since the caller compares every element at
+ * the end. */
 static bool is_due(const laci_match *m, const laci_match_unit *unit) {
   if (!m->n_trials && m->groups[unit->group].n_open == 0) return false;
   bool due = unit->done == 0;
@@ -219,9 +222,9 @@ static bool is_due(const laci_match *m, const laci_match_unit *unit) {
   return due;
 }
 
-/* Returns the unit that is likely to rule out most for its cost: first those whose other axes are
- * known, in their sorted order, small ones first; then unmasked ones; then those of which most is
- * known. NULL: none is due. */
+/* Returns the unit that is likely to rule out the most candidates for its cost. Units whose other
+ * axes are known come first, small ones before large ones. Then come unmasked units, then those of
+ * which most is known. NULL: no unit can rule out more. */
 static laci_match_unit *choose_unit(laci_match *m) {
   laci_match_unit *best = NULL;
   double least = 0;
@@ -299,8 +302,8 @@ static void join_alike(laci_match *m, int group, const uint64_t *content) {
   }
 }
 
-/* Joins the old channels of each group that have the same content everywhere. *fit becomes false if
- * this shows a contradiction. False: no memory. */
+/* Joins the old channels of each group that have the same content in all tensors. *fit becomes
+ * false if this shows a contradiction. Returns false if memory is short. */
 static bool join_alike_in_groups(laci_match *m, bool *fit) {
   int64_t most = 1;
   for (int t = 0; t < laci_analysis_count_tracks(m->a); t++) {
@@ -330,7 +333,7 @@ static bool join_alike_in_groups(laci_match *m, bool *fit) {
 /* ---- Trying a candidate ---- */
 
 /* Chooses the new channel with the fewest candidates, and one of these: the old channel at the same
- * position if possible. False: all channels are known. */
+ * position if possible. Returns false if all channels are known. */
 static bool choose_trial(const laci_match *m, trial *to) {
   int least = INT32_MAX;
   for (int group = 0; group < m->a->n_groups; group++) {
@@ -360,7 +363,8 @@ static bool begin_trial(laci_match *m, trial next) {
   return propagate_candidates(m, next.group);
 }
 
-/* Undoes the last trial and rules its candidate out. False: this, too, is a contradiction. */
+/* Undoes the last trial and rules its candidate out. Returns false if that is a contradiction, too.
+ * */
 static bool undo_trial(laci_match *m) {
   const trial last = m->trials[m->n_trials - 1];
   while (m->n_undo > last.n_undo) {
@@ -425,7 +429,8 @@ static bool is_compared(const laci_pair *pair) {
   return !pair->gain_of && pair->old->shape.rank > 0 && lac_dtype_size(pair->old->dtype) > 0;
 }
 
-/* The stored tensors on each track: those of track t begin at at[first[t]]. */
+/* The stored tensors on each track: the indices for track t are at[first[t]] to at[first[t + 1] -
+ * 1]. */
 typedef struct track_lists {
   size_t *first;
   int *at;
@@ -538,8 +543,8 @@ static bool match_init(laci_match *m) {
   return true;
 }
 
-/* Writes the group's order: each new channel gets one of the old channels alike to its candidate,
- * the one at its own position where possible. */
+/* Writes the group's order. Each new channel gets one of the old channels equal to its candidate,
+ * the one at its own position if possible. */
 static bool write_order(laci_match *m, int group) {
   const laci_match_group *g = &m->groups[group];
   int32_t *order = m->plan->found[group].order;

@@ -39,10 +39,10 @@ typedef struct laci_pair {
 LAC_MUST_CHECK lac_status laci_match_orders(laci_plan *plan, const laci_pair *pairs,
                                             lac_error *err);
 
-/** May a masked element hold these bits where the zero point is `zero`? */
+/** May a masked-out element have these bits, if the zero point is `zero`? */
 bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero);
 
-/** Return the bits of an element, and a hash of any 64 bits. */
+/** laci_element_bits returns the bits of an element; laci_hash_bits returns a hash of 64 bits. */
 uint64_t laci_element_bits(const laci_stored *stored, int64_t at);
 uint64_t laci_hash_bits(uint64_t x);
 
@@ -79,7 +79,7 @@ static inline bool laci_match_is_candidate(const laci_match_group *g, int fresh,
 
 typedef struct laci_match laci_match;
 
-/** What the comparison of a unit needs. The colours of a position are equal in both networks if its
+/** The input of a comparison of a unit. Positions have the same colour in both networks if their
  * channels may be the same. */
 typedef struct laci_match_comparison {
   const laci_analysis *analysis;
@@ -92,13 +92,13 @@ typedef struct laci_match_comparison {
   laci_match *match;
 } laci_match_comparison;
 
-/** Compares a unit's slices and calls rule_out for each candidate that they exclude. False: no
- * memory. */
+/** Compares a unit's slices and calls rule_out for each candidate that they exclude. Returns false
+ * if memory is short. */
 bool laci_match_compare_unit(const laci_match_comparison *look);
 
 /** Mixes the content of every old slice, with the places of its elements, into hash[old], so that
  * equal hashes mean equal slices. place[position] is the colour of a position, for all positions of
- * the longest track. False: no memory. */
+ * the longest track. Returns false if memory is short. */
 bool laci_match_add_content(const laci_match_comparison *look, const uint64_t *place,
                             uint64_t *hash);
 

@@ -33,8 +33,8 @@ bool laci_is_masked_value(lac_dtype dtype, uint64_t bits, double zero) {
 
 /* ---- Finding the elements of slices ---- */
 
-/* Element k of the slice of channel c is at base[c] + rest[k]; its position along another axis, and
- * its place along axes without a track, are sums of the same form. */
+/* Element k of the slice of channel c is at offset base[c] + rest[k]. Its position along another
+ * axis is such a sum, too, and so is its place along axes without a track. */
 typedef struct slices {
   int n_channels;
   int64_t n; /* elements in a slice */
@@ -228,9 +228,9 @@ static bool compare_same(const laci_match_comparison *look, const slices *s) {
 
 /* ---- Masked tensors ---- */
 
-/* A hash table: how often every hash occurs in an old slice (count), and how many of these the new
- * slice number `round` has not used yet. Hash 0 marks a free entry, so a hash of 0 is stored as 1.
- */
+/* A hash table of the elements of an old slice. count: how often the hash occurs in the slice.
+ * left: how many of these occurrences new slice number `round` has not used yet. Hash 0 marks a
+ * free entry, so a hash of 0 is stored as 1. */
 typedef struct bag {
   uint64_t mask;
   struct bag_place {
@@ -271,8 +271,8 @@ typedef struct masked {
   const laci_match_comparison *look;
   const slices *s;
   const uint64_t *fresh[LACI_MAX_RANK], *old[LACI_MAX_RANK];
-  bag kept, zeros; /* zeros: used where zero points differ; else its `places` is NULL and the next
-                      field is used: */
+  bag kept, zeros; /* zeros: hashes of masked-out elements, used if zero points differ; otherwise
+                      zeros.places is NULL, and `zero` is used */
   double zero;
   uint64_t round;
 } masked;
@@ -306,7 +306,7 @@ static void fill_bags(masked *m, int old) {
   *m->look->steps += (uint64_t)s->n * 2;
 }
 
-/* May these bits be a masked-out element at this place, given the zero points there? */
+/* May these bits be a masked-out element at this place, given the zero points in the old slice? */
 static bool is_masked(const masked *m, uint64_t place, uint64_t bits) {
   const lac_dtype dtype = m->look->pair->old->dtype;
   if (!m->zeros.places) return laci_is_masked_value(dtype, bits, m->zero);

@@ -51,8 +51,8 @@ static lac_status plan_search(const laci_analysis *a, bool streamed, int n_threa
   return laci_budget_check(budget, "the search", err);
 }
 
-/* Adds the new weights of a spilled result: one at a time is in memory, with its mask as bytes and
- * as bits. */
+/* Adds the memory for new weights that are written to a file. Only one of them is in memory at a
+ * time, with its mask as bytes and as bits. */
 static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options *options,
                                laci_budget *budget, lac_error *err) {
   laci_budget most = *budget;

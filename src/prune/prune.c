@@ -135,7 +135,8 @@ static void revert_group(laci_plan *plan, int g) {
   plan->found[g].kept = plan->found[g].kept_identity;
 }
 
-/* Reverts the orders of groups whose layers keep less by them; returns whether there were any. */
+/* Reverts the orders of groups whose layers keep less in the new order; returns whether there were
+ * any. */
 static bool revert_losing_orders(laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   bool changed = false;
@@ -152,8 +153,8 @@ static bool revert_losing_orders(laci_pruning *p) {
   return changed;
 }
 
-/* Reverts the orders of all groups if their layers together keep less by them; returns whether it
- * did. */
+/* Reverts the orders of all groups if all layers together keep less in the new orders. Returns
+ * whether it did so. */
 static bool revert_all(laci_pruning *p) {
   double before = 0, after = 0;
   for (int l = 0; l < p->analysis->n_layers; l++) {
@@ -165,10 +166,10 @@ static bool revert_all(laci_pruning *p) {
   return after < before;
 }
 
-/* Reverts orders by which layers keep less than before; the search itself may not have scored
- * everything. Where blocks of a mask span several rows, what a layer keeps also depends on the
- * order of its output channels, which are input channels of other layers. So this is repeated until
- * no group loses, and at last all groups are judged together. */
+/* Reverts orders in which layers keep less than in the file's order, since the search may not have
+ * scored everything. If mask blocks span several rows, what a layer keeps also depends on the order
+ * of its output channels, which are input channels of other layers. So this is repeated until no
+ * group loses. At last all groups are compared together. */
 static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
   const bool rows_count = p->rule.form != LACI_MASK_1D;
   lac_status st = laci_pruning_measure_kept(p, pool, err);
@@ -234,7 +235,7 @@ static lac_status any_computed_is_pruned(const laci_pruning *p, const laci_prune
   return st;
 }
 
-/* Warns that no layer was pruned, with the most frequent reason. */
+/* Warns that no layer was pruned, and gives the most frequent reason. */
 static void warn_of_none(const laci_pruning *p) {
   const laci_analysis *a = p->analysis;
   int n_odd = 0, odd = 0, most = 0;
@@ -267,7 +268,7 @@ static lac_status prepare_pruning(const laci_analysis *a, const laci_prune_optio
   lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
   if (!st) st = laci_pruning_set_rule(*out, options, err);
-  if (!st) st = laci_pruning_measure(*out, pool, err); /* a NaN shows here */
+  if (!st) st = laci_pruning_measure(*out, pool, err); /* finds NaN in the weights */
   if (!st) st = laci_pruning_hold_groups(*out, options, pool, err);
   if (!st && options->permute && laci_interrupted())
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");

@@ -38,11 +38,11 @@ typedef struct laci_prune_calibration {
   const laci_calibration_samples *samples;
   const laci_score *score;
   bool solve;
-  int keep_dense;  /* number of layers that stay dense; see dense.c */
+  int keep_dense;  /* number of layers that stay dense (dense.c) */
   double max_drop; /* limit of laci_judged_drop.most, judged on samples->judging; < 0: no limit */
   bool curve;
-  bool must_gain; /* fails LAC_UNSUPPORTED where the outputs' error is above that of masks by
-                     magnitude (magnitude.c) */
+  bool must_gain; /* fails LAC_UNSUPPORTED if the outputs' error is above that of masks by magnitude
+                     (magnitude.c) */
 } laci_prune_calibration;
 
 /** What a search for an order maximizes. */
@@ -58,7 +58,7 @@ typedef struct laci_prune_options {
   int v;                      /* of V:N:M: rows that share columns; else 0 */
   const float *const *scores; /* [n_stored] scores of a tensor's elements, in its layout; NULL, or a
                                  NULL entry: |w|. Not with calibration */
-  bool permute;               /* searches orders; else every channel stays where it is */
+  bool permute;               /* searches for orders; otherwise every channel stays at its place */
   bool mask;                  /* chooses masks for the eligible layers */
   bool keep_pruned; /* layers that are pruned already keep their masks and the order of their input
                        channels */
@@ -73,8 +73,9 @@ typedef struct laci_prune_options {
   const laci_budget *budget;       /* the limit, and what the model holds in memory */
   laci_comm *comm;                 /* for laci_prune: processes that work together; NULL: this one
                                 alone */
-  const laci_prune_timing *timing; /* predicted times: a wanted speed, and what a layer's harm is
-                                      weighed against; NULL: no choice depends on time */
+  const laci_prune_timing *timing; /* predicted times: for a wanted speed, and to weigh a layer's
+                                      harm against the time it saves; NULL: times are not considered
+                                      */
   const laci_prune_calibration *calibration; /* for laci_prune in one process; NULL: masks by
                                                 magnitude */
 } laci_prune_options;
@@ -89,7 +90,8 @@ typedef struct laci_pruned_layer {
                                                           there are none */
   bool measured;               /* true: the weight's elements were read; false: they were not, and
                                   the fields below are 0 */
-  bool holds_rows;             /* the new weight holds N:M along its output channels, too */
+  bool holds_rows;             /* the new weight holds the N:M pattern along its output channels,
+                                  too */
   int64_t n_zeros, n_elements; /* elements of the new weight */
   bool holds_pattern;          /* the new weight holds the pattern */
   bool was_pruned;    /* the old weight was pruned: it holds the pattern, is not all zeros, and has
@@ -122,22 +124,22 @@ typedef struct laci_pruning_verification {
 
 enum { LACI_SAID = 1280 };
 
-/** Writes one sentence on what the verification found, for log and report. The text is empty where
+/** Writes one sentence on the result of the verification, for log and report. The text is empty if
  * nothing was to be verified. */
 void laci_verification_text(const laci_pruning_verification *v, char text[LACI_SAID]);
 
-/** The unit of a loss of quality. */
+/** How a loss of quality is measured. */
 typedef enum laci_drop_measure {
-  LACI_DROP_TOP1,      /* percentage points of top-1 accuracy, for data with labels and one answer a
-                        sample */
+  LACI_DROP_TOP1,      /* percentage points of top-1 accuracy; for data with labels and one answer
+                          per sample */
   LACI_DROP_ANSWERS,   /* percent of the answers that change: no loss of top-1 can be larger */
   LACI_DROP_OUTPUTS,   /* percent: the relative error of the worst part of the outputs */
   LACI_DROP_POSITIONS, /* percent of the rows of probabilities whose largest element moves, in the
                           worst output */
 } laci_drop_measure;
 
-/** laci_judged_drop.most holds with this confidence for the network that is kept, out of at most
- * LACI_DROP_TRIES that are tried. */
+/** The bound laci_judged_drop.most holds with this confidence for the network that is kept, if at
+ * most LACI_DROP_TRIES networks are tried. */
 #define LACI_DROP_CONFIDENCE 0.95
 enum { LACI_DROP_TRIES = 8 };
 
@@ -150,20 +152,21 @@ typedef struct laci_judged_drop {
   bool hopeless;
 } laci_judged_drop;
 
-/** Return numbers of samples that can show that a loss is at most max_drop: `least` if the samples
- * show no loss at all, `enough` if they show half of max_drop. INT64_MAX: no number can.
- * has_answers: the measure is LACI_DROP_TOP1 or LACI_DROP_ANSWERS. */
+/** Return how many samples can show that a loss is at most max_drop. laci_drop_least_samples: if
+ * the samples show no loss at all. laci_drop_enough_samples: if they show half of max_drop.
+ * INT64_MAX: no number of samples can. has_answers: the measure is LACI_DROP_TOP1 or
+ * LACI_DROP_ANSWERS. */
 int64_t laci_drop_least_samples(double max_drop, bool has_answers);
 int64_t laci_drop_enough_samples(double max_drop, bool has_answers);
 
-/** A point of the loss curve: the layers of least effect are pruned, the others dense. */
+/** A point of the loss curve: the layers of least effect are pruned, all others are dense. */
 typedef struct laci_pruning_point {
   int layer; /* the pruned layer of largest effect; -1: no layer is pruned */
   double effect;
   laci_output_difference difference;
 } laci_pruning_point;
 
-/** How a group's order changed the errors of the layers that read the group. */
+/** How a group's new order changed the errors of the layers that read the group. */
 typedef struct laci_pruned_order {
   bool judged;
   double error_before, error_after; /* sum of the errors of the layers that read the group: with the
@@ -254,7 +257,7 @@ LAC_MUST_CHECK lac_status laci_pruning_judge_drop(const laci_pruning *pruning,
                                                   laci_judged_drop *drop, lac_error *err);
 
 /** A permutation file: its name, for messages, and its text. invert: apply the inverse orders,
- * which undoes them. */
+ * which undo the file's. */
 typedef struct laci_saved_orders {
   const char *name, *text;
   bool invert;
@@ -271,7 +274,7 @@ LAC_MUST_CHECK lac_status laci_prune_replay(const laci_analysis *analysis,
  * become invalid, those in the analysis included. */
 void laci_pruning_commit(laci_pruning *pruning, laci_graph *graph);
 
-/* ---- The steps, for callers that need only some ---- */
+/* ---- The single steps, for callers that need only some of them ---- */
 
 /** Measures every layer's weight as it is in the graph. Fails LAC_BAD_VALUE for NaN or Inf in an
  * eligible layer. */
@@ -284,9 +287,9 @@ LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool 
 LAC_MUST_CHECK lac_status laci_pruning_find_orders(laci_pruning *pruning, const laci_graph *changed,
                                                    lac_error *err);
 
-/** To be called where laci_pruning_find_orders failed with the error `why`: compares the outputs of
- * both networks instead of their weights, and stores how far they differ as the verification's
- * reason. Returns LAC_OK only where options->verify is false; else fails LAC_PROOF_FAILED with that
+/** Call it after laci_pruning_find_orders failed with the error `why`. Compares the outputs of both
+ * networks instead of their weights, and stores how far they differ as the verification's reason.
+ * Returns LAC_OK only if options->verify is false; otherwise fails LAC_PROOF_FAILED with that
  * reason. */
 LAC_MUST_CHECK lac_status laci_pruning_compare_unexplained(laci_pruning *pruning,
                                                            const laci_graph *changed,
@@ -294,9 +297,9 @@ LAC_MUST_CHECK lac_status laci_pruning_compare_unexplained(laci_pruning *pruning
                                                            laci_pool *pool, const lac_error *why,
                                                            lac_error *err);
 
-/** Verifies the orders and logs the finding; orders that move nothing need no run. Of the options,
- * it reads verify, budget and the search's seed. Fails LAC_PROOF_FAILED, and LAC_UNSUPPORTED where
- * no value could be compared; it only warns where some values could not. */
+/** Verifies the orders and logs the result; if no channel moves, nothing is run. Reads only verify,
+ * budget and the search's seed from the options. Fails LAC_PROOF_FAILED, and LAC_UNSUPPORTED if no
+ * value could be compared. If only some values could be compared, it logs a warning. */
 LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
                                               const laci_prune_options *options, laci_pool *pool,
                                               lac_error *err);
@@ -320,8 +323,8 @@ typedef struct laci_computed_options {
   laci_pool *pool;
 } laci_computed_options;
 
-/** computed.c: sets *pruned to whether that computed weight holds the pattern; false where its
- * content is not known. */
+/** Sets *pruned to whether that computed weight holds the pattern; false if its content is not
+ * known. (computed.c) */
 LAC_MUST_CHECK lac_status laci_computed_is_pruned(const laci_analysis *analysis, int layer,
                                                   const laci_computed_options *how, bool *pruned,
                                                   lac_error *err);

@@ -69,9 +69,9 @@ LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
                                                  const laci_prune_options *options, laci_pool *pool,
                                                  lac_error *err);
 
-/** magnitude.c: measures the outputs' error of masks by magnitude on the samples that judge
- * pruning->fitted. Fails LAC_UNSUPPORTED where it is below that of pruning->fitted, and as
- * laci_compare_outputs. Does nothing where outputs cannot be compared. */
+/** Measures the outputs' error of masks by magnitude, on the samples that judge pruning->fitted.
+ * Fails LAC_UNSUPPORTED if that error is below the error of pruning->fitted, and as
+ * laci_compare_outputs. Does nothing if outputs cannot be compared. (magnitude.c) */
 LAC_MUST_CHECK lac_status laci_pruning_compare_with_magnitude(laci_pruning *pruning,
                                                               const laci_prune_options *options,
                                                               laci_pool *pool, lac_error *err);
@@ -88,8 +88,8 @@ LAC_MUST_CHECK lac_status laci_pruning_use_fitted_weights(laci_pruning *pruning,
                                                           const laci_prune_options *options,
                                                           laci_pool *pool, lac_error *err);
 
-/** weights.c: does the layer hold the pattern already, and is its mask made of its zeros? So it is
- * with keep_pruned, and where nobody chose the samples of a calibration. */
+/** Does the layer hold the pattern already, so that its zeros are used as its mask? True for pruned
+ * layers with options->keep_pruned, and if calibration is optional. (weights.c) */
 bool laci_pruning_keeps_zeros(const laci_pruning *pruning, const laci_prune_options *options,
                               int layer);
 
@@ -119,15 +119,15 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
                                                   laci_pool *pool, bool *wanted,
                                                   laci_calibrated **fitted, lac_error *err);
 
-/** for_speed.c: chooses the layers that a wanted speed does without, by magnitude: with samples
- * dense.c chooses, and this only says early whether the speed can be reached. Fails as
- * laci_speed_reach. */
+/** Chooses, by magnitude, the layers that need not be pruned to reach a wanted speed. If there are
+ * samples, dense.c makes the choice, and this only finds out early whether the speed can be
+ * reached. Fails as laci_speed_reach. (for_speed.c) */
 LAC_MUST_CHECK lac_status laci_pruning_leave_dense_for_speed(laci_pruning *pruning,
                                                              const laci_prune_options *options,
                                                              lac_error *err);
 
-/** drop.c: computes the loss and its upper bound from a comparison of outputs; to->most is wrong
- * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
+/** Computes the loss and its upper bound from a comparison of outputs. to->most is wrong with a
+ * probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. (drop.c) */
 void laci_drop_compute_loss_and_bound(const laci_output_difference *d, laci_judged_drop *to);
 
 /** share.c: checks that all processes work on the same network with the same options. Call it after
@@ -141,17 +141,18 @@ LAC_MUST_CHECK lac_status laci_pruning_compare_processes(const laci_pruning *pru
 LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning, laci_comm *comm,
                                                           lac_error *err);
 
-/** Sets the reason of a layer that holds the pattern, but has hardly any non-zeros (less than one
- * in 16 of the weights that the pattern allows), to how many it has. Fails LAC_NO_MEMORY. */
+/** If a layer holds the pattern but has hardly any non-zeros, sets its reason to how many it has.
+ * Hardly any: less than one in 16 of the weights that the pattern allows. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_pruning_note_few_nonzeros(laci_pruning *p, int l, lac_error *err);
 
-/** Measures the layers that got no mask as they are in the result, so that their zeros, patterns
- * and `is_pruned` agree with a later look at the file. To be called after all new weights are made.
+/** Measures the new weights of layers that got no mask, so that their zeros, patterns and
+ * `is_pruned` are the same as when the file is read later. Call it after all new weights are made.
  * Fails LAC_NO_MEMORY. (weights.c) */
 LAC_MUST_CHECK lac_status laci_pruning_measure_unmasked(laci_pruning *p, laci_pool *pool,
                                                         lac_error *err);
 
-/** Are all elements zero, as in a newly initialized head? Then magnitudes cannot choose a mask. */
+/** Are all elements zero, as in a newly initialized classifier? Then a mask cannot be chosen by
+ * magnitudes. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the layers to prune for a wanted speed: speed.h. */
+ * Chooses the layers to prune for a wanted speed (speed.h). */
 #include "prune/speed.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 enum { BUCKETS = 4096, MOST_TRIES = 10, MOST_HALVINGS = 6 };
 static const double finest = 0.005;
 
-/* ---- The dynamic programme ---- */
+/* ---- Choosing layers by dynamic programming ---- */
 
 static void prune_all_that_save(laci_speed_layer *layers, int n) {
   for (int k = 0; k < n; k++) layers[k].pruned = layers[k].saved > 0;
@@ -24,8 +24,8 @@ static int buckets_of(double saved, double needed) {
   return !(n > 0) ? 0 : n < BUCKETS ? (int)n : BUCKETS;
 }
 
-/* least[b]: the least error of layers [0, k) that fill b buckets or more. taken[k][b]: is layer k
- * among those that do? */
+/* least[b]: the least error of those of the layers [0, k) that together fill b buckets or more.
+ * taken[k][b]: is layer k one of them? */
 static bool fill_buckets(const laci_speed_layer *layers, int n, double needed, double *least,
                          uint8_t *taken) {
   for (int b = 0; b <= BUCKETS; b++) least[b] = b > 0 ? INFINITY : 0;
@@ -95,7 +95,7 @@ static lac_status predict(search *s, double *seconds, lac_error *err) {
   return timing->predict(timing->context, s->pruned, s->seconds, seconds, err);
 }
 
-/* Adds the seconds of all layers with the weight, times `by`. */
+/* Adds to what each listed layer saves the seconds of all layers with its weight, times `by`. */
 static void add_seconds(search *s, double by) {
   for (int k = 0; k < s->n; k++) {
     const int stored = s->a->layers[s->layers[k].layer].stored;
@@ -128,7 +128,8 @@ lac_status laci_speed_find_savings(laci_speed_choice *choice, lac_error *err) {
 
 /* ---- The search ---- */
 
-/* Chooses layers that save `asked` seconds by themselves; *saves: what their plan saves. */
+/* Chooses layers that save `asked` seconds if their savings are added up. *saves: what a plan with
+ * these layers saves. */
 static lac_status try_choice(search *s, double asked, double *saves, lac_error *err) {
   double seconds;
   (void)laci_speed_choose(s->layers, s->n, asked);
@@ -137,7 +138,8 @@ static lac_status try_choice(search *s, double asked, double *saves, lac_error *
   return st;
 }
 
-/* Asks for more until the plan saves what is needed, then for less as long as it still does. */
+/* Increases the seconds that are asked for until the plan saves what is needed. Then lowers them as
+ * long as the plan still does. */
 static lac_status ask_for_enough(search *s, lac_error *err) {
   double low = 0, asked = s->needed, most = 0, saves = 0;
   lac_status st = LAC_OK;
@@ -160,7 +162,8 @@ static lac_status ask_for_enough(search *s, lac_error *err) {
     else low = between;
   }
   if (!st && enough) return try_choice(s, asked, &saves, err);
-  for (int k = 0; k < s->n; k++) s->layers[k].pruned = true; /* which reaches it */
+  /* Pruning all layers reaches the speed. */
+  for (int k = 0; k < s->n; k++) s->layers[k].pruned = true;
   return st;
 }
 

@@ -5,10 +5,11 @@
  *     least  sum of errors of the pruned layers
  *     so that  sum of the times that they save >= what is needed
  *
- * A dynamic programme over discretised time solves this exactly, up to the width of a bucket, as
- * in Frantar and Alistarh, "SPDY: Accurate Pruning with Speedup Guarantees" (2022), with two choices
- * a layer. What a layer saves depends on its neighbours, too, by reorders between them: so the plan
- * of a choice is predicted as a whole, and more is asked of the next one if it is too slow. */
+ * Dynamic programming over time, cut into buckets, solves this exactly up to the width of a bucket.
+ * The method is that of Frantar and Alistarh, "SPDY: Accurate Pruning with Speedup Guarantees"
+ * (2022), with two choices for each layer. What a layer saves also depends on its neighbours, by
+ * reorders between them. So a plan with all chosen layers is predicted as a whole. If it is too
+ * slow, the next choice has to save more. */
 #ifndef LACI_PRUNE_SPEED_H
 #define LACI_PRUNE_SPEED_H
 
@@ -24,7 +25,8 @@ typedef struct laci_analysis laci_analysis;
 typedef lac_status laci_predict_run(void *context, const bool *pruned, double *layers,
                                     double *seconds, lac_error *err);
 
-/** What is known of times, from the room that plans. */
+/** Predicted times, and the wanted speed. The functions are set by src/api, which can ask for
+ * plans. */
 typedef struct laci_prune_timing {
   laci_predict_run *predict;
   void *context;
@@ -39,8 +41,8 @@ typedef struct laci_speed_layer {
   bool pruned;  /* out */
 } laci_speed_layer;
 
-/** Chooses layers of least error that save `needed` seconds. False: all of them together do not, or
- * there is no memory; those that save time are then pruned. */
+/** Chooses layers of least error that together save `needed` seconds. Returns false if all of them
+ * together do not, or if memory is short; then all layers that save time are chosen. */
 bool laci_speed_choose(laci_speed_layer *layers, int n, double needed);
 
 /** A choice of layers by their times. */

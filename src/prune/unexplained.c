@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares two networks whose weights cannot be matched one by one: the kept weights were fitted or
- * trained, or one of the networks was quantized or has other nodes. Their outputs are compared
- * instead, on random inputs like those of the verification. Next: explain.c. */
+ * Compares two networks whose weights cannot be matched one by one. Their kept weights may have
+ * been fitted or trained, or one of the networks was quantized or has other nodes. The outputs are
+ * compared instead, on random inputs like those of the verification. Next: explain.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static lac_status fetch_samples(void *context, int64_t first, int64_t n, void *c
   return st;
 }
 
-/* Returns the batch size that the network requires; 1 where it requires none. */
+/* Returns the batch size that the network fixes; 1 if it fixes none. */
 static int64_t batch_of(const laci_graph *graph) {
   const laci_shape *shape =
       graph->n_inputs > 0 ? &graph->values[graph->inputs[0]].type.shape : NULL;
@@ -101,7 +101,7 @@ static int n_of_integers(const laci_graph *graph) {
   return n;
 }
 
-/* Returns a text on how the weights differ. */
+/* Returns a text that says in what the weights differ. */
 static const char *text_of_difference(const laci_graph *old, const laci_graph *fresh) {
   if (same_nodes(old, fresh))
     return same_types(old, fresh) ? "that were solved or trained" : "of another type";

@@ -77,7 +77,7 @@ static lac_status fail_unverified(const laci_verification *found, lac_error *err
                              found->reason));
 }
 
-/* Handles failures of the verification that say nothing of the reordering. */
+/* Reports failures of the verification that say nothing about the reordering as "not verified". */
 static lac_status explain_failure(lac_status st, laci_verification *found, lac_error *err) {
   if (st == LAC_MEMORY_LIMIT) return laci_hint(err, LAC_HINT_VERIFY, st);
   if (laci_status_ends_run(st) || st == LAC_PROOF_FAILED || st == LAC_INTERNAL) return st;

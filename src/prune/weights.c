@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and new weights: the new bytes are made one tensor at a time, in memory or in a spill,
- * while the old ones are kept. The commit then replaces all of them. */
+ * Masks and new weights. The new bytes are made one tensor at a time, in memory or in a temporary
+ * file, while the old ones are kept. The commit then replaces all of them. */
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -38,7 +38,7 @@ lac_status laci_copy_reordered_bytes(const laci_plan *plan, int stored, uint8_t 
   return st;
 }
 
-/* Does as laci_copy_reordered_bytes, but copies the tensor where the order does not change it. */
+/* Does laci_copy_reordered_bytes, but also copies a tensor that the order does not change. */
 static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
   const laci_graph *graph = plan->analysis->graph;
   const laci_stored *from = &graph->stored[stored];
@@ -57,8 +57,8 @@ static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
   return LAC_OK;
 }
 
-/* Keeps `take` in memory, as *kept, or writes it to the spill and frees it. Owns `take` even on
- * failure. */
+/* Stores `take` in memory, as *kept, or writes it to the temporary file and frees it. Owns `take`
+ * even on failure. */
 static lac_status keep_or_spill_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
                                       uint8_t **kept, lac_error *err) {
   const uint8_t *view;
@@ -189,9 +189,9 @@ static lac_status measure_weight(const laci_pruning *p, const laci_weight_view *
   return laci_weight_measure(view, &p->rule, pool, found, err);
 }
 
-/* Notes for every layer that uses layer l's stored tensor that it is pruned. Each layer is measured
- * with its own zero points, scales and rows, as when the file is read. `bytes` are the new weight.
- */
+/* Records for every layer that reads layer l's stored tensor that it is pruned. Each layer is
+ * measured with its own zero points, scales and rows, as when the file is read. `bytes` are the new
+ * weight. */
 static lac_status record_masked_layer(laci_pruning *p, int l, const laci_weight_measurement *found,
                                       const uint8_t *bytes, laci_pool *pool, lac_error *err) {
   const int stored = p->analysis->layers[l].stored;
@@ -267,7 +267,7 @@ static void clear_masked(masked_weight *w) {
   *w = (masked_weight){.bytes = NULL};
 }
 
-/* Copies and masks a layer's weight. keeps: its zeros are the mask. */
+/* Copies and masks a layer's weight. keeps: the weight's present zeros are the mask. */
 static lac_status make_masked(const laci_pruning *p, int l, bool keeps, laci_pool *pool,
                               masked_weight *made, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
@@ -358,8 +358,7 @@ bool laci_pruning_keeps_zeros(const laci_pruning *p, const laci_prune_options *o
   return (options->keep_pruned || optional) && p->layers[l].was_pruned;
 }
 
-/* Does the layer get its mask in this step? Masks by samples come later, when the other weights
- * exist. */
+/* Is the layer masked in this step? Masks by samples are made later, after the other weights. */
 static bool is_masked_now(const laci_pruning *p, const laci_prune_options *options, int l) {
   const laci_pruned_layer *layer = &p->layers[l];
   if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
