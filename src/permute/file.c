@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing and reading permutation files.
+ * Writes and reads permutation files.
  *
  * For each class of channels the file lists the places (tensor, axis, positions) where the channels
- * are. They are written for other programs and for people; when the library reads a file, it finds
- * the places by analysis and compares them, to check that the file means the same channels. */
+ * are. They are written for other programs and for people. When the library reads a file, it finds
+ * the places by its own analysis and compares them, to check that the file means the same channels.
+ * */
 #include "permute/file.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static uint64_t structure_hash(const laci_graph *graph) {
   return hash;
 }
 
-/* Returns the positions of a class's channels as JSON: runs of equal step. */
+/* Returns the positions of a class's channels as JSON: runs of positions with equal distance. */
 static json_t *runs_json(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gathering a tensor through its axis orders.
+ * Reorders a tensor by its axis orders.
  *
  * Each order becomes a table of old offsets with one entry for each combined index of its axes. The
- * old offset of a new element is then the sum of one entry per table, so that any number of orders
- * takes one pass. The elements after the last reordered axis stay together as one run. */
+ * old offset of a new element is the sum of one entry per table, so that any number of orders takes
+ * one pass. The elements after the last reordered axis stay together as one run. */
 #include "permute/orders.h"
 
 #include <string.h>
@@ -115,8 +115,8 @@ static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_wa
   return LAC_OK;
 }
 
-/* Makes the axes after the last reordered one part of the run, and sets the stride of the other
- * axes without an order. */
+/* Merges the axes after the last reordered one into one run, and sets the stride of the other axes
+ * that have no order. */
 static void find_runs(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
@@ -164,7 +164,7 @@ void laci_order_walk_clear(laci_order_walk *walk) {
   memset(walk, 0, sizeof *walk);
 }
 
-/* Returns the combined index in this table that the outer axes contribute. */
+/* Returns the part of the combined index in this table that the outer axes contribute. */
 static int64_t outer_index(const struct laci_order_walk_item *item, int inner,
                            const int64_t *index) {
   int64_t q = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derives the orders of all tensors from the orders of groups, and checks them by the certificate.
- */
+ * Derives the orders of all tensors from the orders of groups, and checks them by the analysis's
+ * certificate (analyze.h). */
 #include "permute/plan.h"
 
 #include <string.h>

@@ -21,9 +21,10 @@ typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
   const laci_weight_view *views; /* see laci_search_options */
-  laci_arena arena;              /* for the problems and the arrays below */
+  laci_arena arena;              /* allocates the problems and the arrays below */
   int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
-  bool *long_run;     /* [all consumers of searchable groups] see note_long_runs */
+  bool *long_run;     /* [all consumers of searchable groups] the consumer is left out of the
+                         search, see note_long_runs */
   bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
   int *n_layers_with; /* [n_stored] number of layers that read the tensor */
 } builder;
@@ -175,7 +176,7 @@ static bool builder_init(builder *b) {
 /* ---- Building and searching problems ---- */
 
 /* Sets *held to the old column that is now at each column of the consumer's rows, by the orders
- * found so far; NULL: nothing was reordered. */
+ * found so far; NULL: these columns were not reordered. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searching many problems, which are independent, at a time. The most expensive is searched first;
- * one that costs more than a thread's equal share is searched alone by all threads together. A time
- * limit is divided by the problems' costs, again whenever a problem begins, so that time which one
- * problem did not use goes to the others.
+ * Searches many independent problems, several at a time. The most expensive is searched first. A
+ * problem that costs more than a thread's equal share is searched alone by all threads together. A
+ * time limit is divided by the problems' costs. It is divided again whenever a problem begins, so
+ * that time which one problem did not use goes to the others.
  * Next: search.c. */
 #include <pthread.h>
 #include <stdlib.h>

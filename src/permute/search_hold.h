@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads the weights of a cut into memory one after the other, since all weights of a class may not
- * fit. If all are in memory anyway, there is one visit. */
+ * Loads the weights of a cut into memory one after the other, since all weights of a class together
+ * may not fit. If all weights are in memory anyway, all parts are visited at once. */
 #ifndef LACI_PERMUTE_SEARCH_HOLD_H
 #define LACI_PERMUTE_SEARCH_HOLD_H
 

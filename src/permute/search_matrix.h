@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cut's columns as small integers, column after column, with rows padded by zeros; the searches
- * compute with them. u8 clips at laci_measure.common, i16 represents scores up to the largest. If a
- * cut has so many rows that sums could exceed LACI_MAXSUM_LIMIT, the scale is lowered. Very large
- * cuts are sampled, every row_step-th row; the final check in float64 uses all rows. */
+ * A cut's columns as small integers, column after column, with rows padded by zeros. The searches
+ * compute with these integers. u8 values are clipped at laci_measure.common; i16 values represent
+ * scores up to the largest. If a cut has so many rows that sums could exceed LACI_MAXSUM_LIMIT, the
+ * scale is lowered. Very large cuts are sampled: only every row_step-th row is used. The final
+ * check in float64 uses all rows. */
 #ifndef LACI_PERMUTE_SEARCH_MATRIX_H
 #define LACI_PERMUTE_SEARCH_MATRIX_H
 

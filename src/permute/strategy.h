@@ -54,8 +54,8 @@ LAC_MUST_CHECK lac_status laci_task_matrix(const laci_task *task, const laci_cut
                                            laci_number number, const laci_matrix **matrix,
                                            lac_error *err);
 
-/** Returns the number of iterations of annealed assignment for an effort; the cost model uses it,
- * too. */
+/** Returns the number of iterations of annealed assignment for an effort. The estimate of a
+ * search's time uses it, too. */
 int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 
 /** Runs annealed assignment on one stacked cut of the task (strategy_assign.c); other strategies
