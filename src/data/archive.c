@@ -19,7 +19,7 @@ enum { BLOCK = 4096, SECTOR = 512, COMPARED = 64 };
 
 typedef struct feed {
   const laci_archive *archive;
-  size_t at;  /* number of bytes of the archive that libarchive has read or skipped so far */
+  size_t at;  /* bytes of the archive that libarchive has read or skipped so far */
   size_t end; /* end of the last member found so far */
   uint8_t block[BLOCK];
   lac_status status; /* status of reading the file */
@@ -60,8 +60,8 @@ static lac_status fail_archive(const feed *f, const char *what) {
                    what ? what : "it is damaged");
 }
 
-/** Checks that the archive ends with sectors of zeros; otherwise it was cut off. Such sectors could
- * also belong to an archive inside it, so they must be after all members. */
+/** Checks that the archive ends with sectors of zeros; otherwise it was cut off. They must be after
+ * all members, since an archive inside this one may end with such sectors, too. */
 static lac_status check_end(feed *f) {
   const laci_archive *a = f->archive;
   uint8_t end[2 * SECTOR];
@@ -74,7 +74,8 @@ static lac_status check_end(feed *f) {
   return st;
 }
 
-/** Fails unless the first bytes that the library returns are those at the member's position. */
+/** Fails unless the first bytes that libarchive returns for the member are those at its position.
+ * */
 static lac_status compare_first(const feed *f, struct archive *tar,
                                 const laci_archive_member *member) {
   const void *bytes = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaces archive.c where Lacuna is built without libarchive (-DLAC_ARCHIVE=OFF): reading any
- * archive fails. */
+ * Replaces archive.c if Lacuna is built without libarchive (-DLAC_ARCHIVE=OFF): reading any archive
+ * fails. */
 #include "base/error.h"
 #include "data/archive.h"
 

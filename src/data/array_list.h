@@ -17,7 +17,7 @@ typedef struct laci_array_list {
   laci_npz *npz;    /* NULL: the arrays are in separate files, or in memory */
   int n;
   const char **names;
-  laci_rows **rows; /* whoever takes one replaces it by NULL */
+  laci_rows **rows; /* [n]; whoever takes an array sets its entry to NULL */
 } laci_array_list;
 
 /** Is the path a .npy, a .npz, a folder of .npy or a folder of .npz? */
@@ -40,7 +40,8 @@ LAC_MUST_CHECK lac_status laci_array_list_open_memory(const char *name,
                                                       laci_array_list *list, lac_error *err);
 /** Closes the arrays that were not taken, and the names. */
 void laci_array_list_close(laci_array_list *list);
-/** Closes the list, whose archive goes to the caller: it must outlive rows that were taken. */
+/** Closes the list without its .npz archive, and returns that archive to the caller. It must
+ * outlive the rows that were taken. */
 laci_npz *laci_array_list_close_but_npz(laci_array_list *list);
 
 /** Checks that an array has one integer for each of n samples. Fails LAC_BAD_SHAPE. */

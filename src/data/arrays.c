@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labelled samples in arrays: one array of samples, and `labels`, one integer for each.
  *
- * Floats are samples that are ready: nothing prepares or changes them. Bytes are images, in colour
- * or grey, prepared and changed as those of other formats. */
+ * Floats are samples that need no preparation: they are neither prepared nor augmented. Bytes are
+ * images, in colour or grey, prepared and augmented as those of other formats. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,8 +91,8 @@ static lac_status fail_type(const array_set *a, lac_error *err) {
                    laci_shape_text(&type->shape, text, sizeof text));
 }
 
-/* Finds the axes of an image. An array that could have its channels first or last has them
- * first. */
+/* Finds the axes of an image. If an array could have its channels first or last, they are taken to
+ * be first. */
 static bool find_axes(array_set *a, const laci_shape *shape) {
   const int64_t *d = shape->dims;
   if (shape->rank != 4) return false;
@@ -106,7 +106,8 @@ static bool find_axes(array_set *a, const laci_shape *shape) {
          height <= LACI_PREPROCESSING_MAX && width <= LACI_PREPROCESSING_MAX;
 }
 
-/* Bytes are images of one size, which they keep unless the caller says otherwise. */
+/* Sets the preprocessing of arrays of bytes: images of one size, which they keep unless the caller
+ * says otherwise. */
 static void prepare_images(laci_dataset *set) {
   const array_set *a = set->own;
   laci_preprocessing *p = &set->preprocessing;
@@ -161,7 +162,7 @@ static lac_status read_labels(laci_dataset *set, const laci_rows *labels, lac_er
   return LAC_OK;
 }
 
-/* Takes the array of samples; *labels is the list's. */
+/* Takes the array of samples out of the list; *labels still belongs to the list. */
 static lac_status take_arrays(laci_dataset *set, const laci_dataset_options *options,
                               laci_array_list *list, const laci_rows **labels, lac_error *err) {
   array_set *a = set->own;

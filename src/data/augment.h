@@ -15,7 +15,7 @@
 
 typedef struct laci_image laci_image;
 
-/** What draws further changes of an image's bytes (policy.h). */
+/** The rule by which further changes of an image's bytes are drawn (policy.h). */
 typedef enum laci_policy_kind {
   LACI_POLICY_NONE,
   LACI_POLICY_RANDAUGMENT,
@@ -39,9 +39,9 @@ bool laci_policy_find(const char *name, laci_policy_kind *kind);
 typedef struct laci_augment {
   int pad;            /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
   bool flip;          /* half of the images are mirrored */
-  bool resized;       /* a part of random area and aspect (region.h) is resized to the crop's size,
-                   instead of padding */
-  laci_policy policy; /* of what is done after that, to bytes */
+  bool resized;       /* a part of random area and aspect (region.h) is resized to the crop's size;
+                         there is no padding then */
+  laci_policy policy; /* how the bytes are changed after that */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };
@@ -55,7 +55,7 @@ typedef struct laci_augment_draw {
 laci_augment_draw laci_augment_draw_change(const laci_augment *augment, uint64_t seed,
                                            uint64_t sample);
 
-/** A sample of training: which image it is, and how it is changed before it is prepared. */
+/** A sample of training: the number of its image, and how that is changed before it is prepared. */
 typedef struct laci_sample_change {
   int64_t image;
   laci_augment augment;

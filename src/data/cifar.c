@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CIFAR-10 and CIFAR-100: images of three channels of 32 x 32 bytes, red, green, blue. In the
- * binary layout a record is one or two label bytes and an image; in Python's, a file is a pickle
- * whose images are one array (cifar_pickle.c). The files stay open; an image is found by its
- * number. */
+ * binary layout, a record is one or two label bytes and an image. In Python's layout, a file is a
+ * pickle whose images are one array (cifar_pickle.c). The files stay open, and images are read by
+ * their numbers. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -39,7 +39,7 @@ void laci_imagenet_write_synset(int class_number, char synset[16]) {
   (void)snprintf(synset, 16, "n%08" PRIu32, imagenet_ids[class_number] % 100000000U);
 }
 
-/* ---- Numbering classes by the user's list ---- */
+/* ---- Numbering class folders by the user's list ---- */
 
 typedef struct listed {
   const char *name, *text;
@@ -145,7 +145,7 @@ static lac_status number_in_order(laci_dataset *set, const char *const *folders,
   return LAC_OK;
 }
 
-/* ---- Numbering classes by the names that the network was trained with ---- */
+/* ---- Numbering class folders by the names that the network was trained with ---- */
 
 /* Adds each line of the text to the list. */
 static lac_status add_lines(laci_arena *arena, const char *text, laci_name_list *list,
@@ -211,8 +211,9 @@ static lac_status number_by_known(laci_dataset *set, const char *const *folders,
 }
 
 /* Lists the known names of the network's classes, from options->known or the folders of
- * options->trained_on. The list is empty if these folders have WordNet ids, or are not as many as
- * the network's outputs and so cannot be what it was trained on. */
+ * options->trained_on. The list is empty if these folders are named by WordNet ids. It is also
+ * empty if their number is not that of the network's outputs, since the network cannot have been
+ * trained on them. */
 static lac_status list_known(laci_dataset *set, const laci_dataset_options *options,
                              laci_name_list *known, lac_error *err) {
   if (options->known) return add_lines(&set->arena, options->known, known, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws rectangles as torchvision does: of random erasing by up to ten tries of area and aspect, of
- * CutMix around a random pixel. */
+ * Draws rectangles as torchvision does. For random erasing, area and aspect are tried up to ten
+ * times. For CutMix, the rectangle is around a random pixel. */
 #include "data/cut.h"
 
 #include <math.h>

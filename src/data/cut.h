@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rectangles of prepared images: random erasing (Zhong, Zheng, Kang, Li, Yang: "Random erasing data
- * augmentation", 2020) and CutMix (Yun, Han, Oh, Chun, Choe, Yoo: "CutMix", 2019), with the sizes
- * and places that torchvision's RandomErasing and CutMix have. Everything follows from the seed and
- * the number of the sample or step. */
+ * Rectangles in prepared images: random erasing (Zhong, Zheng, Kang, Li, Yang: "Random erasing data
+ * augmentation", 2020) and CutMix (Yun, Han, Oh, Chun, Choe, Yoo: "CutMix", 2019). Sizes and places
+ * are those of torchvision's RandomErasing and CutMix. They follow from the seed and the number of
+ * the sample or step. */
 #ifndef LACI_DATA_CUT_H
 #define LACI_DATA_CUT_H
 
@@ -17,7 +17,7 @@ typedef struct laci_plane_sizes {
 /** Rows top .. bottom - 1 and columns left .. right - 1. */
 typedef struct laci_rectangle {
   int top, left, bottom, right;
-  double share; /* of the pixels outside of it */
+  double share; /* share of the image's pixels that are outside of the rectangle */
 } laci_rectangle;
 
 /** Computes the size of an erased rectangle: `area` of the image's pixels, 0.02 to 0.33, with the
@@ -28,15 +28,18 @@ bool laci_erase_size(double area, double aspect, laci_plane_sizes sizes, int *he
 void laci_erase_part(uint64_t seed, uint64_t sample, double probability, laci_plane_sizes sizes,
                      float *image);
 
-/** Returns the rectangle around (x, y) that has the share 1 - share of the pixels, before it is cut
- * at the borders; its own share is what is left then. */
+/** Returns the rectangle around (x, y) that covers the fraction 1 - share of the image's pixels. It
+ * is then cut at the image's borders, and its own `share` is set to what is outside of it. */
 laci_rectangle laci_cut_around(double share, int y, int x, int height, int width);
 
-/** Does this step do CutMix? alpha 0: never; with MixUp (alpha > 0), half of the steps do. */
+/** Does this step do CutMix? Never if cutmix is 0. If mixup is above 0, too, half of the steps do.
+ * */
 bool laci_cutmix_is_drawn(uint64_t seed, uint64_t step, double mixup, double cutmix);
-/** Draws the rectangle of a step, whose share before the cut is of Beta(alpha, alpha). */
+/** Draws the rectangle of a step. Its share, before it is cut at the borders, is drawn from
+ * Beta(alpha, alpha). */
 laci_rectangle laci_cutmix_cut(uint64_t seed, uint64_t step, double alpha, int height, int width);
-/** Exchanges the rectangle of image i and image n - 1 - i, as laci_mixup_items pairs them. */
+/** Exchanges the pixels in the rectangle between image i and image n - 1 - i, the pairs of
+ * laci_mixup_items. */
 void laci_cutmix_items(const laci_rectangle *cut, laci_plane_sizes sizes, float *images, int n);
 
 #endif

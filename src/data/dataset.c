@@ -10,7 +10,8 @@
 #include "data/image.h"
 #include "data/policy.h"
 
-/* Arrays next to data of another form do not count: other programs leave such files. */
+/* Arrays count only if the folder has no data of another format: other programs leave such files.
+ * */
 static bool has_arrays_alone(const char *folder) {
   return laci_arrays_exist_in(folder) && !laci_cifar_exists_in(folder) &&
          !laci_digits_exist_in(folder) && !laci_records_exist_in(folder) &&

@@ -11,7 +11,7 @@
 
 /** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialized is empty. */
 typedef struct laci_encoded {
-  uint8_t *memory; /* memory that holds the bytes; to be freed */
+  uint8_t *memory; /* allocated memory that holds the bytes; to be freed */
   const uint8_t *bytes;
   size_t size_bytes;
 } laci_encoded;
@@ -25,7 +25,8 @@ typedef struct laci_dataset_kind {
   lac_status (*ready)(const laci_dataset *set, int64_t at, float *out, lac_error *err);
   /* Writes the name of image `at` for error texts. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
-  void (*close)(laci_dataset *set); /* frees `own`, which may be NULL, and all memory below it */
+  void (*close)(laci_dataset *set); /* frees `own`, which may be NULL, and all memory that it points
+                                       to */
 } laci_dataset_kind;
 
 struct laci_dataset {
@@ -36,7 +37,8 @@ struct laci_dataset {
   int64_t count;
   int32_t *labels; /* [count] */
   int n_classes;
-  bool may_lack_classes; /* n_classes is what the labels show: the network may have more outputs */
+  bool may_lack_classes; /* n_classes is found from the labels alone; the network may have more
+                            outputs */
   laci_numbering numbering;
   const char **class_names;   /* [n_classes], or NULL */
   const char **class_folders; /* [n_classes] in the arena, if they differ from the class names; else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes Examples with protobuf-c, and reads them by walking through the encoded message.
- * protobuf-c would read the whole message into memory, twice. But listing a million images needs
- * only the label of each, so the walk skips the image. */
+ * protobuf-c would read the whole message into memory twice. Listing a million images needs only
+ * the label of each, so the reader skips the image. */
 #include "data/example.h"
 
 #include <stdbool.h>
@@ -144,7 +144,7 @@ static lac_status take_varint(wire_reader *w, size_t *at, size_t end, uint64_t *
   return st ? st : fail_wire(w, "no Example: a number without an end");
 }
 
-/** Reads the field that begins at *at, and moves *at past it. */
+/** Reads the field that begins at *at, and moves *at to its end. */
 static lac_status take_field(wire_reader *w, size_t *at, size_t end, field *f) {
   uint64_t tag = 0, n = 0;
   lac_status st = take_varint(w, at, end, &tag);
@@ -179,7 +179,8 @@ typedef struct feature {
   size_t at, n_bytes;
 } feature;
 
-/** Reads the values of a BytesList or an Int64List into f; numbers may be packed. */
+/** Reads the values of a BytesList or an Int64List into f; numbers may be packed (protobuf's packed
+ * encoding). */
 static lac_status read_list(wire_reader *w, const field *list, bool numbers, feature *f) {
   lac_status st = LAC_OK;
   field value;
@@ -216,8 +217,8 @@ static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
   return st;
 }
 
-/** Copies n bytes of the message as a text; "" if they do not fit into `room` bytes or contain a
- * zero byte. */
+/** Copies n bytes of the message as text. The text is "" if they do not fit into `room` bytes or
+ * contain a zero byte. */
 static lac_status copy_text(wire_reader *w, size_t at, size_t n, size_t room, char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';

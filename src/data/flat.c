@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens images in one folder, like ImageNet's validation images, with a text file of their classes:
- * one line for each image, in the order of the images' sorted names,
+ * Opens images in one folder, like ImageNet's validation images, with a text file of their classes.
+ * It has one line for each image, in the order of the images' sorted names,
  *
  *     n01751748                                   or a number, the first class being 0
  *
@@ -8,8 +8,8 @@
  *
  *     ILSVRC2012_val_00000001.JPEG n01751748      or a number
  *
- * A label assigned to the wrong image makes every accuracy wrong without notice. So each image must
- * have exactly one line, and anything else is refused. */
+ * If an image had another image's label, every accuracy would be wrong without notice. So each
+ * image must have exactly one line, and anything else is refused. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

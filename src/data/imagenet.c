@@ -189,13 +189,13 @@ static void plan_shard(const conversion *c, int64_t number, laci_imagenet_shard 
 }
 
 /** Returns the journal's entry of a shard that was finished earlier and whose file still exists;
- * NULL: none. Call it only while no thread writes shards. */
+ * NULL: there is none. Call it only while no thread writes shards. */
 static const laci_journal_shard *find_done(const conversion *c, const laci_imagenet_shard *shard) {
   const laci_journal_shard *done = laci_journal_find(c->journal, shard->name);
   return done && laci_folder_has_match(c->folder, shard->name) ? done : NULL;
 }
 
-/** Counts an image, written or broken, and reports progress; false: the work must end. */
+/** Counts an image as written or broken, and reports progress; false: the conversion must end. */
 static bool count_image_done(void *context) {
   conversion *c = context;
   pthread_mutex_lock(&c->mutex);

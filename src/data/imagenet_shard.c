@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes images to a shard. Each is decoded completely, to see whether it is intact. A plain JPEG
- * is stored unchanged, any other image as a JPEG encoded from its pixels. */
+ * Writes images to a shard. Each image is decoded completely, to find out whether it is damaged. A
+ * JPEG that all readers support is stored unchanged; any other image is stored as a JPEG encoded
+ * from its pixels. */
 #include "data/imagenet_shard.h"
 
 #include <stdio.h>
@@ -68,8 +69,8 @@ static lac_status append_example(const laci_imagenet_shard *shard, const laci_ra
   return st;
 }
 
-/** Appends an image to the shard. An image that cannot be decoded is noted as broken, which is not
- * a failure. */
+/** Appends an image to the shard. An image that cannot be decoded is recorded as broken, which is
+ * not a failure. */
 static lac_status add_image(laci_imagenet_shard *shard, const laci_raw_image *image,
                             laci_image *decoded, laci_writer *writer, lac_error *err) {
   lac_error why = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads and writes the journal. Whole lines are appended by one call of write. A last line that is
- * incomplete, because the process was killed, is removed when the file is opened again. */
+ * Reads and writes the journal. Complete lines are appended by one call of write. If the process
+ * was killed while it wrote, the last line is incomplete; it is removed when the file is opened
+ * again. */
 #include "data/journal.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The progress of a conversion, in a small text file next to the shards, so that a run that was
- * interrupted can continue after the last complete shard:
+ * The progress of a conversion, in a small text file next to the shards, so that an interrupted run
+ * can continue after the last complete shard:
  *
  *     lacuna imagenet 1 0123456789abcdef          hash of images, labels and options
  *     broken train-00003-of-01024 NAME<TAB>why
  *     shard train-00003-of-01024 1250             number of images in the shard
  *
- * A shard's line and the lines of its broken images before it are appended at once; lines after the
- * last complete shard line are ignored. */
+ * The lines of a shard's broken images and the shard's own line are appended at once. Lines after
+ * the last complete shard line are ignored. */
 #ifndef LACI_DATA_JOURNAL_H
 #define LACI_DATA_JOURNAL_H
 
@@ -34,8 +34,8 @@ LAC_MUST_CHECK lac_status laci_journal_open(const char *folder, uint64_t fingerp
 /** Closes the journal and its file; NULL is fine. */
 void laci_journal_close(laci_journal *journal);
 
-/** Returns the finished shard of that name; NULL: it is not finished. A view until the journal is
- * closed; not to be called while another thread adds. */
+/** Returns the finished shard of that name; NULL: it is not finished. The result is a view that is
+ * valid until the journal is closed. Do not call it while another thread adds shards. */
 const laci_journal_shard *laci_journal_find(const laci_journal *journal, const char *shard);
 /** Adds a finished shard, whose content is copied. One thread at a time. Fails LAC_IO,
  * LAC_NO_MEMORY. */

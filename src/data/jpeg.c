@@ -18,10 +18,11 @@
 
 #include "base/error.h"
 
-/* Real progressive files have about ten scans; each costs a walk over the whole image. */
+/* Real progressive files have about ten scans. Each scan takes a pass over the whole image, so
+ * files with many scans are refused. */
 enum { MAX_SCANS = 100 };
 /* The first scan spends at least one bit on a block of 8 x 8 pixels of the finest component. Two
- * components may share being the finest, each in one direction: hence 1024, not 512. */
+ * components may each be the finest in one direction, hence 1024 and not 512. */
 enum { MAX_PIXELS_PER_BYTE = 1024 };
 
 typedef struct decoder {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaces jpeg.c where Lacuna is built without libjpeg (-DLAC_JPEG=OFF): reading any JPEG
- * fails. */
+ * Replaces jpeg.c if Lacuna is built without libjpeg (-DLAC_JPEG=OFF): reading any JPEG fails. */
 #include "base/error.h"
 #include "data/image.h"
 

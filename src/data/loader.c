@@ -22,8 +22,8 @@
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
-/** Memory that a thread needs to decode. The caller of laci_loader_take_batch has such memory, too.
- * */
+/** Memory that a thread needs to decode an image. The caller of laci_loader_take_batch decodes,
+ * too, and has its own. */
 typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];
@@ -33,7 +33,8 @@ typedef struct slot {
   float *pixels;
   int32_t *labels;
   int64_t first;
-  int n, n_given, n_done; /* numbers of images: in the batch, assigned to threads, done */
+  int n, n_given, n_done; /* number of images in the batch, of those assigned to threads, and of
+                             those done */
   int failed_at;          /* index of the first image that failed; n: none */
   lac_error error;
 } slot;
@@ -57,8 +58,8 @@ struct laci_loader {
   pthread_cond_t wanted; /* signalled when a slot was queued, or the loader closes */
   pthread_cond_t filled; /* signalled when the last image of a slot is decoded */
   bool closing;
-  uint64_t n_put, n_taken, open; /* numbers of batches queued and taken; open: the first batch that
-                                    may have unassigned images */
+  uint64_t n_put, n_taken, open; /* number of batches queued, and of those taken; open: number of
+                                    the first batch that may have unassigned images */
   slot slots[MAX_DEPTH];         /* slots[b % depth] holds batch number b */
   int n_workers;
   worker workers[];
@@ -106,7 +107,7 @@ static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, in
  * on return, but not while decoding. */
 static void load_next_image(laci_loader *loader, worker_scratch *b, slot *s) {
   int at = s->n_given++;
-  bool useless = at > s->failed_at; /* an earlier image of the batch failed, so this one is not
+  bool useless = at > s->failed_at; /* an earlier image of the batch has failed, so this one is not
                                        needed */
   pthread_mutex_unlock(&loader->lock);
   lac_error error = {0};
@@ -119,7 +120,7 @@ static void load_next_image(laci_loader *loader, worker_scratch *b, slot *s) {
   if (++s->n_done == s->n) pthread_cond_signal(&loader->filled);
 }
 
-/** Returns the oldest slot with an unassigned image; NULL: there is none at the moment. */
+/** Returns the oldest slot with an unassigned image; NULL: there is none now. */
 static slot *slot_to_fill(laci_loader *loader) {
   for (; loader->open < loader->n_put; loader->open++) {
     slot *s = slot_of(loader, loader->open);
@@ -196,8 +197,8 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
   return laci_preprocessing_check(&o->preprocessing, err);
 }
 
-/** Sets *n to the number of threads that the option means; for <= 0, asks the pool, which knows the
- * cores that this process may use. */
+/** Sets *n to the number of threads that the option stands for. For <= 0 it is the number of cores
+ * that this process may use, which the thread pool knows. */
 static lac_status count_threads(int threads, int *n, lac_error *err) {
   laci_pool *pool = NULL;
   *n = threads;
@@ -212,7 +213,7 @@ static lac_status count_threads(int threads, int *n, lac_error *err) {
 }
 
 /* Starts up to n threads. They block all signals, since the caller's threads handle these. If a
- * thread cannot be started, there are only fewer, since laci_loader_take_batch decodes, too. */
+ * thread cannot be started, there are only fewer: laci_loader_take_batch decodes images, too. */
 static void start_workers(laci_loader *loader, int n) {
   sigset_t all, old;
   sigfillset(&all);

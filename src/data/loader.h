@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batches of prepared images, which the loader's threads decode ahead of time.
  *
- * The caller puts buffers and takes them back filled, first in, first out. The threads work ahead
- * by as many batches as buffers were put; nothing is copied and nothing allocated meanwhile. The
+ * The caller queues buffers and takes them back filled, in the same order. The threads work ahead
+ * by as many batches as buffers are queued. Nothing is copied and nothing allocated meanwhile. The
  * content of a batch depends on its number only, never on the threads.
  *
- *     put(a); put(b);                     a and b are filled while the network runs
- *     while (!take(&batch) && batch.n) { run(batch); put(batch.pixels, batch.labels); } */
+ *     queue(a); queue(b);                 a and b are filled while the network runs
+ *     while (!take(&batch) && batch.n) { run(batch); queue(batch.pixels, batch.labels); } */
 #ifndef LACI_DATA_LOADER_H
 #define LACI_DATA_LOADER_H
 
@@ -22,7 +22,7 @@ typedef struct laci_loader_options {
   int batch;           /* images, >= 1; the last batch may be smaller */
   int threads;         /* number of decoding threads, which the caller helps while it waits for a
                           batch; <= 0: as many as cores */
-  int depth;           /* most buffers put and not yet taken, 1..64 */
+  int depth;           /* largest number of buffers that are queued and not yet taken, 1..64 */
   int64_t limit;       /* number of images to load; <= 0: all of the set */
   int64_t first_batch; /* number of batches to skip at the start */
   const struct laci_training_order *training; /* NULL: one pass over the set; else
@@ -39,8 +39,8 @@ typedef struct laci_loader_options {
  * as one that started before. */
 typedef struct laci_training_order {
   int64_t first_step; /* step of this loader's first batch, counted from the start of training */
-  int stride;         /* steps from one batch of this loader to its next; other processes load the
-                         batches in between; 0: 1 */
+  int stride;         /* number of steps from one batch of this loader to its next; other processes
+                         load the batches in between; 0 means 1 */
   uint64_t seed;
   bool shuffle;   /* false: images are in the order of the set */
   bool augmented; /* changes images as `augment` says */
@@ -81,10 +81,10 @@ LAC_MUST_CHECK lac_status laci_loader_queue_batch(laci_loader *loader, float *pi
                                                   int32_t *labels, lac_error *err);
 
 /** Waits for the oldest queued buffer, and helps to fill it. If an image in it cannot be read,
- * fails with the error of the first such image in loading order; *batch is set all the same, the
+ * fails with the error of the first such image in loading order. Even then *batch is set, the
  * buffer belongs to the caller again (with undefined content), and later batches can still be
- * taken. Fails LAC_BAD_ARGUMENT when no buffer is queued (*batch is then empty). put and take are
- * for one thread at a time. */
+ * taken. Fails LAC_BAD_ARGUMENT when no buffer is queued (*batch is then empty). Only one thread at
+ * a time may queue and take. */
 LAC_MUST_CHECK lac_status laci_loader_take_batch(laci_loader *loader, laci_batch *batch,
                                                  lac_error *err);
 

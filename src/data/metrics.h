@@ -15,10 +15,10 @@
 
 #include "lacuna/status.h"
 
-/** What the metrics need to know about the logits of one image. */
+/** The score of one image: what the metrics need of its logits. */
 typedef struct laci_image_score {
   double loss;
-  int64_t before; /* number of classes whose scores rank before that of its label */
+  int64_t before; /* number of classes that rank before the image's label */
 } laci_image_score;
 
 /** The metrics of the images added so far; zero-initialized, there are none. */
@@ -28,8 +28,8 @@ typedef struct laci_metrics {
   int64_t top1, top5; /* images that were classified correctly */
   double loss_sum;
   bool of_probabilities;    /* the rows are probabilities, not logits */
-  bool counts_bad;          /* rows that are not finite are counted instead of failing; then no rate
-                               may be reported, see laci_metrics_check */
+  bool counts_bad;          /* rows that are not finite are counted instead of failing; no accuracy
+                               may be reported then (laci_metrics_check) */
   int64_t n_bad;            /* number of rows that are not finite */
   lac_error bad;            /* what is wrong with the first such row */
   laci_image_score *scores; /* [first + number of images] the score of each image is written to its

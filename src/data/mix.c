@@ -31,7 +31,7 @@ lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes, doubl
   return LAC_OK;
 }
 
-/** The random numbers of one step: `at` is the next one of its stream. */
+/** The random numbers of one step; `at` is the index of the next one in its stream. */
 typedef struct draws {
   uint64_t seed, at;
 } draws;
@@ -53,7 +53,8 @@ static double log_gamma_draw(draws *d, double alpha) {
     shape = alpha + 1;
   }
   double size = shape - 1.0 / 3, width = 1 / sqrt(9 * size);
-  double cube = 1; /* after 64 refusals in a row, which do not happen, the mode is used */
+  double cube = 1; /* after 64 rejections in a row, which do not happen in practice, the mode is
+                      used */
   for (int k = 0; k < MAX_TRIES; k++) {
     double z = draw_normal(d), u = draw_unit(d), root = 1 + width * z;
     if (root <= 0) continue;
@@ -66,7 +67,7 @@ static double log_gamma_draw(draws *d, double alpha) {
 }
 
 double laci_mixup_share(uint64_t seed, uint64_t step, double alpha) {
-  draws d = {seed, step * 1024}; /* more than both variables can use */
+  draws d = {seed, step * 1024}; /* 1024: more numbers than both variables use */
   if (!(alpha > 0)) return 1;
   double first = log_gamma_draw(&d, alpha), second = log_gamma_draw(&d, alpha);
   return 1 / (1 + exp(second - first));

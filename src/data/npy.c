@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads and writes .npy files. The header says how the elements are stored, and they are converted
- * to the one form that the program uses. The data's size is checked against the shape before any
+ * Reads and writes .npy files. The header says how the elements are stored; they are converted to
+ * little-endian elements in C order. The data's size is checked against the shape before any
  * allocation. */
 #include "data/npy.h"
 
@@ -14,8 +14,7 @@
 
 /* ---- Reading ---- */
 
-/** Copies elements from Fortran order into C order, a line of the last axis at a time.
- */
+/** Copies elements from Fortran order into C order, one line along the last axis at a time. */
 static void copy_from_fortran(const laci_shape *shape, size_t element, const uint8_t *from,
                               uint8_t *to) {
   int64_t stride[LACI_MAX_RANK], at[LACI_MAX_RANK] = {0}, offset = 0;
@@ -62,7 +61,7 @@ static void read_elements(const laci_npy_header *header, const uint8_t *from, la
   for (size_t at = 0; at < array->size_bytes; at++) array->bytes[at] = array->bytes[at] != 0;
 }
 
-/** Parses a file. opaque: the type of untyped bytes ('V1'); NONE: not known. */
+/** Parses a file. opaque: the type to give to untyped bytes ('V1'); NONE: not known. */
 static lac_status parse_array(const char *name, const laci_file_bytes *file, lac_dtype opaque,
                               laci_npy *array, lac_error *err) {
   const uint8_t *bytes = file->bytes;

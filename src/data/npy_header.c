@@ -32,8 +32,8 @@ static const struct {
     {"u1", LAC_DTYPE_U8},     {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
     {"u4", LAC_DTYPE_U32},    {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
     {"V2", LAC_DTYPE_BF16}, /* two untyped bytes: NumPy's name of ml_dtypes' bfloat16 */
-    {"V1", LAC_DTYPE_NONE}, /* one untyped byte: types of ml_dtypes with 8 bits and fewer,
-                               except: */
+    {"V1", LAC_DTYPE_NONE}, /* one untyped byte: types of ml_dtypes with at most 8 bits, except the
+                               next one */
     {"f1", LAC_DTYPE_F8E5M2},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };

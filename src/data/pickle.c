@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The virtual machine of pickle.h: a stack of values, marks in it, and a memo of values that are
- * used again. As in Python, an opcode may only take values above the last mark from the stack. */
+ * Implements the virtual machine of pickle.h: a stack of values, marks in the stack, and a memo of
+ * values that are used again. As in Python, an opcode may take only values above the last mark from
+ * the stack. */
 #include "data/pickle.h"
 
 #include <inttypes.h>
@@ -19,9 +20,10 @@ typedef struct machine {
   size_t size_bytes, at, opcode_at;
   laci_pickle_value **stack;
   size_t n_stack, stack_capacity;
-  size_t *marks; /* the stack's height at each mark */
+  size_t *marks; /* height of the stack at each mark */
   size_t n_marks, marks_capacity;
-  laci_pickle_value **memo; /* indexed by number; a new number is at most the next free one + 1 */
+  /* values by their numbers; a number that leaves a gap of more than one is refused */
+  laci_pickle_value **memo;
   size_t n_memo, memo_capacity;
   const laci_pickle_value *result;
   bool torch;                 /* a pickle of PyTorch's */
@@ -86,8 +88,8 @@ static bool is_kind(const laci_pickle_value *value, laci_pickle_kind kind) {
   return value && value->kind == kind;
 }
 
-/** Appends n items to a list or dictionary. Its capacity doubles, so that all smaller arrays left
- * in the arena together are no larger than the last one. */
+/** Appends n items to a list or dictionary. Its capacity doubles. So the smaller arrays that are
+ * left in the arena are together no larger than the last one. */
 static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
                             size_t n) {
   if (to->n + n > to->capacity) {
@@ -171,7 +173,7 @@ static lac_status do_mark(machine *m) {
   return LAC_OK;
 }
 
-/** Removes the last mark and the values above it, and returns these. */
+/** Removes the last mark and the values above it from the stack, and returns these values. */
 static lac_status take_marked(machine *m, laci_pickle_value ***items, size_t *n) {
   if (m->n_marks == 0) return fail_opcode(m, "no mark");
   size_t from = m->marks[--m->n_marks];
@@ -380,7 +382,7 @@ static lac_status push_tensor(machine *m, const laci_pickle_value *given) {
   return st ? st : add_items(m, top_value(m), given->items, given->n);
 }
 
-/** A dictionary of no entries, or of a list of pairs. */
+/** Pushes a dictionary: an empty one, or one made of a list of pairs. */
 static lac_status push_ordered(machine *m, const laci_pickle_value *given) {
   lac_status st = push_new(m, LACI_PICKLE_DICT, 0);
   if (st || given->n == 0) return st;
@@ -395,7 +397,7 @@ static lac_status push_ordered(machine *m, const laci_pickle_value *given) {
   return st;
 }
 
-/** Executes a call of PyTorch's, the only ones that are known. */
+/** Executes a call of one of PyTorch's functions; only a few are known. */
 static lac_status call_torch(machine *m, known_name name, const laci_pickle_value *given) {
   laci_pickle_value *first = given->n ? given->items[0] : NULL;
   if (name == ORDERED_DICT) return push_ordered(m, given);
@@ -406,8 +408,8 @@ static lac_status call_torch(machine *m, known_name name, const laci_pickle_valu
   return fail_opcode(m, "a call that is none of a tensor");
 }
 
-/** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1',
- * 0, 1), the only ones that are known; or one of PyTorch's. */
+/** Executes a call of numpy.core.multiarray._reconstruct(ndarray, (0,), 'b'), of numpy.dtype('u1',
+ * 0, 1), or of a known function of PyTorch. All other calls are refused. */
 static lac_status do_reduce(machine *m) {
   const laci_pickle_value *given = pop_value(m), *name = pop_value(m);
   if (m->torch && is_kind(name, LACI_PICKLE_NAME) && is_kind(given, LACI_PICKLE_LIST))
@@ -438,8 +440,9 @@ static bool has_n_elements(const laci_pickle_value *shape, size_t n_bytes) {
   return count == n_bytes;
 }
 
-/** Sets the state of an array, (1, shape, type, Fortran order, bytes); that of a type is ignored,
- * as are attributes of a dictionary, such as the versions of a state dict's modules. */
+/** Sets the state of an array, (1, shape, type, Fortran order, bytes). The state of a type is
+ * ignored, and so are attributes of a dictionary, such as the versions of a state dict's modules.
+ * */
 static lac_status do_build(machine *m) {
   const laci_pickle_value *state = pop_value(m);
   laci_pickle_value *array = top_value(m);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads the pickles in CIFAR's Python files: numbers, texts, lists, dictionaries and NumPy arrays
- * of bytes, pickled with protocol 2 by Python 2. And those of PyTorch's checkpoints, in which
- * tensors refer to bytes outside of the pickle (torch_file.h).
+ * of bytes, pickled with protocol 2 by Python 2. It also reads those of PyTorch's checkpoints, in
+ * which tensors refer to bytes outside of the pickle (torch_file.h).
  *
  * A pickle is a program for a virtual machine that may call any Python function. This reader calls
- * nothing: it knows three of NumPy's names, which mean an array, or a few of PyTorch's, which mean
- * a tensor. Every other name or opcode is refused with its name and position. Values are views of
- * the bytes. */
+ * nothing. It knows three names of NumPy that stand for an array, and a few names of PyTorch that
+ * stand for a tensor. Every other name or opcode is refused with its name and position. Values are
+ * views of the bytes. */
 #ifndef LACI_DATA_PICKLE_H
 #define LACI_DATA_PICKLE_H
 
@@ -20,19 +20,20 @@ typedef struct laci_arena laci_arena;
 
 typedef enum laci_pickle_kind {
   LACI_PICKLE_NONE,
-  LACI_PICKLE_BOOL,   /* number */
-  LACI_PICKLE_NUMBER, /* number */
-  LACI_PICKLE_TEXT,   /* bytes, n_bytes */
-  LACI_PICKLE_LIST,   /* items[n]; a tuple, too */
-  LACI_PICKLE_DICT,   /* items[n]: key, value, key, value ... */
-  LACI_PICKLE_ARRAY,  /* an array of bytes in C order: items[n] is the shape (numbers); bytes,
+  LACI_PICKLE_BOOL,    /* number */
+  LACI_PICKLE_NUMBER,  /* number */
+  LACI_PICKLE_TEXT,    /* bytes, n_bytes */
+  LACI_PICKLE_LIST,    /* items[n]; a tuple, too */
+  LACI_PICKLE_DICT,    /* items[n]: key, value, key, value ... */
+  LACI_PICKLE_ARRAY,   /* an array of bytes in C order: items[n] is the shape (numbers); bytes,
                          n_bytes */
-  LACI_PICKLE_TYPE,   /* the type of an array's elements; number: is it u1? */
-  LACI_PICKLE_NAME,   /* one of the known names; bytes, n_bytes: without its module */
-  LACI_PICKLE_REAL,   /* a float of Python's, whose value no one needs */
-  LACI_PICKLE_STORAGE, /* of PyTorch: items[n] as it was pickled: "storage", type, key, device, number
-                          of elements */
-  LACI_PICKLE_TENSOR, /* of PyTorch: items[n]: a storage, offset in elements, shape, strides ... */
+  LACI_PICKLE_TYPE,    /* the type of an array's elements; number: is it u1? */
+  LACI_PICKLE_NAME,    /* one of the known names; bytes, n_bytes: without its module */
+  LACI_PICKLE_REAL,    /* a Python float, whose value is not kept */
+  LACI_PICKLE_STORAGE, /* of PyTorch: items[n] as it was pickled: "storage", type, key, device,
+                          number of elements */
+  LACI_PICKLE_TENSOR,  /* of PyTorch: items[n] are its storage, offset in elements, shape, strides
+                         ... */
 } laci_pickle_kind;
 
 typedef struct laci_pickle_value {
@@ -59,13 +60,13 @@ typedef struct laci_pickle_torch {
   size_t n_storages;
 } laci_pickle_torch;
 
-/** Bytes that are not read yet. */
+/** A range of bytes, still to be read. */
 typedef struct laci_pickle_bytes {
   const uint8_t *at;
   size_t n;
 } laci_pickle_bytes;
-/** Does the same for a pickle of PyTorch's, which may be followed by others: moves `from` past it.
- * Tensors and plain values are all that it may hold. */
+/** Parses a pickle of PyTorch like laci_pickle_parse. Others may follow it: moves `from` to its
+ * end. It may hold only tensors and plain values. */
 LAC_MUST_CHECK lac_status laci_pickle_parse_torch(laci_arena *arena, const char *name,
                                                   laci_pickle_bytes *from, laci_pickle_torch *found,
                                                   lac_error *err);

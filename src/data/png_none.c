@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaces png.c where Lacuna is built without libpng (-DLAC_PNG=OFF): reading any PNG fails. */
+ * Replaces png.c if Lacuna is built without libpng (-DLAC_PNG=OFF): reading any PNG fails. */
 #include "base/error.h"
 #include "data/image.h"
 

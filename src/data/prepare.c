@@ -15,7 +15,7 @@
 struct laci_preparer {
   laci_preprocessing preprocessing;
   laci_taps across, down;
-  uint8_t *line;         /* [width * 3]: a row of the result */
+  uint8_t *line;         /* [width * 3] a row of the result */
   uint8_t *narrow;       /* [rows, width * 3]: rows that the crop needs, resized horizontally
                             only */
   size_t capacity_bytes; /* capacity of `narrow` */
@@ -107,7 +107,8 @@ void laci_preparer_output_size(const laci_preparer *preparer, int *width, int *h
   *height = preparer->preprocessing.height;
 }
 
-/** Returns half of the pixels that are cut off, rounded to even. */
+/** Returns half of the number of pixels that are cut off; an odd number is halved to an even
+ * result. */
 static int64_t crop_offset(int64_t whole, int kept) {
   int64_t twice = whole - kept, low = twice / 2;
   return twice % 2 && low % 2 ? low + 1 : low;

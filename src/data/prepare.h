@@ -32,10 +32,11 @@ typedef struct laci_preprocessing {
   int height, width; /* size of the crop in pixels, 1..LACI_PREPROCESSING_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
-  bool is_grey;      /* the result has one channel, the image's first */
+  bool is_grey;      /* the data are samples that need no preparation, instead of images; all fields
+                        above are ignored */
   bool is_ready;     /* the data are no images, but samples that are ready as they are; all fields
                         above are ignored */
-  laci_shape ready;  /* shape of such a sample */
+  laci_shape ready;  /* if is_ready, the shape of such a sample */
 } laci_preprocessing;
 
 enum { LACI_PREPROCESSING_MAX = 16384 };
@@ -44,8 +45,9 @@ enum { LACI_PREPROCESSING_MAX = 16384 };
  * 58.395 57.12 57.375. */
 laci_preprocessing laci_preprocessing_default(void);
 
-/** Return the number of channels of images (3, or 1 for grey); the shape of a prepared sample, for
- * images [channels, height, width]; and its number of floats. */
+/** Three properties of prepared samples. laci_preprocessing_channels: the number of channels (3, or
+ * 1 for grey). laci_preprocessing_shape: the shape of a sample, for images [channels, height,
+ * width]. laci_preprocessing_sample_size: its number of floats. */
 int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
 laci_shape laci_preprocessing_shape(const laci_preprocessing *preprocessing);
 size_t laci_preprocessing_sample_size(const laci_preprocessing *preprocessing);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists the images that raw.h describes. A label is the class of an image's folder or archive, or
- * the line of the list with the same number as its name in sorted order; labels are never guessed.
- */
+ * Lists the images that raw.h describes. A training image's label is the class of its folder or
+ * archive. A validation image's label is in the line of the list with the same number as the image
+ * in sorted order. Labels are never guessed. */
 #include "data/raw.h"
 
 #include <stdlib.h>

@@ -4,10 +4,9 @@
  *     RAW/ILSVRC2012_img_train.tar   archives n01440764.tar ... of images; or img_train/WNID/NAME
  *     RAW/ILSVRC2012_img_val.tar     images; or img_val/NAME
  *     RAW/synset_labels.txt          the synset of each validation image, in their names' order
- *     RAW/imagenet_metadata.txt      SYNSET<TAB>what people call it; may be missing
+ *     RAW/imagenet_metadata.txt      SYNSET<TAB>a readable name; may be missing
  *
- * The same images, in the same order, come from archives and from folders. Next:
- * imagenet_shard.h. */
+ * Archives and folders give the same images in the same order. Next: imagenet_shard.h. */
 #ifndef LACI_DATA_RAW_H
 #define LACI_DATA_RAW_H
 

@@ -127,8 +127,8 @@ static lac_status add_record(shard *s, const laci_tfrecord *place, lac_error *er
   return st;
 }
 
-/** Called after a failure with a record: if the status is LAC_BAD_FILE and the record's checksum is
- * wrong, too, replaces *err by this, since the record is damaged. Returns the status. */
+/** Explains a failure to parse a record. If the status is LAC_BAD_FILE and the record's checksum is
+ * wrong, too, *err says that instead: the record is damaged. Returns the status. */
 static lac_status blame_checksum(const shard *s, const laci_tfrecord *place, lac_status st,
                                  lac_error *err) {
   uint8_t *bytes = NULL;
@@ -163,8 +163,8 @@ static void index_shards(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Numbers the images of all shards, one shard after the other, and sets labels and classes. Fails
- * as the first shard that failed. */
+/** Merges the shards into the set: numbers the images of all shards, one shard after the other, and
+ * sets labels and classes. Fails with the error of the first shard that failed. */
 static lac_status number_images(laci_dataset *set, lac_error *err) {
   records *r = set->own;
   bool has_synsets = true;
@@ -192,7 +192,7 @@ static lac_status number_images(laci_dataset *set, lac_error *err) {
 
 /* ---- The shards ---- */
 
-/** Returns N for a name PART-00000-of-N; 0 for another name. */
+/** Returns N for a name PART-00000-of-N; 0 for any other name. */
 static int shards_of_name(const char *name, const char *part) {
   int at, of, length = 0;
   size_t n = strlen(part);
@@ -205,8 +205,8 @@ static int shards_of_name(const char *name, const char *part) {
   return at >= 0 && at < of && strcmp(same, name) == 0 ? of : 0;
 }
 
-/** Returns the number of shards that the names in the folder state for the part; 0: there are no
- * shards; -1: names state different numbers. */
+/** Returns the number of shards that the file names in the folder state for the part. 0: there are
+ * no shards; -1: names state different numbers. */
 static int count_shards(const char *folder, const char *part) {
   int found = 0;
   DIR *files = opendir(folder);

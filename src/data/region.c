@@ -7,8 +7,8 @@
 
 #include "base/rng.h"
 
-/* STREAM_REGION: number of this file's random stream; each use of the same seed has another stream.
- * The numbers of a sample are consecutive: DRAWS draws of NUMBERS numbers each. */
+/* STREAM_REGION: number of this file's random stream, so that each use of the same seed has another
+ * stream. A sample's numbers are consecutive in it: DRAWS draws of NUMBERS numbers each. */
 enum { STREAM_REGION = 0x5245474E, DRAWS = 10, NUMBERS = 4 };
 
 static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0 / 3;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weights of bilinear resizing with antialiasing, one axis at a time, in integers.
  *
- * A triangle as wide as the step between two pixels of the result (never narrower than one pixel of
- * the source) is moved over the source; the pixels under it are averaged with its heights as
- * weights. Weights are computed in double and kept as 22-bit fractions, which fixes the result to
- * the bit on every machine. */
+ * The weights of a result pixel form a triangle over the source pixels. It is as wide as the step
+ * between two result pixels, but at least as wide as one source pixel. The source pixels under it
+ * are averaged with the triangle's heights as weights. Weights are computed in double and kept as
+ * 22-bit fractions, which fixes the result to the bit on every machine. */
 #include "data/resize_in.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/** Makes room for n elements; old contents may be lost. False: no memory. */
+/** Reserves memory for n elements; old contents may be lost. Returns false if memory is short. */
 static bool reserve_array(void **array, size_t *capacity, size_t n, size_t size) {
   if (n <= *capacity) return true;
   laci_free(*array);

@@ -139,7 +139,7 @@ const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
 const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
 int64_t laci_rows_width(const laci_rows *rows) { return rows->width; }
 
-/* Finds a row's bytes: a view, or a copy in *memory, which the caller frees. */
+/* Finds the bytes of a row: a view of them, or a copy in *memory, which the caller frees. */
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
                            uint8_t **memory, lac_error *err) {
   *memory = NULL;

@@ -23,7 +23,7 @@ typedef struct laci_rows_memory {
   const char *name;
   laci_type type;         /* floats or integers; all sizes are known, and their product fits */
   const void *bytes;      /* row-major and packed, borrowed; NULL: `fetch` has the rows */
-  laci_rows_fetch *fetch; /* called from one thread at a time per call of laci_rows_read */
+  laci_rows_fetch *fetch; /* reads a row; laci_rows_read calls it from one thread at a time */
   void *context;
 } laci_rows_memory;
 
@@ -48,8 +48,8 @@ LAC_MUST_CHECK lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row,
 /** Reads a row of an array of U8. Fails as the functions above. */
 LAC_MUST_CHECK lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out,
                                             lac_error *err);
-/** Fails LAC_BAD_VALUE if a number of the row, which was read from row `at`, is not finite, since
- * it would make sums over all samples useless. */
+/** Fails LAC_BAD_VALUE if the values `row`, which were read from row `at`, are not all finite: they
+ * would make sums over all samples useless. */
 LAC_MUST_CHECK lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at,
                                                  const float *row, lac_error *err);
 

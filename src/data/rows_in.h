@@ -20,9 +20,8 @@ typedef struct laci_rows_source {
   size_t n_first;
 } laci_rows_source;
 
-/** Opens rows that are read from their places in the file. *rows is NULL, with LAC_OK, if the
- * file's format does not allow that.
- */
+/** Opens rows that are read one by one from the file. *rows is NULL, with LAC_OK, if the file's
+ * format does not allow that. */
 LAC_MUST_CHECK lac_status laci_rows_open_in_file(const laci_rows_source *source, laci_rows **rows,
                                                  lac_error *err);
 /** Opens rows of an array in memory; takes ownership of it on success. */

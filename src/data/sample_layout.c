@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An array with the input's axes has samples along one of them; with one more axis, along that one.
- * A size that the network fixes decides where both are possible. */
+ * Finds along which axis of an array its samples are. If the array has the input's axes, it is one
+ * of these. If it has one more axis, it is that one. If both are possible, a size that the network
+ * fixes decides. */
 #include "data/sample_layout.h"
 
 #include <stdio.h>
@@ -41,8 +42,8 @@ static lac_status fail_mismatch(const laci_sample_input *input, const laci_sampl
                    laci_shape_text(&input->type.shape, there, sizeof there), why);
 }
 
-/* Returns the first axis of the input, other than `except`, whose size is not that of the array's
- * axis (after `skipped` axes); -1: all fit. */
+/* Returns the first axis of the input, other than `except`, whose size differs from the array's.
+ * The array's first `skipped` axes are left out. -1: all sizes fit. */
 static int axis_that_differs(const laci_sample_input *input, const laci_sample_array *array,
                              int skipped, int except) {
   const laci_shape *wanted = &input->type.shape, *found = &array->type->shape;
@@ -128,15 +129,15 @@ static int64_t count_in(const laci_sample_array *array, const laci_sample_layout
   return array->type->shape.dims[layout->kind == LACI_LAYOUT_STACK ? 0 : layout->axis];
 }
 
-/* Is the array as the network declares its input, so that it may be one sample as well as several?
- */
+/* Has the array the shape that the network declares for its input? It may then be one sample or
+ * several. */
 static bool is_whole_input(const laci_sample_input *input, const laci_sample_array *array) {
   const laci_shape *shape = &input->type.shape;
   return shape->rank == array->type->shape.rank && laci_shape_is_known(shape) &&
          axis_that_differs(input, array, 0, -1) < 0;
 }
 
-/* Makes the array the same input for all samples. */
+/* Makes the array the input of every sample. */
 static void use_for_all(const laci_sample_input *input, const laci_sample_array *array,
                         laci_sample_layout *layout) {
   const laci_shape *declared = &input->type.shape, *found = &array->type->shape;
@@ -148,8 +149,8 @@ static void use_for_all(const laci_sample_input *input, const laci_sample_array 
                                  shape_of_one(found, stacked ? 1 : 0, -1)};
 }
 
-/* Returns the number of samples: the largest of arrays that must have samples, or, where there are
- * none, of all. */
+/* Returns the number of samples: the largest that an array has, of the arrays that must contain
+ * several samples. If there are no such arrays, of all arrays. */
 static int64_t count_samples(const laci_sample_input *inputs, const laci_sample_array *arrays,
                              int n, const laci_sample_layout *layouts) {
   int64_t sure = -1, any = -1;
@@ -215,7 +216,7 @@ void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, 
   const int axis = layout->batch_axis < 0 ? 0 : layout->batch_axis;
   const size_t outer = (size_t)laci_shape_count_range(one, 0, axis);
   const size_t inner = (size_t)laci_shape_count_range(one, axis, one->rank) * element;
-  if (layout->batch_axis < 0) at = 0, n = 1; /* the same for any number of samples */
+  if (layout->batch_axis < 0) at = 0, n = 1; /* the input is the same for any number of samples */
   for (size_t k = 0; k < outer; k++)
     memcpy((char *)batch + (k * (size_t)n + (size_t)at) * inner, (const char *)sample + k * inner,
            inner);

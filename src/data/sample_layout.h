@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the samples are in arrays for a network's inputs: along which axis of an array, and along
- * which axis of the input samples make a batch. */
+ * Finds where the samples are in arrays for a network's inputs. There are two questions: along
+ * which axis of an array the samples are, and along which axis of the input samples form a batch.
+ * */
 #ifndef LACI_DATA_SAMPLE_LAYOUT_H
 #define LACI_DATA_SAMPLE_LAYOUT_H
 
@@ -28,14 +29,14 @@ typedef struct laci_sample_array {
   const laci_type *type; /* NULL: the input has no array */
 } laci_sample_array;
 
-/** Returns the axis of input `at` along which its samples make a batch: the one whose size has the
- * name of the first input's first open axis 0, else axis 0 if it is open, else its only open axis,
- * else 0. -1: the input is a single number. */
+/** Returns the axis of input `at` along which its samples form a batch. It is the axis whose
+ * symbolic size is that of the first open axis 0 of any input. Else it is axis 0 if that is open,
+ * else the only open axis, else 0. -1: the input is a single number. */
 int laci_sample_batch_axis(const laci_sample_input *inputs, int n, int at);
 
-/** Finds the layouts of n inputs and the number of samples, the largest that an array has; arrays
- * with one sample where others have more are the same for all. Fails LAC_BAD_SHAPE for an array
- * that does not fit its input, and for different numbers of samples. */
+/** Finds the layouts of n inputs and the number of samples, the largest that an array has. If some
+ * arrays have several samples, one with a single sample is used for all of them. Fails
+ * LAC_BAD_SHAPE for an array that does not fit its input, and for different numbers of samples. */
 LAC_MUST_CHECK lac_status laci_sample_layouts_find(const laci_sample_input *inputs,
                                                    const laci_sample_array *arrays, int n,
                                                    laci_sample_layout *layouts, int64_t *n_samples,
@@ -46,7 +47,8 @@ LAC_MUST_CHECK lac_status laci_sample_layout_of_one(const laci_sample_input *inp
                                                     const laci_sample_array *array,
                                                     laci_sample_layout *layout, lac_error *err);
 
-/** Copies sample `at` of a batch of n into place. one: its shape; element: bytes of an element. */
+/** Copies one sample to place `at` of a batch of n samples. sample: elements in the shape
+ * layout->one; element: bytes of an element. */
 void laci_sample_layout_place(const laci_sample_layout *layout, size_t element, int64_t at,
                               int64_t n, const void *sample, void *batch);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The common part of all kinds of samples: how many are chosen, and the text that describes
- * this. */
+ * The common part of all kinds of samples: chooses how many samples are used, and writes the text
+ * that describes this. */
 #include "data/samples.h"
 
 #include <stdio.h>
@@ -139,9 +139,9 @@ lac_status laci_samples_read_batch(laci_samples *s, int64_t first, int64_t n, vo
   return s->kind->read(s, first, n, to, err);
 }
 
-/* The first places are k distinct samples to work with and their copies: place p is sample p mod k
- * of the permutation, in copy p / k. Then come the samples that are held back, and last the judging
- * samples. */
+/* Places are numbered in this order. First come k distinct samples to work with, and then their
+ * copies: place p is sample p mod k of the permutation, in copy p / k. Then come the samples that
+ * are held back, and last the samples for judging. */
 int64_t laci_samples_index_at(const laci_samples *s, int64_t place, int *copy) {
   int64_t worked_on = s->count - s->held_back, distinct = s->taken - s->held_back;
   bool held = place >= worked_on;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sample inputs with which a network is calibrated or tested, a few hundred of them: labelled
- * images of any data set (dataset.h), NumPy arrays, one for each input, synthetic images, or token
- * ids that are drawn.
+ * Sample inputs with which a network is calibrated or tested, a few hundred of them. They are
+ * labelled images of any data set (dataset.h), NumPy arrays (one for each input), synthetic images,
+ * or random token ids.
  *
- * Which samples are chosen follows from the seed alone: the first n of a permutation of all. Images
+ * The seed alone determines which samples are chosen: the first n of a permutation of all. Images
  * may be included in several copies, changed at random as in training. Samples that are held back
  * for judging come last, once and unchanged. Next: rows.h, npz.h. */
 #ifndef LACI_DATA_SAMPLES_H
@@ -25,7 +25,7 @@ typedef struct laci_sample_input {
   laci_type type;
 } laci_sample_input;
 
-/** A number that every element of an input has, in all samples. */
+/** The value of an input whose elements are one number in all samples. */
 typedef struct laci_sample_constant {
   const char *name; /* of the input */
   double value;
@@ -43,14 +43,15 @@ typedef struct laci_synthetic_input {
   int64_t n_chosen, candidates;
   const uint8_t *fitted;    /* [n_fitted, channels, height, width] grey levels in the place of drawn
                                images; read while the samples are opened. NULL: none */
-  const int64_t *fitted_at; /* [n_fitted] which samples these are, by laci_samples_number */
+  const int64_t *fitted_at; /* the sample at whose place each fitted image is used, by
+                               laci_samples_number */
   int64_t n_fitted;
   float mean[3],
       std[3]; /* of each channel, in grey levels 0..255: the input is (grey - mean) / std */
 } laci_synthetic_input;
 
 typedef enum laci_drawn_kind {
-  LACI_DRAWN_IDS,       /* each element is 0 .. below - 1, all alike */
+  LACI_DRAWN_IDS,       /* random ids 0 .. below - 1, uniform or as in texts */
   LACI_DRAWN_POSITIONS, /* 0, 1 .. along the last axis */
   LACI_DRAWN_SAME,      /* every element is `value` */
 } laci_drawn_kind;
@@ -67,11 +68,12 @@ typedef struct laci_samples_options {
   uint64_t seed;         /* for the choice of samples, and the changes of copies */
   int copies;            /* copies of each image that is not held back, changed at random; 0:
                             none */
-  int held_back_part;    /* 1 of held_back_part samples is held back, at least one if there are two
-                            samples; 0: none */
-  int64_t judging_least; /* least number of judging samples: if the data have too few, n is reduced,
-                            down to half of the data */
-  int64_t judging_most;  /* most further samples, unchanged, to judge results by; 0: none */
+  int held_back_part;    /* one in held_back_part samples is held back, at least one if there are
+                            two samples; 0: none is */
+  int64_t judging_least; /* the least number of samples for judging. If the data have too few, n is
+                            reduced, down to half of the data */
+  int64_t judging_most;  /* the largest number of samples for judging, which are read in addition
+                            and unchanged; 0: none */
   const char *known;     /* names of the network's classes, one in each line, by which folders of
                             images are numbered; if a folder is none of them, there are no labels;
                             NULL: not known */
@@ -110,8 +112,8 @@ LAC_MUST_CHECK lac_status laci_samples_open(const char *path, const laci_samples
                                             laci_samples **samples, lac_error *err);
 void laci_samples_close(laci_samples *samples); /* NULL is fine */
 
-/** Return the number of samples, copies included; and how many of them, the last ones, are held
- * back. */
+/** laci_samples_count returns the number of samples, copies included. laci_samples_count_held_back
+ * returns how many of them, the last ones, are held back. */
 int64_t laci_samples_count(const laci_samples *samples);
 int64_t laci_samples_count_held_back(const laci_samples *samples);
 /** Returns the number of judging samples, at places [count, count + judging); none is among the
@@ -119,20 +121,21 @@ int64_t laci_samples_count_held_back(const laci_samples *samples);
 int64_t laci_samples_count_judging(const laci_samples *samples);
 /** Returns the number of samples in the data. */
 int64_t laci_samples_count_available(const laci_samples *samples);
-/** Returns which sample of the data is at a place, 0 <= place < count + judging. */
+/** Returns the index in the data of the sample at a place, 0 <= place < count + judging. */
 int64_t laci_samples_number(const laci_samples *samples, int64_t place);
 /** Returns the type of an input for one sample: F32 or I64. */
 const laci_type *laci_samples_type(const laci_samples *samples, int input);
 /** Returns the axis of an input along which samples make a batch; -1: its content does not depend
  * on the number of samples. */
 int laci_samples_axis(const laci_samples *samples, int input);
-/** Returns what all samples have as an input, one element after the other, as floats or int64;
- * NULL: they differ, or it has an axis of samples. */
+/** Returns the content of an input that is the same for all samples, as floats or int64. NULL: the
+ * samples differ, or the input has an axis of samples. */
 const void *laci_samples_constant(const laci_samples *samples, int input);
-/** Is each sample a batch of its own? */
+/** Must each sample be a batch of its own? */
 bool laci_samples_are_single(const laci_samples *samples);
-/** Samples of different sizes have different forms, 0 .. count - 1. Return the number of forms,
- * the form of the sample at a place, and the shapes of a form's inputs, [n_inputs]. */
+/** A form is a set of input shapes; samples of equal shapes have the same form, 0 .. count - 1.
+ * laci_samples_count_forms returns the number of forms, laci_samples_form the form of the sample at
+ * a place, and laci_samples_form_shapes the shapes of a form's inputs, [n_inputs]. */
 int laci_samples_count_forms(const laci_samples *samples);
 int laci_samples_form(const laci_samples *samples, int64_t place);
 const laci_shape *laci_samples_form_shapes(const laci_samples *samples, int form);

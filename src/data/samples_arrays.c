@@ -40,7 +40,7 @@ static lac_status fail_unknown(const laci_samples *s, const char *name, lac_erro
                    s->path, name, known);
 }
 
-/* Returns where to store the rows of the array called `name`; NULL: the name is neither an input
+/* Returns where to store the rows of the array called `name`. NULL: the name is neither an input
  * nor "labels". */
 static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
   array_samples *own = s->own;
@@ -50,7 +50,7 @@ static laci_rows **rows_of_array(const laci_samples *s, const char *name) {
   return strcmp(name, laci_labels_name) == 0 ? &own->labels : NULL;
 }
 
-/* Takes each array of the list to its place. */
+/* Moves each array of the list to the input of its name. */
 static lac_status take_arrays(laci_samples *s, laci_array_list *list, lac_error *err) {
   array_samples *own = s->own;
   for (int k = 0; k < list->n; k++) {
@@ -97,8 +97,8 @@ static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void 
   return st ? st : laci_rows_check_finite(rows, at, to, err);
 }
 
-/* Reads a whole array into memory: samples along its first axis are the only ones that can be read
- * one by one. */
+/* Reads a whole array into memory. Only arrays whose samples are along their first axis can be read
+ * one sample at a time. */
 static lac_status read_whole(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   const laci_rows *rows = own->inputs[input].rows;
@@ -122,7 +122,8 @@ static lac_status read_whole(laci_samples *s, int input, lac_error *err) {
   return st;
 }
 
-/* Sets what batches need to know of an input. Content that no batch size changes is a constant. */
+/* Sets what the batches of an input need: type, axis and buffers. If the content is the same for
+ * all batches, it becomes a constant. */
 static lac_status use_layout(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   array_input *in = &own->inputs[input];
@@ -178,7 +179,7 @@ static lac_status find_layouts(laci_samples *s, lac_error *err) {
 
 /* ---- Batches ---- */
 
-/* Copies sample `at` out of a whole array, or all of it where all samples have it. */
+/* Copies sample `at` out of a whole array. If all samples share the array, copies all of it. */
 static void copy_from_whole(const laci_samples *s, int input, int64_t at, char *to) {
   const array_samples *own = s->own;
   const array_input *in = &own->inputs[input];

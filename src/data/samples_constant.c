@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inputs whose elements are one number in all samples, which needs no array. */
+ * Inputs whose elements are one given number in all samples, so that they need no array. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ lac_status laci_samples_check_constants(const laci_samples *s, lac_error *err) {
   return LAC_OK;
 }
 
-/* Returns the shape that one sample has. Only the batch's size may be open. */
+/* Returns the shape of one sample. Only the batch's size may be open. */
 static lac_status find_shape(const laci_samples *s, int input, int axis, laci_shape *shape,
                              lac_error *err) {
   const laci_sample_input *in = &s->options.inputs[input];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples whose inputs are drawn by a rule: token ids, their positions, and constants next to them.
- */
+ * Samples whose inputs are made by a rule: random token ids, their positions, and constants. */
 #include <math.h>
 
 #include "base/error.h"
@@ -9,12 +8,13 @@
 #include "data/samples_in.h"
 #include "synthetic/random.h"
 
-/* Of a text: the most ids in a run, how often a run is one that was there before, and how far back
- * that one is at most. */
+/* Parameters of ids that are like a text: the longest run of ids, how often a run is repeated from
+ * before (AGAIN), and how far back the repeated run may be. */
 enum { LONGEST_RUN = 8, FARTHEST = 256 };
 static const double AGAIN = 0.6;
 static const uint64_t ALPHABET = (uint64_t)1
-                                 << 62; /* from a text's stream to that of its alphabet */
+                                 << 62; /* added to a text's stream number to get the stream of its
+                                           alphabet */
 
 typedef struct drawn_samples {
   laci_drawn_input *inputs; /* [n_inputs] */
@@ -29,7 +29,7 @@ static void draw_uniform(laci_random *random, int64_t below, int64_t n, int64_t 
   for (int64_t k = 0; k < n; k++) to[k] = draw_below(random, below);
 }
 
-/* Ids as in texts: few different ones, some of them often, in runs that come again. */
+/* Draws ids as in texts: few different ones, some of them often, in runs that are repeated. */
 static void draw_text(laci_random *random, int64_t below, int64_t n, int64_t *to) {
   const double different = exp(laci_random_between(random, log(4), log((double)below)));
   const uint64_t alphabet = random->stream + ALPHABET;
@@ -81,7 +81,7 @@ static void close_drawn(laci_samples *s) {
   laci_free(own);
 }
 
-/* Fills what all samples share; ids are drawn when they are read. */
+/* Fills an input that is the same for all samples; ids are drawn later, when they are read. */
 static lac_status fill_constant(laci_samples *s, int input, const laci_drawn_input *from,
                                 lac_error *err) {
   if (from->kind == LACI_DRAWN_IDS) return LAC_OK;

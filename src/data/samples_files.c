@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples that are the .npz files of a folder, in the order of their names: each has an array for
- * every input. Their sizes may differ; samples of equal sizes have one form. A file is opened when
- * its sample is read. */
+ * Samples that are the .npz files of a folder, in the order of their names. Each file has an array
+ * for every input. Sizes may differ from file to file; samples of equal sizes have the same form. A
+ * file is opened when its sample is read. */
 #include <string.h>
 
 #include "base/budget.h"
@@ -17,7 +17,8 @@ typedef struct file_samples {
   const char **files;          /* [available] paths */
   laci_sample_input *inputs;   /* [n_inputs] a copy of the options' */
   int64_t *labels;             /* [available]; NULL: there are none */
-  bool has_labels, are_noted;  /* all files were looked at */
+  bool has_labels, are_noted;  /* has_labels: the files have labels; are_noted: all files have been
+                                  read for sizes and labels */
   laci_sample_layout *layouts; /* [n_inputs] of the file that is read now */
 } file_samples;
 
@@ -101,7 +102,7 @@ static int find_form(laci_samples *s, const laci_sample_layout *layouts) {
   return s->n_forms++;
 }
 
-/* Looks at a file: its names, sizes and label. */
+/* Reads a file's array names, sizes and label. */
 static lac_status note_file(laci_samples *s, int64_t at, lac_error *err) {
   file_samples *own = s->own;
   laci_budget budget = s->options.budget ? *s->options.budget : laci_budget_with_limit(UINT64_MAX);
@@ -181,7 +182,7 @@ static lac_status open_and_read(laci_samples *s, int64_t at, int input, void *co
   return st;
 }
 
-/* Makes constants of inputs of a single number that all files share. */
+/* Makes constants of the inputs that are a single number, the same in all files. */
 static lac_status find_constants(laci_samples *s, lac_error *err) {
   const int n = s->options.n_inputs;
   void **to = laci_alloc((size_t)n + 1, sizeof *to);

@@ -151,8 +151,8 @@ static lac_status open_images(laci_samples *s, lac_error *err) {
   return st;
 }
 
-/* Do the labels mean outputs of the network? Not if the folders are not those that the network was
- * trained on. */
+/* Are the labels numbers of the network's outputs? They are not if the class folders are others
+ * than those that the network was trained on. */
 static bool labels_are_outputs(const laci_samples *s, const laci_dataset *set) {
   const laci_numbering by = laci_dataset_numbering(set);
   return !s->options.known || by == LACI_NUMBERED_BY_NETWORK || by == LACI_NUMBERED_BY_DATA;

@@ -12,7 +12,7 @@ typedef struct laci_samples_kind {
   lac_status (*open)(laci_samples *samples, lac_error *err);
   /* sets the labels, if the data have some, when the number of samples is known; NULL: never */
   lac_status (*label)(laci_samples *samples, lac_error *err);
-  /* reads the samples at places first .. first + n - 1 into the batch of each input */
+  /* reads the samples at places first .. first + n - 1 into the batch of each input, to[input] */
   lac_status (*read)(laci_samples *samples, int64_t first, int64_t n, void *const *to,
                      lac_error *err);
   void (*close)(laci_samples *samples); /* frees `own`, which may be NULL */
@@ -25,9 +25,9 @@ struct laci_samples {
   laci_arena arena;
   const char *path, *text;
   laci_type *types;        /* [n_inputs] of one sample */
-  int *axes;               /* [n_inputs] along which samples make a batch; -1: none */
+  int *axes;               /* [n_inputs] the axis along which samples form a batch; -1: none */
   void **constants;        /* [n_inputs] content that all samples share; NULL: they differ */
-  bool is_single;          /* no two samples make a batch */
+  bool is_single;          /* each sample must be a batch of its own */
   int n_forms;             /* 1: all samples have the shapes of `types` */
   laci_shape *form_shapes; /* [n_forms, n_inputs]; NULL: n_forms is 1 */
   int *form_of;            /* [available]; NULL: n_forms is 1 */
@@ -42,9 +42,9 @@ struct laci_samples {
  * unchanged, from 1 on the number of a random change. */
 int64_t laci_samples_index_at(const laci_samples *samples, int64_t place, int *copy);
 
-/** Makes the content of an input that options->constants gives, for all samples: types, axes and
- * constants of the input. *found: whether there is one. Fails LAC_BAD_SHAPE (an open size that is
- * not the batch), LAC_BAD_VALUE (no number of the input's type), LAC_NO_MEMORY.
+/** If options->constants has a value for the input, makes its content for all samples: types, axes
+ * and constants of the input. *found: whether there is such a value. Fails LAC_BAD_SHAPE (an open
+ * size that is not the batch), LAC_BAD_VALUE (no number of the input's type), LAC_NO_MEMORY.
  * (samples_constant.c) */
 LAC_MUST_CHECK lac_status laci_samples_take_constant(laci_samples *samples, int input, bool *found,
                                                      lac_error *err);

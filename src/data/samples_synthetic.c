@@ -17,7 +17,8 @@ typedef struct synthetic_samples {
   laci_leaves *leaves;
   int64_t *chosen; /* [input.n_chosen], or NULL */
   uint8_t *fitted; /* as in input, or NULL */
-  int64_t *slot;   /* [n_slots] the image of `fitted` that is this sample, or -1; NULL: none is */
+  int64_t *slot;   /* [n_slots] for each sample, the image of `fitted` that it is, or -1; NULL: no
+                      images are fitted */
   int64_t n_slots;
   int n_parts;
   float *scratch; /* [n_parts, COLOURS + 1, height * width] */
@@ -33,8 +34,8 @@ static size_t pixels_of(const laci_synthetic_input *input) {
   return (size_t)input->height * (size_t)input->width;
 }
 
-/* Scales an image and writes it in the input's layout and type. It is rgb, of which a grey image is
- * the green channel, or, where `levels` is not NULL, these grey levels. */
+/* Scales an image and writes it in the input's layout and type. The image is rgb; for a grey input
+ * it is the green channel. If `levels` is not NULL, the image is these grey levels instead. */
 static void write_image(const laci_synthetic_input *input, const float *rgb, const uint8_t *levels,
                         void *batch, int64_t at) {
   const size_t plane = pixels_of(input), sample = plane * (size_t)input->channels;
@@ -52,7 +53,7 @@ static void write_image(const laci_synthetic_input *input, const float *rgb, con
   }
 }
 
-/* The number of the picture that is sample `at` of all. */
+/* Returns the number of the synthetic image that is sample `at`. */
 static uint64_t number_of(const synthetic_samples *own, int64_t at) {
   if (!own->chosen) return (uint64_t)at;
   const laci_synthetic_input *in = &own->input;
@@ -97,7 +98,7 @@ static void close_synthetic(laci_samples *s) {
   laci_free(own);
 }
 
-/* Copies the fitted images, and notes which samples they are. */
+/* Copies the fitted images, and records which samples they are. */
 static bool take_fitted(synthetic_samples *own) {
   const laci_synthetic_input *in = &own->input;
   const size_t bytes = (size_t)in->n_fitted * pixels_of(in) * (size_t)in->channels;

@@ -32,8 +32,8 @@ typedef struct laci_tfrecord {
  * compressed file, LAC_IO; the text has the file's name and the offset. Any thread. */
 LAC_MUST_CHECK lac_status laci_tfrecord_find(const char *path, laci_reader *reader, size_t at,
                                              laci_tfrecord *record, lac_error *err);
-/** Reads a record's data and checks their checksum; they are the caller's (laci_free). Fails
- * LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. Any thread. */
+/** Reads the data of a record and checks its checksum. The caller frees *bytes with laci_free.
+ * Fails LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. Any thread. */
 LAC_MUST_CHECK lac_status laci_tfrecord_read(const char *path, laci_reader *reader,
                                              const laci_tfrecord *record, uint8_t **bytes,
                                              lac_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the pickle and the storages, then places every tensor of the state dict in the file. */
+ * Finds the pickle and the storages in the file, then the bytes of every tensor of the state dict.
+ * */
 #include "data/torch_file.h"
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 #include "data/zip.h"
 #include "safetensors/safetensors.h"
 
-/* What the old format begins with: the number 0x1950a86a20f9469cfc6c, pickled; then 1001. */
+/* The beginning of a file in the old format: the number 0x1950a86a20f9469cfc6c, pickled; then 1001.
+ * */
 static const uint8_t MAGIC[] = {0x80, 2,    0x8a, 10,   0x6c, 0xfc, 0x9c, 0x46,
                                 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 static const uint8_t VERSION[] = {0x80, 2, 'M', 0xe9, 3, '.'};
@@ -78,7 +80,8 @@ static const element *find_element(const laci_pickle_value *type) {
 
 /* ---- The zip archive ---- */
 
-/** Returns what follows the archive's folder, "data.pkl"; NULL: the member is in no folder. */
+/** Returns the member's name without the archive's folder, such as "data.pkl". NULL: the member is
+ * in no folder. */
 static const char *inner_name(const laci_zip_member *member) {
   const char *slash = strchr(member->name, '/');
   return slash ? slash + 1 : NULL;
@@ -280,7 +283,7 @@ static int compare_storages(const void *a, const void *b) {
   return compare_bytes(x->key, x->n_key, y->key, y->n_key);
 }
 
-/** Finds a storage, which are sorted; NULL: there is none. */
+/** Finds the storage with this key; the storages are sorted. NULL: there is none. */
 static const place *find_storage(const torch_file *c, const laci_pickle_value *key) {
   const place wanted = {.key = key->bytes, .n_key = key->n_bytes};
   return bsearch(&wanted, c->storages, c->n_storages, sizeof wanted, compare_storages);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaces webp.c where Lacuna is built without libwebp (-DLAC_WEBP=OFF): reading any WebP
- * fails. */
+ * Replaces webp.c if Lacuna is built without libwebp (-DLAC_WEBP=OFF): reading any WebP fails. */
 #include "base/error.h"
 #include "data/image.h"
 

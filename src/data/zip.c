@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A zip archive ends with a record that says where its directory is; the directory says where
- * each file's own header is, followed by its bytes. Sizes of 64 bits are in an extra
- * field (zip64), and the end has a second record for them. All numbers are little-endian. */
+ * A zip archive ends with a record that says where its directory is. The directory says where each
+ * file's own header is, which is followed by the file's bytes. Sizes of 64 bits are in an extra
+ * field (zip64), and the end then has a second record for them. All numbers are little-endian. */
 #include "data/zip.h"
 
 #include <stdlib.h>
@@ -95,8 +95,8 @@ static lac_status read_end(archive *a, const uint8_t *record, uint64_t end) {
   return LAC_OK;
 }
 
-/* Finds the last place with the record's magic and a comment that reaches exactly to the end of the
- * file. */
+/* Finds the last position at which the end record's magic number is found, followed by a comment
+ * that reaches exactly to the end of the file. */
 static lac_status find_end(archive *a) {
   size_t size = laci_reader_size(a->reader);
   size_t n = size < END_BYTES + MOST_COMMENT ? size : END_BYTES + MOST_COMMENT;
@@ -218,8 +218,8 @@ static int compare_places(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Fails if two members have the same name or share bytes. Otherwise a small archive could claim any
- * number of large files. */
+/* Fails if two members have the same name or share bytes. If members could share bytes, a small
+ * archive could claim any number of large files. */
 static lac_status check_no_overlap(const archive *a, const laci_zip_member *members, size_t n) {
   const laci_zip_member **sorted = laci_alloc(n, sizeof *sorted);
   lac_status st = sorted ? LAC_OK : laci_fail_memory(a->err, a->name);
