@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes how fast a network runs: as JSON, and its slowest layers as a chart (chart.h). */
+ * Writes the speed of a network: as JSON, and as a chart of its slowest layers (chart.h). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* qsort_r */
 #endif

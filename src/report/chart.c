@@ -131,7 +131,7 @@ static void write_row(laci_label *label, const laci_chart_bar *bar, double share
   write_text(label, bar->text, bar->note);
 }
 
-/* Writes the legend, which is a chart of the kinds by their share of the whole. Kinds beyond the
+/* Writes the legend: a chart of the kinds, with their shares of the whole as bars. Kinds beyond the
  * number of colours all have the last colour. */
 static void write_kinds(laci_label *label, const laci_chart *chart) {
   write_line(label, chart->kinds_head, TEXT_SIZE, true);

@@ -19,7 +19,8 @@ typedef struct laci_chart_bar {
   const char *note;  /* small text in a separate column */
 } laci_chart_bar;
 
-/** A line of the legend, which is a second chart: it shows the share of each kind. */
+/** A line of the legend. The legend is drawn as a second chart, which shows the share of each kind.
+ * */
 typedef struct laci_chart_kind {
   const char *name;
   double share; /* 0 .. 1 */
@@ -29,8 +30,8 @@ typedef struct laci_chart_kind {
 typedef struct laci_chart {
   const char *title, *summary;
   const char *kinds_head, *bars_head; /* headings of the two charts, which say what is shown and
-                                         what the longest bar stands for (their scales differ);
-                                         NULL: none */
+                                         what value the longest bar has (their scales differ); NULL:
+                                         none */
   const laci_chart_bar *bars;         /* [n_bars], drawn from top to bottom */
   int n_bars;
   const laci_chart_kind *kinds; /* [n_kinds]; only the first 8 kinds have colours of their own */

@@ -26,7 +26,8 @@ static json_t *value_json(laci_json_writer *w, const lac_compare_value *value) {
   return object;
 }
 
-/* A value that is apart: its error is larger than the tolerance, or it could not be compared. */
+/* Does the value differ too much? It does if its error is larger than the tolerance, or if it could
+ * not be compared. */
 static bool is_apart(const lac_compare_result *r, const lac_compare_value *value) {
   return !(value->error <= r->tolerance);
 }

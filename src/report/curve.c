@@ -16,7 +16,7 @@ enum {
   WIDTH = 760,
   LEFT = 64,
   RIGHT = 96,  /* margin for the last values */
-  START = 72,  /* margin inside the frame, for the first values */
+  START = 72,  /* margin inside the frame for the first values, if they are printed */
   HEAD = 62,   /* height of title and data, down to the first panel's legend */
   LEGEND = 16, /* height of a line of the legend */
   PANEL = 210,
@@ -201,8 +201,8 @@ static void draw_series(laci_svg *out, const panel *p, int number) {
   laci_svg_append(out, "\"/>\n");
 }
 
-/** Draws how far pruning has reduced the accuracy: a vertical line at the first step, from the
- * dense network's value down. */
+/** Draws how much pruning reduced the accuracy: a vertical line at the first step, from the dense
+ * network's value down. */
 static void draw_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
@@ -230,8 +230,9 @@ static void draw_marks(laci_svg *out, const panel *p, int number) {
 
 /* ---- Texts ---- */
 
-/** Draws the legend: for each series a short line in its style, and its name; a full line of text
- * continues on a new one. Returns the number of lines; out NULL: draws nothing. */
+/** Draws the legend: for each series a short line in its style, and its name. If a line of the
+ * legend is full, it continues on a new one. Returns the number of lines; out NULL: only counts
+ * them. */
 static int draw_legend(laci_svg *out, const panel *p, double y) {
   double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
   const double from = x;
@@ -363,8 +364,9 @@ static void draw_title(laci_svg *out, const laci_curve *curve) {
   laci_svg_append(out, "</text>\n");
 }
 
-/** Draws the panels, and returns the height of the whole drawing. It is known only afterwards, so
- * the caller draws the panels first and writes the head before them. */
+/** Draws the panels, and returns the height of the whole drawing. The height is known only
+ * afterwards. So the caller draws the panels first, and writes the beginning of the file before
+ * them. */
 static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {
   range steps = steps_of(curve);
   panel loss = {.curve = curve,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes as JSON how good a network is. */
+ * Writes the result of an evaluation as JSON. */
 #include "base/json.h"
 #include "lacuna/dtype.h"
 #include "lacuna/eval.h"

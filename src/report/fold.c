@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds blocks that repeat, and nodes that are lines of other boxes. */
+ * Finds blocks that repeat in a network, and nodes that are drawn as lines in other nodes' boxes.
+ * */
 #include "report/fold.h"
 
 #include <stdio.h>
@@ -12,18 +13,18 @@
 #include "report/plot.h"
 
 enum {
-  LONGEST = 600,  /* nodes in a block */
-  LEAST_SAVED = 3 /* nodes that a fold has to leave out */
+  LONGEST = 600,  /* largest number of nodes in a block */
+  LEAST_SAVED = 3 /* least number of nodes that folding a block has to leave out */
 };
 
-/* The search. Places are indices of fold->order. */
+/* The state of the search. A place is an index in fold->order. */
 typedef struct search {
   const laci_graph *graph;
   const laci_plot_node *nodes;
   laci_fold *fold;
-  int *place; /* [n_nodes]; -1: left out */
-  int *
-      last_reader; /* [n_order]: the last place that reads an output; n_order: a network's output */
+  int *place;       /* [n_nodes]; -1: left out */
+  int *last_reader; /* [n_order] the last place that reads an output of the node at this place;
+                      n_order: an output of the network */
 } search;
 
 static int value_read(const laci_node *node, int i) {
@@ -38,7 +39,7 @@ static bool same_text(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Open sizes are alike, whatever their symbols. */
+/* Are the shapes equal? Open sizes count as equal, whatever their symbols. */
 static bool same_shape(const laci_shape *a, const laci_shape *b) {
   if (a->rank != b->rank) return false;
   for (int axis = 0; axis < a->rank; axis++) {
@@ -48,9 +49,10 @@ static bool same_shape(const laci_shape *a, const laci_shape *b) {
   return true;
 }
 
-/* Are both values stored tensors of one shape, outputs of nodes at the same distance, or one value?
- * Values of nodes that are left out are alike where their shapes are. What the first copy, which is
- * drawn, reads from above it may be anywhere: it begins at `first`. */
+/* Do two nodes at these places read corresponding values? Such values are stored tensors of one
+ * shape, outputs of nodes at the same distance, or the same value. Values of nodes that are not
+ * drawn correspond if their shapes are equal. The first copy, which is drawn, begins at `first`;
+ * what it reads from nodes before it may be anywhere. */
 static bool same_source(const search *s, int first, int place_a, int place_b, int a, int b) {
   if (a < 0 || b < 0 || a == b) return a == b || (a < 0 && b < 0);
   const laci_value *x = &s->graph->values[a], *y = &s->graph->values[b];
@@ -72,7 +74,7 @@ static bool same_node(const search *s, int first, int place_a, int place_b) {
   if (x->colour != y->colour || a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
       a->n_captures != b->n_captures || strcmp(a->type, b->type) != 0)
     return false;
-  /* reasons name nodes, so that they differ from block to block */
+  /* reasons are not compared, since they contain node names, which differ from block to block */
   if (!same_text(x->kind, y->kind) || !x->reason != !y->reason) return false;
   for (int i = 0; i < a->n_outputs; i++) {
     int from = a->outputs[i], to = b->outputs[i];
@@ -86,7 +88,7 @@ static bool same_node(const search *s, int first, int place_a, int place_b) {
   return true;
 }
 
-/* Returns how many nodes from `first` on are the same as those `length` places later. */
+/* Returns how many nodes from `first` on are the same as the nodes `length` places later. */
 static int run_length(const search *s, int first, int length) {
   int n = 0;
   while (first + n + length < s->fold->n_order &&
@@ -95,8 +97,8 @@ static int run_length(const search *s, int first, int length) {
   return n;
 }
 
-/* Returns how many copies there are from `first` on, if nobody outside reads a copy but the last.
- */
+/* Returns the number of copies from `first` on. Outputs of all copies but the last must be read
+ * only inside the copies. */
 static int count_copies(const search *s, int first, int length, int run) {
   int copies = run / length + 1;
   for (int copy = 0; copy + 1 < copies; copy++) {
@@ -107,7 +109,8 @@ static int count_copies(const search *s, int first, int length, int run) {
   return copies;
 }
 
-/* Returns how many bytes the names at these places begin with, up to a separator. */
+/* Returns the length of the beginning, up to a separator, that the names at these places have in
+ * common. */
 static int common_prefix(const laci_graph *graph, const laci_fold *fold, int first, int length) {
   const char *name = graph->nodes[fold->order[first]].name;
   size_t common = strlen(name);
@@ -121,8 +124,8 @@ static int common_prefix(const laci_graph *graph, const laci_fold *fold, int fir
   return (int)common;
 }
 
-/* The best block that begins at `first` or, in the same run, a little later: where names begin a
- * new part of the network, "layer1.1." say. */
+/* Returns the best block that begins at `first` or, in the same run, a little later, where names
+ * begin a new part of the network, such as "layer1.1.". */
 static laci_fold_block align_block(const search *s, int first, int length, int run) {
   laci_fold_block best = {first, length, count_copies(s, first, length, run)};
   int prefix = common_prefix(s->graph, s->fold, first, length);
@@ -138,7 +141,7 @@ static laci_fold_block align_block(const search *s, int first, int length, int r
 
 static int saved_by(laci_fold_block block) { return (block.copies - 1) * block.length; }
 
-/* Finds the block from `first` on that leaves out the most nodes; copies 0: none repeats. */
+/* Finds the block from `first` on that leaves out the most nodes. copies 0: no block repeats. */
 static laci_fold_block find_block(const search *s, int first) {
   laci_fold_block best = {0};
   int most = s->fold->n_order - first;
@@ -172,8 +175,9 @@ static lac_status find_repeats(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-/* Returns the node whose one output this node changes: it has no other value that is computed, and
- * nobody else reads that output. -1: there is none, or this node needs a box of its own. */
+/* Returns the node in whose box this node can be a line. Its one output must be the only computed
+ * value that this node reads, and nothing else may read it. -1: there is no such node, or this node
+ * needs a box of its own. */
 static int attached_to(const search *s, const int *n_readers, int id) {
   const laci_node *node = &s->graph->nodes[id];
   const laci_plot_node *look = &s->nodes[id];
@@ -192,7 +196,7 @@ static int attached_to(const search *s, const int *n_readers, int id) {
   return producer;
 }
 
-/* A node and the one that it is attached to are in the same copy of a block, or in none. */
+/* Are a node and the one that it is attached to in the same copy of a block, or both in none? */
 static bool in_same_copy(const laci_fold *fold, int a, int b) {
   for (int k = 0; k < fold->n_blocks; k++) {
     const laci_fold_block *block = &fold->blocks[k];
@@ -222,7 +226,8 @@ static lac_status attach_nodes(search *s, lac_error *err) {
     fold->box[id] = fold->box[to];
     fold->line[id] = true;
   }
-  /* a copy is in the box of what it is a copy of, which may be a line of another box by now */
+  /* a node in a copy is in the box of the node that it is a copy of; that node may by now be a line
+   * in another box */
   for (int at = 0; at < fold->n_order; at++) {
     int id = fold->order[at], first = fold->box[id];
     if (fold->copy[id]) fold->line[id] = fold->line[first];

@@ -30,10 +30,10 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
 /** Adds the fields of a layer's calibration to its object. */
 void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
 
-/** Returns what is predicted of the report's network. */
+/** Returns the predicted run times of the report's network. */
 json_t *laci_prediction_json(laci_json_writer *w, const lac_report *report);
 
-/** Returns what would be planned, and what would run each node. */
+/** Returns the plan that an engine would make, and what would run each node. */
 json_t *laci_plan_json(laci_json_writer *w, const lac_plan_facts *plan,
                        const lac_plan_node *const *nodes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Implements labels: growing texts with escaping, wrapping and measuring. */
+ * Implements labels: growing texts, with escaping, wrapping and measuring of what is added. */
 #include "report/label.h"
 
 #include <stdarg.h>
@@ -89,8 +89,8 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   else append_bytes(label, text, n);
 }
 
-/* Returns the bytes of the line that starts at text, including the separator after which it is
- * broken. */
+/* Returns the number of bytes of the line that starts at text, including the separator after which
+ * the line is broken. */
 static size_t line_bytes(const char *text, size_t width) {
   size_t at = 0, after_separator = 0;
   for (size_t n = 0; text[at] && text[at] != '\n'; n++) {

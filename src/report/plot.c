@@ -23,14 +23,15 @@
 #include "tensor/buf.h"
 
 enum {
-  LARGE = 60, /* nodes: larger networks are folded */
+  LARGE = 60, /* number of nodes; larger networks are folded */
   NAME_WIDTH = 48,
   TEXT_WIDTH = 58,
   PARAMETER_WIDTH = 64,
   REASON_WIDTH = 36, /* in a large network */
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
-  MAX_PASSED = 3,  /* passed nodes for each node, on average */
+  MAX_PASSED = 3,  /* number of passed nodes for each node, on average, up to which edges are drawn
+                      */
   MAX_FOLDED = 24, /* folded nodes in a box */
   MAX_LINES = 24,  /* limit of the lines of one kind in a box, so that a box's text is bounded for
                       networks of any size */
@@ -60,15 +61,18 @@ typedef struct canvas {
   const laci_plot *plot;
   laci_label drawing; /* the drawing in graphviz' language */
   laci_label label;   /* the rows of the box that is being written */
-  bool *has_box;      /* [n_values]: the value is an input whose box was drawn */
+  bool *has_box;      /* [n_values] the value is a network input whose box was drawn already */
   bool *folded;       /* [n_nodes]: the node only computes constants, and is a line in its reader's
                          box */
-  laci_fold fold;     /* which nodes are in the boxes of others: copies of blocks, and lines */
-  bool is_folded;     /* this drawing has lines for nodes, and copies are drawn once */
+  laci_fold fold;     /* which nodes are in the boxes of others: copies of blocks, and attached
+                         nodes */
+  bool is_folded;     /* this drawing is folded: attached nodes are lines, and copies are drawn once
+                         */
   int *depth;         /* [n_nodes]: number of drawn nodes on the longest path to the node */
   int *before;        /* [n_nodes]: the previous node, for nodes on the longest path of the network;
                          else OFF_PATH */
-  int max_span;       /* an edge over more levels is not drawn: it is a line in its reader's box */
+  int max_span;       /* an edge over more levels is not drawn, but written as a line in its
+                         reader's box */
   int n_small;        /* number of grey boxes of constants */
 } canvas;
 
@@ -134,8 +138,8 @@ static const laci_stored *stored_input(const laci_graph *graph, int value) {
   return stored >= 0 ? &graph->stored[stored] : NULL;
 }
 
-/* Is this stored tensor a parameter of the node, and so a line in its box? Other constants, which
- * are mere operands, have their own boxes. */
+/* Is this stored tensor a parameter of the node, and so written as a line in its box? Other
+ * constants, which are plain operands, have their own boxes. */
 static bool is_folded(const laci_node *node, const laci_stored *stored) {
   bool has_parameters =
       node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
@@ -198,14 +202,14 @@ static void output_shapes(canvas *c, const laci_node *node) {
 /* Has the node a box of its own? */
 static bool has_own_box(const canvas *c, int id) { return !c->folded[id] && c->fold.box[id] == id; }
 
-/* Returns the node in whose box the producer of a value is; -1: it has none. */
+/* Returns the node in whose box the producer of a value is drawn; -1: the value has no producer. */
 static int producer_of(const canvas *c, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   return producer >= 0 ? c->fold.box[producer] : -1;
 }
 
-/* Returns the number of levels from the producer of a value down to the node that reads it; 0 if
- * the edge is not drawn, since one of both is folded or there is no producer. */
+/* Returns the number of levels from the producer of a value down to the node that reads it. Returns
+ * 0 if the edge is not drawn, since one of the two nodes is folded or there is no producer. */
 static int levels_of_edge(const canvas *c, int node, int value) {
   int producer = producer_of(c, value);
   bool drawn = producer >= 0 && !c->folded[producer] && has_own_box(c, node);
@@ -276,8 +280,8 @@ static void measure_depth(canvas *c) {
   }
 }
 
-/* Returns the total number of levels that drawn edges pass, which determines the time of the
- * layout. */
+/* Returns the total number of levels that drawn edges pass. The time of the layout depends on it.
+ * */
 static int64_t total_span(const canvas *c) {
   int64_t total = 0;
   for (int id = 0; id < c->graph->n_nodes; id++) {
@@ -409,7 +413,7 @@ static const laci_fold_block *block_of(const canvas *c, int id) {
 /* Is the node in the first copy of a block that repeats? */
 static bool in_block(const canvas *c, int id) { return block_of(c, id) != NULL; }
 
-/* Returns the last node in this node's box, whose outputs are the box's. */
+/* Returns the last node in this node's box, whose outputs are those of the box. */
 static int last_in_box(const canvas *c, int id) {
   int last = id;
   for (int at = 0; at < c->fold.n_order; at++) {
@@ -436,8 +440,8 @@ static void attached_lines(canvas *c, int id) {
   close_row(c);
 }
 
-/* Writes the name without what its frame says already, and without its operator at the end:
- * "/layer1/layer1.1/conv1/Conv" is "conv1" in the frame of "/layer1/layer1.1". */
+/* Writes the name without the part that its frame shows already, and without its operator at the
+ * end. "/layer1/layer1.1/conv1/Conv" becomes "conv1" in the frame of "/layer1/layer1.1". */
 static void compact_name(const canvas *c, int id, char *text, size_t size) {
   const laci_node *node = &c->graph->nodes[id];
   const laci_fold_block *block = block_of(c, id);
@@ -475,7 +479,8 @@ static void compact_shapes(canvas *c, int id) {
   close_row(c);
 }
 
-/* The box of a node in a large network, which says less: three lines, so that a page holds many. */
+/* Writes the box of a node in a large network. It has only three lines, so that many fit on a page.
+ * */
 static void compact_label(canvas *c, int id, const laci_plot_node *info) {
   char name[512];
   laci_label *label = &c->label;
@@ -611,8 +616,8 @@ static box source_box(canvas *c, int value) {
   return (box){"input", value};
 }
 
-/* Is the stored tensor a mere number of its reader, such as a scale or a shape, which only a
- * drawing with details shows? */
+/* Is the stored tensor a plain number that its reader needs, such as a scale or a shape? Only a
+ * drawing with details shows these. */
 static bool is_small_constant(const canvas *c, const laci_node *node, const laci_stored *stored) {
   if (c->plot->details || !stored) return false;
   if (strstr(node->type, "QuantizeLinear")) return true;

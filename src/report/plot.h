@@ -22,12 +22,13 @@ typedef enum laci_plot_colour {
 typedef struct laci_plot_node {
   laci_plot_colour colour;
   const char *detail; /* lines (\n): "group 3 -> 4   reordered [K,C]  S"; NULL: none */
-  const char *kind;   /* the detail without what is the node's own, which nodes of a block that is
-                         drawn once have in common: "reordered [K,C]  S"; NULL: none */
+  const char *kind;   /* the detail without what is specific to this node, so that nodes of a
+                         repeated block have it in common: "reordered [K,C]  S"; NULL: none */
   const char *reason; /* drawn in red layers and blockers; NULL: none */
 } laci_plot_node;
 
-/** Whether blocks that repeat are drawn once, and nodes that only change one value are lines. */
+/** Whether the drawing is folded: repeated blocks are drawn once, and nodes that only change one
+ * value are lines. */
 typedef enum laci_plot_fold {
   LACI_PLOT_FOLD_LARGE, /* in networks of more than 60 nodes */
   LACI_PLOT_FOLD_ALWAYS,
@@ -40,16 +41,16 @@ typedef struct laci_plot {
   const laci_plot_node *nodes; /* [n_nodes] */
   laci_plot_fold fold;
   bool details;  /* shape arithmetic, scales of quantization, and other small constants, too */
-  bool for_page; /* boxes have ids and classes for a page's scripts, which show all else: no heading
-                    and no reasons */
+  bool for_page; /* boxes have ids and classes for a page's scripts; there is no heading and there
+                    are no reasons, since the page shows these */
 } laci_plot;
 
-/** Returns the word of a colour, which boxes have for readers who cannot tell colours apart. */
+/** Returns the word for a colour. Boxes contain it for readers who cannot tell colours apart. */
 const char *laci_plot_role(laci_plot_colour colour);
 
-/** Writes for each node in whose box it is, boxes[n_nodes]: itself, the head of its box, or the
- * node of the first copy of its block. line[n_nodes]: it is only a line there. Fails
- * LAC_NO_MEMORY. */
+/** Finds for each node the node in whose box it is drawn, boxes[n_nodes]: itself, the first node of
+ * its box, or the corresponding node of the first copy of its block. line[n_nodes]: it is only a
+ * line there. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_plot_boxes(const laci_graph *graph, const laci_plot *plot,
                                           int *boxes, bool *line, lac_error *err);
 

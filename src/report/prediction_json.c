@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The "prediction" of a report's JSON. */
+ * Writes the field "prediction" of a report's JSON. */
 #include "lacuna/report.h"
 #include "report/json_in.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws the diagram of roofline.h. Operations are those of the dense product, so that operations
- * that a sparse kernel skips count as done: the limit of a sparse kernel is that of the
- * multiply-adds times M / N. */
+ * Draws the diagram of roofline.h. The operations are those of the dense product: operations that a
+ * sparse kernel skips count as done. So the limit of a sparse kernel is M / N times the limit of
+ * dense multiply-adds. */
 #include "report/roofline.h"
 
 #include <math.h>
@@ -106,8 +106,8 @@ static double y_of(const roofline *roof, double y) {
 
 /* ---- Scales ---- */
 
-/* Returns the least of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is above the value, which must be >
- * 0. */
+/* Returns the smallest of 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that is larger than the value, which must
+ * be > 0. */
 static double next_tick(double value) {
   double power = pow(DECADE, floor(log10(value * (1 + 1e-9)))), digit = value / power;
   return power * (digit < 2 - 1e-6 ? 2 : digit < 5 - 1e-6 ? 5 : DECADE);
@@ -154,7 +154,7 @@ static void draw_ceiling(laci_svg *out, const roofline *roof, double peak, const
   laci_svg_append(out, "</text>\n");
 }
 
-/* Draws the limit of the memory, a slanted line up to the highest limit of multiply-adds, or to the
+/* Draws the memory's limit: a slanted line up to the highest limit of multiply-adds, or to the
  * frame. */
 static void draw_slope(laci_svg *out, const roofline *roof) {
   const lac_bench_result *r = roof->result;

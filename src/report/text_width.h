@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The largest width with which a text may be drawn.
+ * Estimates the largest width that a text may have when it is drawn.
  *
  * A drawing may be viewed on a machine with other fonts. Of the fonts that drawings name
- * (LACI_FONTS), DejaVu Sans, the usual one on Linux, is the widest: if a text fits with it, it fits
+ * (LACI_FONTS), DejaVu Sans, the usual one on Linux, is the widest. If a text fits with it, it fits
  * with all of them. */
 #ifndef LACI_REPORT_TEXT_WIDTH_H
 #define LACI_REPORT_TEXT_WIDTH_H

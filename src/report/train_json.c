@@ -49,8 +49,8 @@ static json_t *lines_json(laci_json_writer *w, const char *text) {
 
 /* ---- Masks ---- */
 
-/** Is the weight all zero? It was not pruned then, since no magnitude says which elements to
- * keep. */
+/** Is the weight all zero? Such a weight is not pruned, since its magnitudes cannot say which
+ * elements to keep. */
 static bool has_only_zeros(const lac_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
@@ -158,7 +158,7 @@ static void add_data(laci_json_writer *w, json_t *root, const laci_run_mark *mar
   laci_json_add(w, root, "data", data);
 }
 
-/* Returns the object of these members; NULL: no memory. */
+/* Returns a JSON object with these members; NULL: no memory. */
 static json_t *object_of_members(const char *members) {
   const size_t n = strlen(members) + 3;
   char *text = laci_alloc(n, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the page: the template's parts in their order, and between them the data, escaped.
+ * Writes the page: the parts of the template in their order, and between them the escaped data.
  *
- * In an element <script type="application/json"> only the text "</script" matters, and "<!--". Both
- * are avoided by writing < > & as \u003c and so on, which JSON allows in texts, the only places
- * where these characters occur. U+2028 and U+2029 are written so, too, since a reader that takes
- * JSON for JavaScript would see the end of a line. */
+ * In an element <script type="application/json"> only the texts "</script" and "<!--" end the data
+ * early. Both are avoided by writing < > & as \u003c and so on. JSON allows this in texts, the only
+ * places where these characters occur. U+2028 and U+2029 are escaped, too, since a reader that
+ * takes JSON for JavaScript would see them as ends of lines. */
 #include "report/page/page.h"
 
 #include <string.h>
@@ -89,7 +89,8 @@ static void put_part(sink *out, const char *begin, const char *end) {
   put(out, begin, (size_t)(end - begin));
 }
 
-/* Returns what to write for the character at `at`, of *n bytes; NULL: the character itself. */
+/* Returns what to write instead of the character at `at`, which has *n bytes; NULL: the character
+ * itself. */
 static const char *json_escape(const char *at, size_t *n) {
   *n = 1;
   if (*at == '<') return "\\u003c";
@@ -132,8 +133,8 @@ static void put_data(sink *out, const char *id, const char *json) {
   put_text(out, "</script>\n");
 }
 
-/* Writes the drawing without what comes before it in a file of its own: the declaration of XML and
- * the type of the document. */
+/* Writes the drawing without the XML declaration and the document type, which precede it in a file
+ * of its own. */
 static void put_drawing(sink *out, const char *svg, size_t n) {
   static const char start[] = "<svg";
   for (size_t at = 0; at + sizeof start <= n; at++) {

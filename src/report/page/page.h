@@ -16,12 +16,12 @@
 typedef struct laci_graph laci_graph;
 typedef struct laci_plot laci_plot;
 
-/** The parts of a page. JSON texts may be NULL: the page has none of these. */
+/** The parts of a page. A JSON text may be NULL: the page then lacks that part. */
 typedef struct laci_page {
   const char *title;  /* of the window */
-  const char *report; /* the verb's own report */
+  const char *report; /* the report of the command that was run */
   const char *about;  /* laci_page_about_json */
-  const char *layers; /* a report of the network's layers, if `report` is another */
+  const char *layers; /* a report of the network's layers, if `report` is about something else */
   const char *log;    /* lines of a training */
   const char *graph;  /* laci_page_graph_json */
   const char *svg;    /* [svg_bytes]: the drawing, by laci_plot_draw for a page; NULL: none */
@@ -40,8 +40,8 @@ typedef struct laci_page_about {
 LAC_MUST_CHECK lac_status laci_page_about_json(const laci_page_about *about, char **text,
                                                lac_error *err);
 
-/** Returns the nodes as JSON: their boxes in the drawing, names, operators, roles. Freed and
- * failing as laci_page_about_json. */
+/** Returns the nodes as JSON: their boxes in the drawing, names, operators and roles. The caller
+ * frees *text with laci_free. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_page_graph_json(const laci_graph *graph, const laci_plot *plot,
                                                char **text, lac_error *err);
 
