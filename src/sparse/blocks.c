@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes where the blocks of a weight are. The flat index of an element is split as
+ * Computes where the blocks of a weight are in memory. The flat index of an element is composed as
  *
  *     rows outside:  ((a * rows + row) * between + b) * columns * inner + column * inner + p
  *     rows inside:   (o * columns + column) * inner + (a * rows + row) * between + p
  *
- * and (a, b) or (o, a) number the slices. */
+ * and the slices are numbered by (a, b) or by (o, a). */
 #include "sparse/blocks.h"
 
 #include "base/divide.h"
@@ -89,8 +89,9 @@ laci_block laci_block_at(const laci_blocks *b, int64_t index) {
   return k;
 }
 
-/* Columns are contiguous where a block has all of inner; rows are contiguous where it has all
- * elements between two of them. A line of the block is then read as one range of elements. */
+/* A line of the block is read as one range of elements. It is a line of columns if the block has
+ * all of inner, since columns are then contiguous. It is a line of rows if the block has all
+ * elements between two rows. */
 void laci_block_read(const laci_blocks *b, const laci_block *k, laci_elements_read *read,
                      double *raw, double *out) {
   const laci_weight_view *w = b->weight;

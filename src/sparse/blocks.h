@@ -28,8 +28,8 @@ typedef struct laci_blocks {
   int64_t row_blocks, n_row_blocks, column_blocks, n_column_blocks; /* blocks in a run, and in all
                                                                        runs, along rows and along
                                                                        columns */
-  int64_t positions, chunk, n_chunks; /* kernel positions that are neighbours in memory; the most of
-                                         them in one laci_block */
+  int64_t positions, chunk, n_chunks; /* positions: number of kernel positions that are neighbours
+                                         in memory; chunk: the most of them in one laci_block */
   int64_t n;
 } laci_blocks;
 
@@ -40,7 +40,7 @@ typedef struct laci_block {
   int64_t n_positions;
 } laci_block;
 
-/** Cuts a weight that laci_weight_check accepts. Fails LAC_BAD_SHAPE, naming the weight, where the
+/** Cuts a weight that laci_weight_check accepts. Fails LAC_BAD_SHAPE, naming the weight, if the
  * view's rows contradict its shape. */
 LAC_MUST_CHECK lac_status laci_blocks_init(laci_blocks *blocks, const laci_weight_view *weight,
                                            laci_blocks_size size, lac_error *err);
@@ -56,7 +56,7 @@ static inline int64_t laci_block_element(const laci_blocks *blocks, const laci_b
   return block->first + row * blocks->weight->row_step + column * blocks->weight->inner;
 }
 
-/** laci_scores_read or laci_distances_read. */
+/** The type of the functions that read elements: laci_scores_read and laci_distances_read. */
 typedef void laci_elements_read(const laci_weight_view *weight, int64_t first, int64_t n,
                                 double *out);
 

@@ -29,8 +29,8 @@ enum {
   SCAN_ELEMENTS = 1 << 18,
 };
 
-/* How a weight is cut into tiles. A segment is a range of columns in which blocks are aligned: the
- * whole weight where a run is a multiple of m, else one run of one outer index. */
+/* How a weight is cut into tiles. A segment is a range of columns in which blocks are aligned. It
+ * is the whole weight if a run is a multiple of m; else it is one run of one outer index. */
 typedef struct weight_tiling {
   const laci_weight_view *weight;
   laci_pattern pattern;
@@ -95,8 +95,8 @@ typedef struct scratch {
   int64_t n_zeros;
 } scratch;
 
-/* Reads a range of elements. Columns of a block are `inner` apart in the weight: a tile that has
- * all of inner is one range, else each column is one. */
+/* A function that reads a range of elements. Columns of a block are `inner` apart in the weight. If
+ * a tile has all of inner, it is one range; else each column is a range. */
 typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 static void for_each_run(const weight_tiling *c, const tile *t, element_job *job, double *raw) {
@@ -300,8 +300,8 @@ void laci_mask_from_zeros(const laci_weight_view *weight, uint8_t *mask) {
   }
 }
 
-/* Elements are zeroed without a branch: about half of them are pruned, in an order that no
- * processor predicts. */
+/* Elements are zeroed without a branch: about half of them are pruned, in an order that a processor
+ * cannot predict. */
 #define AND_LOOP(type)                                                    \
   for (int64_t e = 0; e < count; e++) {                                   \
     type element;                                                         \

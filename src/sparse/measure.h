@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures a weight as it is stored, alike for all callers. */
+ * Measures a weight as it is stored, in the same manner for all callers. */
 #ifndef LACI_SPARSE_MEASURE_H
 #define LACI_SPARSE_MEASURE_H
 
 #include "sparse/mask.h"
 
 typedef struct laci_weight_measurement {
-  laci_mask_stats stats; /* holds_pattern: V:N:M where that is the rule, else N:M */
+  laci_mask_stats stats; /* holds_pattern: V:N:M if that is the rule, else N:M */
   bool is_pruned;        /* laci_mask_stats_are_pruned */
   bool holds_rows;       /* the weight holds N:M along its output channels, too */
 } laci_weight_measurement;

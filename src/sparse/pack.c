@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packs and unpacks one block of columns of a range of rows at a time.
  *
- * Neighbouring packed rows are neighbours in the dense weight, too, but the columns of a block are
- * `inner` apart there. So a tile is one block of columns by many rows, and both forms are accessed
- * in short contiguous ranges. Which columns of a block are kept is a mask of at most 64 bits. */
+ * Neighbouring packed rows are also neighbours in the dense weight, but the columns of a block are
+ * `inner` apart there. So a tile is one block of columns by many rows. The dense and the packed
+ * weight are then accessed in short contiguous ranges. The kept columns of a block are a bit mask
+ * of at most 64 bits. */
 #include "sparse/pack.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ typedef struct tile {
   int64_t first;       /* flat index of the first row's first column */
   int64_t row, n_rows; /* packed rows */
   int columns, kept;   /* columns of the block, and how many of them are kept */
-  /* index of the block's first value in a packed row, and of its first sign bit */
+  /* index, in a packed row, of the block's first value (value), and of its first sign bit (left) */
   int64_t value, left;
 } tile;
 
@@ -169,8 +170,8 @@ static void read_block(const laci_packing *p, const tile *t, int64_t row, const 
   }
 }
 
-/* Returns the mask of the columns to store: all filled ones, then up to `kept` those with -0.0,
- * which saves most signs, then the lowest others. */
+/* Returns the mask of the columns to store. These are all filled columns, then, up to `kept` in
+ * total, columns with -0.0 (which saves the most signs), then the lowest of the others. */
 static uint64_t choose_kept(const block *b, int kept) {
   uint64_t mask = b->filled, negative = b->negative;
   int n = __builtin_popcountll(mask);
@@ -250,7 +251,8 @@ typedef struct unpack_job {
   int64_t bad_row; /* first row in which a block's columns are not valid */
 } unpack_job;
 
-/* Returns the mask of the block's kept columns; 0: they do not ascend, or leave the block. */
+/* Returns the mask of the block's stored columns. Returns 0 if they do not ascend, or leave the
+ * block. */
 static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *index) {
   uint64_t kept = 0;
   for (int v = 0; v < t->kept; v++) {

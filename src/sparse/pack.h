@@ -31,8 +31,8 @@ typedef struct laci_packing {
   laci_pattern pattern;
   int64_t outer, columns, inner, run; /* sizes, as in laci_weight_view, all >= 1 */
   uint64_t fill;                      /* bits of an element that is not stored */
-  uint64_t negative; /* bits of -0.0 where fill is a float's 0, else fill: such elements need not be
-                        stored, either */
+  uint64_t negative; /* bits of -0.0 if fill is a float's 0, else fill; elements with these bits
+                        need not be stored, either */
   size_t element_bytes;
   int index_bits; /* ceil(log2 m) */
   int64_t n_rows, row_values, index_words, sign_words;
@@ -49,7 +49,7 @@ LAC_MUST_CHECK lac_status laci_packing_init(laci_packing *packing, const laci_we
  * that must be stored, and whether some other element is -0.0 and needs its sign. */
 typedef struct laci_pack_survey {
   bool holds;
-  bool needs_signs; /* meaningful only where holds */
+  bool needs_signs; /* valid only if holds is true */
 } laci_pack_survey;
 laci_pack_survey laci_pack_survey_weight(const laci_packing *packing, const uint8_t *dense);
 
@@ -70,8 +70,9 @@ typedef struct laci_packed_view {
  * column on. The same weight gives the same bytes. */
 void laci_pack_weight(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed);
 
-/** Decodes the columns of the kept elements of one packed row into column[row_values], ascending.
- * index: the row's words. False where the columns of a block do not ascend or leave the block. */
+/** Decodes the columns of the stored elements of one packed row into column[row_values], ascending.
+ * index: the row's words. Returns false if the columns of a block do not ascend or leave the block.
+ * */
 bool laci_packed_columns(const laci_packing *packing, const uint32_t *index, int32_t *column);
 
 /** The inverse of laci_pack_weight; writes all dense_bytes of `dense`. Fails LAC_BAD_FILE where the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses and measures masks by any rule, block by block. */
+ * Chooses and measures masks by any mask rule, block by block. */
 #include "sparse/mask.h"
 
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ typedef struct block_job {
   const laci_mask_rule *rule;
   laci_elements_read *read;
   uint8_t *mask;     /* output of choosing */
-  atomic_bool fails; /* result of checking: some block does not hold the rule */
+  atomic_bool fails; /* result of checking: some block violates the rule */
   atomic_bool no_memory;
 } block_job;
 
@@ -110,7 +110,8 @@ static void choose_block(const block_job *j, const laci_block *k, scratch *b) {
 
 /* ---- Checking ---- */
 
-/* Does the block, at one kernel position, have at most four columns that are not all zero? */
+/* Does the block, at one kernel position, have at most four columns with an element that is not
+ * zero? */
 static bool has_few_columns(const double *distance, int rows, int columns) {
   int n_used = 0;
   for (int c = 0; c < columns; c++) {
@@ -247,7 +248,8 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/* Sums what the rule's mask keeps, in parts of a fixed size that are added in order. */
+/* Sums the scores that the rule's mask keeps. The sums of parts of a fixed size are added in order.
+ * */
 static lac_status sum_kept(sum_job *j, const laci_mask_rule *rule, laci_pool *pool, sums *all,
                            lac_error *err) {
   const int64_t n_parts = laci_ceil_div(j->count, SUM_ELEMENTS);

@@ -84,8 +84,8 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
   return st ? st : check_scales(w, err);
 }
 
-/* Returns how many elements from `first` on, at most n, share one scale, and sets *k to the scale's
- * index. */
+/* Returns how many elements from `first` on, at most n, share the scale of element `first`. Sets *k
+ * to the scale's index. */
 static int64_t run_of_one_scale(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
   int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
   *k = laci_scale_index_of(w, first);
@@ -115,8 +115,8 @@ static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, d
   }
 }
 
-/* Sets the scores of elements whose scale is 0 to 0, whatever is stored there: scales of 0 act as a
- * mask of channels. */
+/* Sets the scores of elements whose scale is 0 to 0, whatever their stored values are. A scale of 0
+ * acts as a mask of its channel. */
 static void clear_unscaled(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
     int64_t k, length = run_of_one_scale(w, first + done, n - done, &k);
@@ -146,8 +146,8 @@ static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t
   }
 }
 
-/* Returns the value x of element e as quantized and dequantized by the grid; 0 where the result is
- * NaN. */
+/* Returns x, the value of element e, after the grid has quantized and dequantized it; 0 if the
+ * result is NaN. */
 static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x) {
   const laci_weight_view *to = &grid->to;
   const int64_t k = laci_scale_index_of(to, e);
@@ -161,7 +161,7 @@ static double quantize_to_grid(const laci_weight_grid *grid, int64_t e, double x
   return isfinite(y) ? y : 0;
 }
 
-/* Reads |w| with the grid and the scales applied. */
+/* Reads |w| after the grid and the scales were applied. */
 static void read_on_grid(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   const bool scaled = w->n_scales && w->scale;
   read_differences(w, first, n, out);

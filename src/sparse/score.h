@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a weight's scores in parts, whatever its element type: nothing is ever expanded as a
- * whole. Masks (mask.c) and the permutation search read weights through these functions only, so
+ * Reads a weight's scores in parts, whatever its element type: a weight is never expanded as a
+ * whole. Masks (mask.c) and the permutation search read weights only through these functions, so
  * both mean the same by "score". */
 #ifndef LACI_SPARSE_SCORE_H
 #define LACI_SPARSE_SCORE_H
@@ -27,7 +27,7 @@ LAC_MUST_CHECK lac_status laci_weight_acquire(const laci_weight_view *weight,
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
 /** Makes scores of distances: multiplies out[i] by |scale| of element first + i, and squares it
- * where the view says so. */
+ * if the view says so. */
 void laci_distances_to_scores(const laci_weight_view *weight, int64_t first, int64_t n,
                               double *out);
 
@@ -36,7 +36,7 @@ void laci_distances_to_scores(const laci_weight_view *weight, int64_t first, int
  */
 void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-/** Fails LAC_BAD_VALUE naming tensor and flat index, if the element at `at` (>= 0) is what
+/** Fails LAC_BAD_VALUE, naming tensor and flat index, if `at` is >= 0: the index of an element that
  * laci_find_first_not_finite found. */
 LAC_MUST_CHECK lac_status laci_fail_not_finite(const laci_weight_view *weight, int64_t at,
                                                lac_error *err);

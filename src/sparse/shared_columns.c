@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses four columns of a block, and N of these in each row. Columns are transposed first, so
- * that a set of four is rated by loops over rows without a branch. */
+ * that loops over rows compute the sum for a set of four without a branch. */
 #include "sparse/shared_columns.h"
 
 #include <string.h>

@@ -2,14 +2,15 @@
  * Chooses the mask of one block that holds N:M in both directions.
  *
  * By lists: a row's choices are the C(m, n) sets of n columns, and a pattern is a choice for each
- * row. The sum that each choice keeps in each row is computed first, so rating a pattern costs m
- * additions.
+ * row. The sum that each choice keeps in each row is computed first, so the sum of a pattern costs
+ * only m additions.
  *
- * By paths: for each row in order, n times, it finds a cheapest path from the row to a column that
- * has fewer than n kept elements. The path goes from rows to columns over elements that are not
- * kept, cost = top - score, and from columns to rows over kept ones, cost = -(top - score). With
- * node prices, price[x] + cost(x, y) - price[y] is never negative, so Dijkstra's algorithm applies.
- * Each element on the path is then toggled between kept and not kept. */
+ * By paths: rows are taken in order, each n times. Each time the cheapest path is found from the
+ * row to a column that has fewer than n kept elements. The path goes from rows to columns over
+ * elements that are not kept, cost = top - score, and from columns to rows over kept ones, cost =
+ * -(top - score). With node prices, price[x] + cost(x, y) - price[y] is never negative, so
+ * Dijkstra's algorithm applies. Each element on the path is then toggled between kept and not kept.
+ * */
 #include "sparse/square.h"
 
 #include <stdlib.h>
@@ -179,8 +180,8 @@ static void shorten_distance(laci_square *s, int from, int to, double cost) {
   s->before[to] = from;
 }
 
-/* Returns the column at the end of the cheapest path. before[]: -2 where no path leads, -1 at the
- * row itself. */
+/* Returns the column at the end of the cheapest path. before[]: -2 for nodes that no path reaches,
+ * -1 for the row itself. */
 static int find_cheapest_path(laci_square *s, int row) {
   const int m = s->pattern.m;
   for (int x = 0; x < 2 * m; x++) {
@@ -190,7 +191,7 @@ static int find_cheapest_path(laci_square *s, int row) {
   s->before[row] = -1;
   s->distance[row] = 0;
   for (;;) {
-    /* there is such a node: some pattern extends what is kept so far */
+    /* there is such a node: some pattern extends the elements kept so far */
     const int x = nearest_unvisited(s);
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;

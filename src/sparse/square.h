@@ -28,7 +28,8 @@ LAC_MUST_CHECK lac_status laci_square_create(laci_pattern pattern, laci_square *
                                              lac_error *err);
 void laci_square_destroy(laci_square *square); /* NULL is fine */
 
-/** Returns how many patterns `best` chooses among; 0: it does not list them. */
+/** Returns the number of patterns that laci_square_choose_best compares; 0: it does not use a list.
+ * */
 int laci_square_n_patterns(const laci_square *square);
 
 /** Choose the mask of a block, [rows, columns], 1 = kept. score [rows, columns]: finite, >= 0; rows
