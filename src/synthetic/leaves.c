@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A picture is drawn from the nearest shape to the farthest one: each pixel gets its colour once,
- * from the first shape that covers it. The last shape covers all. */
+ * An image is drawn from the nearest shape to the farthest one. Each pixel gets its colour once,
+ * from the first shape that covers it. The last shape covers all pixels. */
 #include "synthetic/leaves.h"
 
 #include <math.h>
@@ -12,15 +12,16 @@
 #include "synthetic/texture.h"
 
 enum { LEAST_SHAPES = 4, MOST_SHAPES = 80 };
-/* The random streams of pictures: their numbers are added. */
+/* The random streams of images: an image's number is added. */
 static const uint64_t stream_shapes = (uint64_t)0x4C454146 << 32,
                       stream_noise = (uint64_t)0x4C454147 << 32;
-static const double least_radius = 0.03, most_radius = 0.7; /* in sides of the picture */
+static const double least_radius = 0.03, most_radius = 0.7; /* in units of the image's shorter side
+                                                               */
 
 typedef enum kind { ELLIPSE, RECTANGLE, RHOMBUS, STAR, KINDS } kind;
 
-/* A point is inside if its distance from the middle, in the shape's own axes and measure, is below
- * 1. */
+/* A shape of an image. A point is inside if its distance from the middle is below 1, measured along
+ * the shape's own axes. */
 typedef struct shape {
   kind kind;
   double radius;                      /* pixels */
@@ -54,7 +55,7 @@ void laci_leaves_destroy(laci_leaves *leaves) { laci_free(leaves); }
 
 /* ---- Shapes ---- */
 
-/* A radius of the density 1 / r^3, as the sizes of things in photographs have it. */
+/* Returns a radius of the density 1 / r^3, the distribution of objects' sizes in photographs. */
 static double draw_radius(laci_random *random, int side) {
   const double most = 1 / (least_radius * least_radius), least = 1 / (most_radius * most_radius);
   return side / sqrt(laci_random_between(random, least, most));
@@ -97,7 +98,7 @@ static bool is_inside(const shape *s, double y, double x) {
   }
 }
 
-/* Draws the shapes of a picture, the nearest one first; returns how many. */
+/* Draws the random shapes of an image, the nearest one first; returns their number. */
 static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *shapes) {
   const int n = (int)exp(laci_random_between(random, log(LEAST_SHAPES), log(MOST_SHAPES + 1)));
   const bool small_first = laci_random_chance(random, 0.5);
@@ -108,7 +109,7 @@ static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *sh
       shapes[place] = shapes[place - 1];
     shapes[place] = drawn;
   }
-  shapes[n] = draw_shape(random, leaves); /* the ground */
+  shapes[n] = draw_shape(random, leaves); /* the background */
   return n;
 }
 
@@ -116,7 +117,8 @@ static int draw_shapes(laci_random *random, const laci_leaves *leaves, shape *sh
 
 static int clamp(double at, int most) { return at < 0 ? 0 : at > most ? most : (int)at; }
 
-/* Colours the pixels of a shape that no nearer shape covers. covered: not 0 where one does. */
+/* Colours the pixels of a shape that no nearer shape covers. covered: [pixels] not 0 if a nearer
+ * shape covers the pixel. */
 static void paint(const laci_leaves *leaves, const shape *s, bool ground, float *covered,
                   float *rgb) {
   const size_t plane = (size_t)leaves->height * (size_t)leaves->width;
@@ -138,7 +140,7 @@ static void paint(const laci_leaves *leaves, const shape *s, bool ground, float 
   }
 }
 
-/* Replaces each number of a row or column by (1 2 1) / 4 of it and its neighbours. */
+/* Blurs a row or column: replaces each number by (1 2 1) / 4 of it and its neighbours. */
 static void blur_line(float *line, int n, size_t stride) {
   float before = line[0];
   for (int k = 0; k < n; k++) {
@@ -159,7 +161,7 @@ static void blur(const laci_leaves *leaves, float *rgb) {
   }
 }
 
-/* The camera: light that falls from one side, blur, noise, and a curve of brightness. */
+/* Imitates a camera: light that falls from one side, blur, noise, and a curve of brightness. */
 static void expose(laci_random *random, laci_random *noise, const laci_leaves *leaves, float *rgb) {
   const int height = leaves->height, width = leaves->width;
   const double light[2] = {laci_random_normal(random, 0.2) / height,

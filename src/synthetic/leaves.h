@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pictures that no camera took: dead leaves, shapes of many sizes that cover each other.
+ * Synthetic images by the dead leaves model: shapes of many sizes that cover each other.
  *
  * Their statistics are near those of photographs: edges at every scale, spectra that fall with the
- * frequency, large even areas (Lee, Mumford and Huang, "Occlusion models for natural images",
- * International Journal of Computer Vision 41, 2001). A network that was trained on photographs
- * answers them with values of the usual ranges and correlations, which is what calibration needs.
+ * frequency, and large even areas (Lee, Mumford and Huang, "Occlusion models for natural images",
+ * International Journal of Computer Vision 41, 2001). In a network that was trained on photographs
+ * they give values of the usual ranges and correlations, which is what calibration needs.
  *
- * Each picture is drawn by its number alone, so that any thread can draw any of them. */
+ * Each image depends on its number alone, so that any thread can draw any of them. */
 #ifndef LACI_SYNTHETIC_LEAVES_H
 #define LACI_SYNTHETIC_LEAVES_H
 
@@ -16,13 +16,13 @@ typedef struct laci_leaves laci_leaves;
 
 #include "lacuna/status.h"
 
-/** Prepares pictures of height x width pixels, each 1 or more; the same seed gives the same
- * pictures. Fails LAC_NO_MEMORY. */
+/** Prepares images of height x width pixels, each 1 or more; the same seed gives the same images.
+ * Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_leaves_create(uint64_t seed, int height, int width,
                                              laci_leaves **leaves, lac_error *err);
 void laci_leaves_destroy(laci_leaves *leaves); /* NULL is fine */
 
-/** Draws picture number `at` into rgb [3][height][width], values 0 .. 1. scratch: [height * width].
+/** Draws image number `at` into rgb [3][height][width], values 0 .. 1. scratch: [height * width].
  * Any thread. */
 void laci_leaves_draw(const laci_leaves *leaves, uint64_t at, float *rgb, float *scratch);
 

@@ -29,7 +29,7 @@ double laci_random_normal(laci_random *random, double deviation) {
 double laci_random_brightness(laci_random *random) {
   for (;;) {
     const double x = unit(random);
-    /* the density over its largest value, at 1/2 */
+    /* accepts x with its density divided by the largest density, which is at 1/2 */
     if (unit(random) < pow(4 * x * (1 - x), 0.2)) return x;
   }
 }

@@ -6,7 +6,7 @@
 /* Number of this file's random stream; each use of the same seed has another stream. */
 enum { STREAM_FIELD = 0x54455846 };
 
-/* Interpolation leaves this share of the variance of the numbers on the lattice, on average. */
+/* The share of the lattice numbers' variance that interpolation keeps, on average. */
 static const double kept_variance = 0.55;
 
 void laci_texture_field_fill(laci_texture_field *field, uint64_t seed) {
@@ -54,7 +54,7 @@ laci_texture laci_texture_draw(laci_random *random, int side) {
 
 static float smooth(float t) { return t * t * (3 - 2 * t); }
 
-/* The value of octave k, whose lattice has its corner at `corner`. */
+/* Returns the noise of octave k at pixel (y, x); the octave's lattice begins at `corner`. */
 static float octave(const laci_texture_field *field, const int *corner, int k, int y, int x) {
   const int mask = LACI_TEXTURE_SIDE - 1;
   const int top = (corner[0] + (y >> k)) & mask, left = (corner[1] + (x >> k)) & mask;

@@ -12,28 +12,33 @@
 
 enum { LACI_TEXTURE_OCTAVES = 8, LACI_TEXTURE_SIDE = 64 };
 
-/** Normal numbers on a lattice that repeats; every texture reads them from places of its own. */
+/** Normal numbers on a lattice that repeats. Each texture reads them from other places. */
 typedef struct laci_texture_field {
   float at[LACI_TEXTURE_SIDE][LACI_TEXTURE_SIDE];
 } laci_texture_field;
 
-/** How the colours of a surface vary. */
+/** How the colours of a shape vary. */
 typedef struct laci_texture {
-  float weight[LACI_TEXTURE_OCTAVES]; /* of each octave; their squares have the sum amplitude^2 */
+  float weight[LACI_TEXTURE_OCTAVES]; /* weight of each octave; the sum of their squares is
+                                         amplitude^2 */
   int n_octaves;
-  int corner[3][LACI_TEXTURE_OCTAVES][2]; /* where each channel reads each octave, y and x */
+  int corner[3][LACI_TEXTURE_OCTAVES][2]; /* for each channel, the place (y, x) in the field at
+                                             which each octave begins */
   int n_noises;                           /* 1: all channels have the same noise; 3: their own */
-  float grating, wave[2], phase;          /* amplitude, radians a pixel (y, x), and offset */
-  float shade[2];                         /* brightness a pixel (y, x), from the middle */
-  float middle[2];                        /* pixels (y, x); the caller sets it */
+  float grating, wave[2], phase;          /* amplitude, radians per pixel (y, x), and offset of the
+                                             grating */
+  float shade[2];                         /* change of brightness per pixel (y, x), from the middle
+                                             */
+  float middle[2];                        /* the middle of the shape in pixels (y, x); set by the
+                                             caller */
 } laci_texture;
 
 void laci_texture_field_fill(laci_texture_field *field, uint64_t seed);
 
-/** Draws a texture for pictures whose shorter side has `side` pixels. */
+/** Draws a random texture for images whose shorter side has `side` pixels. */
 laci_texture laci_texture_draw(laci_random *random, int side);
 
-/** Adds the texture at pixel (y, x) of the picture to colour[3]. */
+/** Adds the texture at pixel (y, x) of the image to colour[3]. */
 void laci_texture_add(const laci_texture *texture, const laci_texture_field *field, int y, int x,
                       float *colour);
 
