@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares a layer with the rules of a target. A rule that the layer satisfies decides; if it
- * satisfies none, the rule that it comes nearest to gives the reason. Where the sources do not
- * state something, this is noted and the other checks still run: the layer may be refused for
- * another reason. */
+ * Compares a layer with the rules of a target. If the layer satisfies a rule, that rule decides. If
+ * it satisfies none, the rule that it comes nearest to gives the reason. If the sources do not
+ * state something, this is recorded and the other checks still run, since the layer may be refused
+ * for another reason. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 enum {
   LOOKS_SPARSE = 25
-}; /* percentage of zeros from which a weight counts as sparse; weights that were only trained have
-      fewer zeros */
+}; /* percentage of zeros from which a weight counts as sparse; weights that were trained but not
+      pruned have fewer zeros */
 
 static int64_t positions_of(const laci_target_layer *layer) {
   int64_t n = 1;
@@ -205,8 +205,8 @@ static void judge_by_nearest_rule(const laci_target_choice *choice, const laci_t
   finish_answer(choice, layer, best);
 }
 
-/* Answers for a layer, as `judge_by_nearest_rule` does. For a layer that is refused because it is
- * stored in f32, the reason also says whether it would be accepted in f16. */
+/* Answers for a layer as judge_by_nearest_rule does. If a layer is refused because it is stored in
+ * f32, the reason also says whether it would be accepted in f16. */
 static void judge_layer(const laci_target_choice *choice, const laci_target_layer *layer,
                         const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *a) {
   laci_target_choice cast = *choice;
@@ -233,7 +233,7 @@ static bool can_be_read(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
 }
 
-/* Answers for a layer that is dense; what the target would refuse a mask for becomes a remark. */
+/* Answers for a layer that is dense. A fault that a mask would have becomes a remark. */
 static void leave_dense(const laci_target_choice *choice, const laci_target_layer *layer,
                         const laci_target_mask *mask, laci_target_answer *a) {
   const laci_pattern strictest = {1, 64};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds whether the zeros of a weight follow the pattern along the input channels, or along another
- * axis, or neither.
+ * Finds out whether the zeros of a weight follow the pattern along the input channels, along
+ * another axis, or not at all.
  *
- * Several pruners treat a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
- * taps of one channel. The share of zeros is then right and tools that count in these rows report
- * 2:4, but no sparse unit can use it, since these need the pattern along the input channels of one
- * tap. */
+ * Some pruners treat a convolution's weight as rows [O, I*kH*kW], in which four neighbours are
+ * kernel positions of one channel. The share of zeros is then right, and tools that count in these
+ * rows report 2:4. But no sparse hardware can use it, since it needs the pattern along the input
+ * channels of one kernel position. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -50,8 +50,8 @@ void laci_target_mask_clear(laci_target_mask *mask) {
 
 /* ---- Blocks ---- */
 
-/* How blocks lie in a tensor: element (o, c, i) is at (o * columns + c) * inner + i, and blocks run
- * along c, beginning anew in each run. */
+/* How blocks are placed in a tensor. Element (o, c, i) is at (o * columns + c) * inner + i. Blocks
+ * are along c, and are aligned to the beginning of each run. */
 typedef struct axis_walk {
   int64_t outer, columns, inner, run;
 } axis_walk;
@@ -105,8 +105,8 @@ static bool holds_pattern(const laci_target_mask *mask, const axis_walk *w, laci
 
 /* ---- Patterns along other axes ---- */
 
-/* Does the mask hold the pattern along rows that join all axes but the first, or along the whole
- * tensor as one row? */
+/* Does the mask hold the pattern in flattened rows, which join all axes but the first, or in the
+ * whole tensor as one row? */
 static bool is_flattened(const laci_target_layer *layer, const laci_target_mask *mask,
                          laci_pattern pattern) {
   const int64_t row = mask->n / layer->dims[0];

@@ -28,11 +28,12 @@ typedef enum laci_target_stance {
  * Blocks of the pattern are aligned, and run along the input channels for every output channel and
  * kernel position. */
 typedef struct laci_target_rule {
-  const char *by;            /* name of the target's backend; NULL: the target has only one */
+  const char *by;            /* name of the backend that the rule is for; NULL: the target has only
+                                one */
   const char *ops;           /* operators */
   const char *types;         /* element types of the weight */
   laci_pattern pattern;      /* at most n non-zeros in m; 0:0: zeros anywhere */
-  int least_zeros;           /* least percentage of zeros; 0: as the pattern implies */
+  int least_zeros;           /* least percentage of zeros; 0: what the pattern implies */
   int in_multiple;           /* the input channels of a convolution group must be a multiple of it;
                                 0: not stated */
   int out_multiple;          /* the output channels must be a multiple of this; 0: not stated */
@@ -41,9 +42,9 @@ typedef struct laci_target_rule {
   int most_positions;            /* most kernel positions; 0: any */
   laci_target_stance groups;     /* more than one convolution group is accepted */
   bool unshared;                 /* no other layer may share the weight */
-  int pays_in, pays_out; /* from these numbers of input channels times kernel positions, and of
-                            output channels, on, the source says that sparse is faster; 0: not
-                            stated */
+  int pays_in, pays_out; /* the source says that sparse is faster from these numbers on: of input
+                            channels times kernel positions, and of output channels; 0: not stated
+                            */
   const char *source;
 } laci_target_rule;
 
@@ -54,7 +55,7 @@ typedef struct laci_target_gain {
   int positions;
   int64_t in, out;
   double times;
-  const char *of; /* what was measured, on which hardware */
+  const char *of; /* what was measured, and on which hardware */
   const char *source;
 } laci_target_gain;
 

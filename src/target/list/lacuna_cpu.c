@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engine of this library: zeros anywhere in a constant weight, from a least share of zeros on.
+ * This library's own engine: it uses zeros anywhere in a constant weight, if their share is large
+ * enough.
  *
  * engine/cpu/native/choose/find.c has the limits. cost.c in that folder has the estimate by which
- * the layers of a network are chosen together, so the gain of a single layer does not guarantee
+ * the layers of a network are chosen together. So the gain of a single layer does not guarantee
  * that it is chosen. Figures are of f32, one image, one core of a Zen 5: dense is the faster of
  * oneDNN's direct and Winograd kernels. */
 #include "target/target_in.h"
