@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One element of bf16: the upper half of a float32. Plain C that compilers can vectorize. */
+ * Conversion of single bf16 elements. A bf16 is the upper half of a float32. Plain C that compilers
+ * can vectorize. */
 #ifndef LACI_TENSOR_BF16_H
 #define LACI_TENSOR_BF16_H
 

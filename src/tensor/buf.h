@@ -32,8 +32,8 @@ LAC_MUST_CHECK lac_status laci_buf_copy(const laci_buf *from, laci_buf **copy, l
 LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,
                                               size_t size_bytes, laci_buf **buf, lac_error *err);
 
-/** Return an element as double or as int64, for float and integer tensors alike (floats are
- * converted as in laci_int_from_f). */
+/** Return an element as double (laci_buf_get_f) or as int64 (laci_buf_get_i), for float and integer
+ * tensors alike. Floats are converted as in laci_int_from_f. */
 double laci_buf_get_f(const laci_buf *buf, int64_t at);
 int64_t laci_buf_get_i(const laci_buf *buf, int64_t at);
 
@@ -51,14 +51,15 @@ static inline void laci_copy_elements(laci_buf *out, int64_t out_at, const laci_
  * them. */
 __extension__ typedef __int128 laci_wide;
 
-/** Finds the smallest and largest element of an integer type as stored in laci_buf.i (the largest
- * of u64 is -1 there); bool: 0 and 1. */
+/** Sets *low and *high to the smallest and largest element of an integer type, as stored in
+ * laci_buf.i (the largest of u64 is -1 there); bool: 0 and 1. */
 void laci_int_range(lac_dtype dtype, int64_t *low, int64_t *high);
 
 /** Converts x to an integer type: wraps around; bool: x != 0. */
 int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
 
-/** Returns the value of an element of an integer type; elements of u64 are not negative here. */
+/** Returns the value of an element of an integer type. It is never negative for u64, although the
+ * element in laci_buf.i may be. */
 laci_wide laci_int_to_wide(lac_dtype dtype, int64_t element);
 
 /** Returns the element of the type that is nearest to an integer (clamps it). */
@@ -73,7 +74,8 @@ int laci_int_compare(lac_dtype dtype, int64_t a, int64_t b);
  * the range of the type. NaN gives the smallest number, as in ONNX Runtime on x86. */
 int64_t laci_int_quantize(lac_dtype dtype, float quotient, double zero);
 
-/** Returns the element that is nearest to the integer part of x; NaN gives 0. */
+/** Returns the element that is nearest to the integer part of x, which is clamped to the type's
+ * range; NaN gives 0. */
 int64_t laci_int_nearest(lac_dtype dtype, double x);
 
 /** Returns x cast to an integer type, as in runtimes: 300 is 44 in i8. Unsigned types of up to 32
@@ -92,9 +94,9 @@ void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, i
 void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
 /** Reads elements of a float or integer type as float32 magnitudes |w|. */
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
-/** Write n numbers as elements of a float type, rounded to nearest, ties to even. Numbers too large
- * for f16 become infinite, for types of 8 bits and fewer the largest number. Infinities are kept
- * where the type has them. */
+/** Write n numbers as elements of a float type, rounded to nearest, ties to even. Numbers that are
+ * too large become infinite in f16 and bf16, and the largest number in types of at most 8 bits.
+ * Infinities are kept if the type has them. */
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
 void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes);
 /** Writes n numbers as elements of an integer type, or of booleans: their low bits. */

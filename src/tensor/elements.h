@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks that strides can be computed without overflow. Strides and offsets are products of sizes,
- * which can overflow even if another axis has size 0, and the tensor no elements. */
+ * Checks that strides can be computed without overflow. Strides and offsets are products of sizes.
+ * They can overflow even if another axis has size 0, so that the tensor has no elements. */
 #ifndef LACI_TENSOR_ELEMENTS_H
 #define LACI_TENSOR_ELEMENTS_H
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rounding to the small float types, and back. A code without its sign is
+ * Rounding to the small float types, and back. The code of a number, without its sign, is
  *
  *     (exponent - smallest + 1) << bits | fraction,  subnormal numbers without the 1,
  *
- * so codes are in the order of the numbers, and a fraction that rounds up to 2 carries into the
+ * so codes are in the order of the numbers. If a fraction is rounded up to 2, it carries into the
  * exponent by itself. */
 #include "tensor/narrow.h"
 
 #include "tensor/bf16.h"
 
-/** A float format. Where it has no infinity, `infinite` is its NaN. */
+/** A float format. If it has no infinity, `infinite` is the code of its NaN. */
 typedef struct format {
   /* bits of the fraction; exponent of the smallest normal number */
   int bits, smallest;
   uint16_t largest, infinite, nan; /* codes */
   uint16_t sign;
-  bool saturates; /* too large numbers become the largest by default */
-  bool one_zero;  /* the code of -0 is NaN */
+  bool saturates; /* numbers that are too large become the largest number by default */
+  bool one_zero;  /* there is no -0: its code is NaN */
 } format;
 
 static const format formats[LAC_DTYPE_COUNT] = {

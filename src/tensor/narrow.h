@@ -43,7 +43,7 @@ static inline double laci_float_round_finite(lac_dtype dtype, double x) {
   return isfinite(x) ? laci_float_round(dtype, x, 0) : x;
 }
 
-/** Returns the bits of -0 of any float type; 0 where the type has no such zero. */
+/** Returns the bits of -0 of any float type; 0 if the type has no -0. */
 uint64_t laci_negative_zero(lac_dtype dtype);
 
 double laci_f16_value(uint16_t bits);

@@ -27,7 +27,8 @@ typedef struct laci_type {
  * fixed size. */
 int laci_dtype_bits(lac_dtype dtype);
 
-/** Stands for an unknown size in code that otherwise holds a size or a symbol; it is neither. */
+/** Marks a size that is unknown, in code that otherwise stores a size or a symbol; it is neither of
+ * them. */
 #define LACI_SIZE_UNKNOWN INT64_MIN
 
 /** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the
@@ -50,8 +51,8 @@ laci_shape laci_shape_of(int rank, const int64_t *dims);
 bool laci_shape_is_known(const laci_shape *shape); /* are rank and every size known? */
 bool laci_shape_equal(const laci_shape *a, const laci_shape *b);
 
-/** Returns the product of the sizes [from, to); -1 where one is unknown or the product overflows
- * int64. */
+/** Returns the product of the sizes [from, to); -1 if one of them is unknown or the product
+ * overflows int64. */
 int64_t laci_shape_count_range(const laci_shape *shape, int from, int to);
 int64_t laci_shape_count(const laci_shape *shape);
 
