@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Networks of opsets 11 and 12, which have no scale for each channel, become such of opset 13. Axes
- * and parts, attributes until then, become inputs; Softmax over the last axis is the same in both.
- * All else that differs between these opsets are types that were added. */
+ * Converts networks of opsets 11 and 12, which have no scale for each channel, to opset 13. Axes
+ * and split sizes, attributes until then, become inputs. Softmax over the last axis is the same in
+ * both. All other differences between these opsets are added types. */
 #include <string.h>
 
 #include "base/error.h"
@@ -12,7 +12,8 @@
 
 enum { FIRST_CONVERTED = 11 };
 
-/* Returns the attribute that is an input from opset 13 on; NULL: the operator has none. */
+/* Returns the attribute of the node that is an input from opset 13 on; NULL: the operator has none.
+ * */
 static const char *moved_attribute(const laci_node *node) {
   static const struct {
     const char *type, *attribute;
@@ -28,7 +29,8 @@ static bool is_softmax(const laci_node *node) {
          laci_node_is(node, "Hardmax");
 }
 
-/* Is it over the last axis? Before opset 13, it was over the axis and all after it. */
+/* Is the softmax over the last axis? Before opset 13, it was over its axis and all axes after it.
+ * */
 static bool is_over_last_axis(const laci_graph *graph, const laci_node *node) {
   const int rank = graph->values[node->inputs[0]].type.shape.rank;
   const int64_t axis = laci_node_int(node, "axis", 1);
@@ -67,7 +69,8 @@ static lac_status move_attribute(laci_quantizing *q, int at, const char *attribu
   const char *output = laci_quantize_node_name(q, at);
   size_t n = 0;
   const int64_t *values = laci_node_ints(node, attribute, &n);
-  if (!values) return LAC_OK; /* all axes of size 1, or equal parts: in both opsets */
+  /* Without the attribute, all axes of size 1 or equal parts are meant, in both opsets. */
+  if (!values) return LAC_OK;
   if (!laci_edit_is_computed(q->edit, output))
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s (%s) of opset %d is in a function, and is not converted to opset %d",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses which values are quantized: the data of layers, the results of convolutions after their
- * activation, and those of nodes around them that runtimes compute in integers if all their inputs
- * are integers.
+ * Chooses which values are quantized. These are the data of layers, and the results of convolutions
+ * after their activation. Nodes between layers that runtimes compute in integers, if all their
+ * inputs are integers, have quantized inputs and results, too.
  *
- * A value that only rearranges another's elements shares its scale, so that a runtime moves bytes.
-  */
+ * A value that only rearranges another value's elements shares its scale, so that a runtime only
+ * moves bytes. */
 #include <string.h>
 
 #include "graph/op.h"
@@ -13,8 +13,8 @@
 #include "tensor/shape.h"
 
 static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
-static const char *const ends[] = {"Relu", "Clip", NULL}; /* activations whose clipping a quantizer
-                                                             does, too */
+static const char *const ends[] = {"Relu", "Clip", NULL}; /* activations that only clip, which the
+                                                             quantizer does, too */
 static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
                                     "Squeeze", "Unsqueeze", "Slice",   NULL};
 static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
@@ -56,7 +56,7 @@ static bool is_in_file(const laci_quantizing *q, int node) {
          laci_edit_is_output_of(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
 }
 
-/* Is the value of floats, computed or an input, and can nodes be added after it? */
+/* Is the value of floats, and computed or a network input, so that nodes can be added after it? */
 static bool is_quantizable(const laci_quantizing *q, int value) {
   if (value < 0) return false;
   const laci_value *v = &q->graph->values[value];
@@ -64,7 +64,7 @@ static bool is_quantizable(const laci_quantizing *q, int value) {
   return laci_edit_is_computed(q->edit, v->name) || laci_edit_is_stored_or_input(q->edit, v->name);
 }
 
-/* Is the value a stored tensor of floats that no input of the network overrides? */
+/* Is the value a stored tensor of floats that no network input overrides? */
 static bool is_stored_constant(const laci_quantizing *q, int value) {
   if (value < 0 || q->graph->values[value].stored < 0) return false;
   const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
@@ -72,7 +72,8 @@ static bool is_stored_constant(const laci_quantizing *q, int value) {
          laci_edit_is_stored_or_input(q->edit, q->graph->values[value].name);
 }
 
-/* Returns the only node that reads a value; -1: several do, or none, or the value is an output. */
+/* Returns the only node that reads a value. -1: none or several do, or the value is a network
+ * output. */
 static int only_reader(const laci_quantizing *q, int value) {
   const laci_value *v = &q->graph->values[value];
   if (v->is_output || v->n_readers != 1) return -1;
@@ -199,7 +200,7 @@ static void mark_layer_values(laci_quantizing *q) {
   }
 }
 
-/* Does the node pad with zeros, which every scale represents? */
+/* Does the node pad with zeros? Every scale represents 0 exactly. */
 static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
   if (!laci_node_is(node, "Pad") ||
       strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0)
@@ -227,10 +228,10 @@ static bool are_inputs_quantizable(const laci_quantizing *q, const laci_node *no
   return node->n_inputs > 0;
 }
 
-/* Extends q->wanted from the layers to the nodes between them. Forward: sums whose inputs can all
- * be quantized get quantized inputs, and their result is quantized. Backward: if the result of a
- * node that only moves elements is wanted, so is its input, and both share one scale, so that the
- * node runs on integers. can: scratch, [n_values]; can[v]: the value could be quantized. */
+/* Extends q->wanted from the layers to the nodes between them. Forward: if all inputs of a sum can
+ * be quantized, they are, and so is its result. Backward: if the result of a node that only moves
+ * elements is wanted, its input is wanted, too, and both share one scale, so that the node runs on
+ * integers. can: scratch, [n_values]; can[v]: the value could be quantized. */
 static void mark_values_between(laci_quantizing *q, bool *can) {
   const laci_graph *graph = q->graph;
   memcpy(can, q->wanted, (size_t)graph->n_values);

@@ -146,8 +146,8 @@ static lac_status report_layers(laci_quantizing *q, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "the quantized network");
 }
 
-/* Returns the changed bytes of the old graph's stored tensors for the stored tensors of the same
- * name in the new graph. */
+/* Lists, for the stored tensors of the new graph, the changed bytes that `from` has for tensors of
+ * the same name. */
 static const uint8_t **match_weights(const laci_weighted_graph *from, const laci_graph *graph) {
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
   for (int s = 0; weights && s < graph->n_stored; s++) {

@@ -19,7 +19,7 @@ typedef struct laci_onnx_edit laci_onnx_edit;
 
 typedef struct laci_quantize_options {
   laci_range_rule rule;
-  bool is_signed; /* values are int8 with zero point 0, else uint8 */
+  bool is_signed; /* values are int8 with zero point 0; else they are uint8 */
   const laci_calibration_samples *samples;
   laci_pool *pool;
   const laci_budget *budget;
@@ -33,7 +33,7 @@ typedef struct laci_quantized_layer {
   const char *reason;           /* why the layer is not quantized; NULL: it is */
   bool norm_folded, bias;       /* norm_folded: a batch normalization was folded into the layer;
                                    bias: the layer has an int32 bias */
-  double scale_low, scale_high; /* smallest and largest scale of the weight's channels */
+  double scale_low, scale_high; /* smallest and largest scale of the weight's output channels */
   double weight_error;          /* sum |w - q * scale|^2 / sum |w|^2 */
 } laci_quantized_layer;
 

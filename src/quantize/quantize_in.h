@@ -11,7 +11,8 @@ enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each chan
 /** A layer that may be quantized. */
 typedef struct laci_quantize_layer {
   int node;
-  int port, other;    /* the node's inputs with the weight, and with the data */
+  int port, other;    /* port: the node's input that is the weight; other: its input that is the
+                         data */
   int k_axis;         /* output-channel axis of the weight */
   int bias;           /* value of a stored bias; -1: no bias that is quantized */
   int norm;           /* node of batch normalization that is folded into it; -1: none */
@@ -27,11 +28,11 @@ typedef struct laci_quantizing {
   laci_quantize_layer *layers; /* [n_layers] */
   int n_layers;
   bool *wanted;  /* [n_values] the value is quantized */
-  bool *for_all; /* [n_values] all readers read the dequantized value, since a fused node ends with
-                    it */
+  bool *for_all; /* [n_values] every reader of the value reads it dequantized, since it is the
+                    result of a fused node */
   int *like;     /* [n_values] the value whose scale is used for this one, too; -1: the value has
                     its own scale */
-  bool *reads;   /* [n_nodes] the node reads dequantized inputs where there are any */
+  bool *reads;   /* [n_nodes] the node reads the dequantized values of its quantized inputs */
   laci_affine *quantizers; /* [n_values] */
 } laci_quantizing;
 
@@ -39,12 +40,12 @@ typedef struct laci_quantizing {
 
 /** Fills q->layers. */
 void laci_quantize_find_layers(laci_quantizing *q);
-/** Fills q->wanted, for_all, like and reads; scratch: [n_values]. */
+/** Fills q->wanted, q->for_all, q->like and q->reads; scratch: [n_values]. */
 void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
 /** Returns the first layer's reason if no layer can be quantized, else NULL. */
 const char *laci_quantize_why_nothing(const laci_quantizing *q);
-/** To be called after the ranges are measured: layers whose data has no scale get a reason to stay
- * in floats. */
+/** Call it after the ranges are measured. Layers whose input data have no scale get a reason to
+ * stay in floats. */
 void laci_quantize_exclude_unscaled(laci_quantizing *q);
 /** Returns the output name by which functions of onnx/edit.h identify a node: its first output's,
  * or that of the norm that is folded into it. */

@@ -3,8 +3,8 @@
  *
  * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
  * normalization multiplies and shifts a channel: w' = w * f, b' = (b - mean) * f + shift with f =
- * gain / sqrt(variance + epsilon). Where the bias would be beyond 2^30, too near to overflow when
- * the sums of products are added, the channel's scale is made larger. */
+ * gain / sqrt(variance + epsilon). A bias beyond 2^30 would be too near to overflow when the sums
+ * of products are added. The channel's scale is then made larger. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -83,7 +83,8 @@ static lac_status measure_largest_weights(weight_quantizer *w, lac_error *err) {
   return LAC_OK;
 }
 
-/* A channel of zeros gets the largest scale of the others, which its bias can use. */
+/* Chooses the scale of each channel. A channel of zeros gets the largest scale of the others, which
+ * its bias can use. */
 static void choose_scales(const weight_quantizer *w, float data_scale, float *scales) {
   double usual = 0;
   for (int64_t k = 0; k < w->n_channels; k++) usual = fmax(usual, w->largest[k] / most_weight);
@@ -94,7 +95,7 @@ static void choose_scales(const weight_quantizer *w, float data_scale, float *sc
     for (int64_t b = k; b < w->n_bias; b += w->n_channels) {
       double least = fabs(w->bias[b]) / ((double)data_scale * most_bias);
       if (scale < least) scale = least;
-      /* the product of both scales must be a float that is not denormal */
+      /* the product of both scales must be a float that is not subnormal */
       if (scale * (double)data_scale < 4 * (double)FLT_MIN)
         scale = 4 * (double)FLT_MIN / (double)data_scale;
     }

@@ -5,7 +5,7 @@
 #include "onnx/edit.h"
 #include "quantize/quantize_in.h"
 
-/** Names of the tensors and values that were added for a value. */
+/** Names of the tensors and values that were added for a quantized value. */
 typedef struct names {
   const char *scale, *zero, *integers, *floats;
 } names;
@@ -50,7 +50,8 @@ static lac_status add_pair(laci_quantizing *q, int value, const names *scale, na
   return st ? st : laci_edit_add_node(q->edit, &up, err);
 }
 
-/* Makes the readers that are to read integers read the dequantized value instead. */
+/* Makes the readers that are to read the quantized value read the dequantized value instead of the
+ * original one. */
 static lac_status redirect_readers(laci_quantizing *q, int value, const names *n, lac_error *err) {
   const laci_value *v = &q->graph->values[value];
   if (q->for_all[value]) return laci_edit_redirect_value(q->edit, v->name, n->floats, err);
@@ -85,7 +86,8 @@ static lac_status write_values(laci_quantizing *q, lac_error *err) {
 
 /* ---- Layers ---- */
 
-/** Integers with a scale for each index along an axis, to be dequantized for a layer. */
+/** Integers with a scale for each index along an axis. They are written for a layer, and
+ * dequantized there. */
 typedef struct integers {
   const char *base; /* prefix of the names */
   lac_dtype dtype;
