@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds blocks by the structure of the graph alone: at sums of two computed values, else after
- * every few layers. */
+ * Finds blocks by the structure of the graph alone. A block ends at a sum of two computed values;
+ * if there are no such sums, after every few layers. */
 #include "distill/blocks.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ enum { MOST_LAYERS_APART = 4, FEWEST_BLOCKS = 3 };
 
 typedef struct finder {
   const laci_graph *graph;
-  bool *computed; /* [n_values] the value depends on the inputs, and the logits depend on it */
+  bool *computed; /* [n_values] the value depends on the network's inputs, and the logits depend on
+                     it */
   int logits;
 } finder;
 
@@ -73,8 +74,8 @@ static bool is_activation(const laci_node *node) {
 
 static bool is_norm(const laci_node *node) { return strcmp(node->type, "BatchNormalization") == 0; }
 
-/** Follows `value` through norms (if `norms`) and one activation, each its only reader; returns the
- * value after them. */
+/** Follows `value` through batch normalizations (if `norms`) and one activation. Each of them must
+ * be the only reader of its input. Returns the value after them. */
 static int value_after_norms(const finder *f, int value, bool norms) {
   const laci_graph *g = f->graph;
   for (bool active = false; !active;) {

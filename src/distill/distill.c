@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Improves the network as a whole, once its layers are fitted: re-estimates the statistics of batch
- * normalization, then trains towards the dense network. Both networks are in the new order of
+ * Improves the network as a whole, after its layers were fitted. It re-estimates the statistics of
+ * batch normalization, then trains towards the dense network. Both networks are in the new order of
  * channels. */
 #include "distill/distill.h"
 
@@ -27,7 +27,8 @@ typedef struct refiner {
   laci_pool *pool;
   laci_calibrated *fitted;
   laci_distilled *to;
-  uint8_t **made;        /* [n_stored] new bytes that finally replace weights; NULL: unchanged */
+  uint8_t **made;        /* [n_stored] new bytes that will replace weights at the end; NULL: the
+                            weight is unchanged */
   const uint8_t **mixed; /* [n_stored] the pruned network's weights; NULL entries: the graph's */
   const uint8_t **masks; /* [n_stored] one byte an element; NULL entries: dense */
   uint8_t **unpacked;    /* [n_stored] masks from earlier prunings, one byte an element */
@@ -69,7 +70,7 @@ static void set_made_weight(refiner *r, int stored, uint8_t *take) {
   r->made[stored] = take;
 }
 
-/* Moves the new weights into the pruning; until then, it holds the dense network's weights. */
+/* Moves the new weights into the pruning. Until then, it holds the dense network's weights. */
 static void move_made_weights(refiner *r) {
   for (int s = 0; s < graph_of(r)->n_stored; s++) {
     if (!r->made[s]) continue;
@@ -97,8 +98,8 @@ static lac_status compare_outputs(refiner *r, const laci_weighted_graph *candida
                               err);
 }
 
-/* Stores the error as to->reason and returns LAC_OK where it only says what the network or the
- * machine does not allow; else returns st. */
+/* If the failure only says that the network or the machine does not allow this step, stores it as
+ * to->reason and returns LAC_OK. Otherwise returns st. */
 static lac_status tolerate_unsupported(refiner *r, lac_status st, const char *what,
                                        lac_error *err) {
   if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
@@ -111,7 +112,7 @@ static lac_status tolerate_unsupported(refiner *r, lac_status st, const char *wh
   return r->to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
 }
 
-/* ---- Statistics ---- */
+/* ---- Statistics of batch normalization ---- */
 
 static lac_status estimate_statistics(refiner *r, laci_graph *view, lac_error *err) {
   int64_t first = r->how->first_changed < count_fitting_samples(r) ? r->how->first_changed : 0;
@@ -151,7 +152,7 @@ static lac_status recalibrate_norms(refiner *r, lac_error *err) {
   return st;
 }
 
-/* ---- Steps ---- */
+/* ---- Training steps ---- */
 
 /* Trains with the largest batch that memory allows. */
 static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
@@ -204,8 +205,8 @@ static lac_status refine_network(refiner *r, lac_error *err) {
   return st;
 }
 
-/* Judges the loss of the improved network: a lower error of the outputs may still lose more
- * answers. Where there is a limit of the loss and it is exceeded, the new weights are dropped. */
+/* Judges the loss of the improved network, since a lower error of the outputs may still change more
+ * answers. If there is a limit of the loss and it is exceeded, the new weights are dropped. */
 static lac_status judge_result(refiner *r, const laci_output_difference *fitted, lac_error *err) {
   const double limit = r->options->calibration->max_drop;
   const laci_weighted_graph pruned = {graph_of(r), r->mixed};

@@ -11,7 +11,8 @@ typedef struct laci_prune_options laci_prune_options;
 typedef struct laci_pruning laci_pruning;
 
 typedef struct laci_distill_options {
-  const laci_calibration_samples *samples; /* the last samples->held_back, at least one, judge */
+  const laci_calibration_samples *samples; /* the last samples->held_back of these, at least one,
+                                              judge the result */
   int64_t first_changed; /* samples from here to those held back are augmented as in training;
                             statistics are estimated on them. If there are none: on all samples */
   bool recalibrate;      /* the statistics of batch normalization are re-estimated */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs forward plans of the training graph, in which a batch is normalized by its own statistics,
- * on several batches at the same time. Sums are in double, in the order of the batches. */
+ * Runs the forward part of the training graph, in which a batch is normalized by its own
+ * statistics. Several batches are run at the same time. Sums are in double, in the order of the
+ * batches. */
 #include "distill/recalibrate.h"
 
 #include <math.h>
@@ -19,14 +20,14 @@ static const char what[] = "statistics again";
 
 enum { MOST_LANES = 16 };
 
-/** A lane runs a batch on an engine of one thread, so that sums over a batch do not depend on the
- * number of lanes. */
+/** A lane runs one batch at a time on an engine of one thread. So a batch's sums do not depend on
+ * the number of lanes. */
 typedef struct lane {
   laci_engine *engine;
   void *images;
   const void **inputs; /* [graph inputs] */
   void **outputs;      /* [graph outputs] */
-  float *now;          /* [size] statistics of the batch */
+  float *now;          /* [size] statistics of the lane's batch */
   lac_status status;
   lac_error err;
 } lane;
@@ -38,7 +39,7 @@ typedef struct job {
   int64_t batch, n_batches;
   lane lanes[MOST_LANES];
   int n_lanes;
-  float *before;    /* [size] statistics that the model has now */
+  float *before;    /* [size] statistics that the model has before */
   double *sums;     /* [size] */
   int64_t *offsets; /* [n_stats] */
   int64_t size;
@@ -147,7 +148,7 @@ static void run_lanes(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Runs n batches, from number k on. */
+/** Runs n batches, from batch number k on. */
 static lac_status run_batches_from(job *j, int64_t k, int64_t n, lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t at = 0; at < n && !st; at++) {

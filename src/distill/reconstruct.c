@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs two plans: the teacher's forward pass, which computes targets, and the student's training
- * step, which reads them. */
+ * Runs two plans: the teacher's forward pass, which computes the targets, and the student's
+ * training step, which reads them. */
 #include "distill/reconstruct.h"
 
 #include <math.h>

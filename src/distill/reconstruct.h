@@ -21,7 +21,8 @@ typedef struct laci_reconstruct_options {
   const uint8_t *const *masks; /* [n_stored] bytes in the weight's own order, 1 = kept; NULL, or a
                                   NULL entry: dense. They must outlive the reconstruction */
   int64_t batch;               /* samples in a step */
-  laci_shape image;            /* [channels, height, width], read where the network's are dynamic */
+  laci_shape image;            /* [channels, height, width], used if the network leaves these sizes
+                                  open */
   const char *engine;          /* what runs both networks; NULL: the fast engine */
   int threads;                 /* <= 0: the cores this process may use */
   bool bf16;                   /* activations and their gradients are bf16, in both networks */
@@ -43,9 +44,9 @@ void laci_reconstruct_destroy(laci_reconstruct *reconstruct); /* NULL is fine */
 
 /** Returns the number of targets: one for the logits, then one for each block's output. */
 int laci_reconstruct_count_targets(const laci_reconstruct *reconstruct);
-/** Floats of target k for one sample. */
+/** Returns the number of floats of target k for one sample. */
 int64_t laci_reconstruct_target_size(const laci_reconstruct *reconstruct, int k);
-/** Floats of one sample of the input. */
+/** Returns the number of floats of one sample of the input. */
 int64_t laci_reconstruct_image_size(const laci_reconstruct *reconstruct);
 /** Runs the teacher on a batch of images and writes what the student is to reproduce: targets[k] is
  * [batch, laci_reconstruct_target_size(k)]; k = 0 is the logits, k >= 1 a block's output. */

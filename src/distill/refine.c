@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs training steps for a given time, and keeps the result if it has a lower error than before.
-  */
+ * Runs training steps for a given time, and keeps the result if its error is lower than before. */
 #include "distill/refine.h"
 
 #include <math.h>
@@ -65,8 +64,8 @@ static double rate_of(const job *j, int64_t step, int64_t steps) {
   return (j->o->rate > 0 ? j->o->rate : RATE) * (ramp < cosine ? ramp : cosine);
 }
 
-/** Returns how many steps fit into the time, after `done` steps of `step_seconds` each, with time
- * left for judging. */
+/** Returns how many steps fit into the time, if `done` steps of `step_seconds` each were run.
+ * Leaves time for judging the result. */
 static int64_t steps_in_time(const job *j, int64_t done, double step_seconds) {
   double used = laci_clock_seconds() - j->start;
   double left = j->o->seconds - used - j->judge_seconds;
@@ -115,7 +114,7 @@ static lac_status take_steps(job *j, lac_error *err) {
 
 /* ---- The result ---- */
 
-/** Moves the candidate's own bytes into the result. */
+/** Moves the bytes that the candidate has of its own into the result. */
 static void copy_weights_from(job *j, laci_graph *from) {
   for (int s = 0; s < from->n_stored; s++) {
     j->to->weights[s] = from->stored[s].owned;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Has two methods. If all samples fit into memory, a batch is a random choice of them, and targets
- * may be kept, too. Else fixed batches are read again in each epoch, in a new order. */
+ * Makes batches by one of two methods. If all samples fit into memory, a batch is a random choice
+ * of them, and targets may be kept, too. Otherwise fixed batches are read again in each epoch, in a
+ * new order. */
 #include "distill/targets.h"
 
 #include <string.h>
@@ -21,14 +22,14 @@ struct laci_distill_targets {
       target_sizes; /* number of floats of a sample's image; and of all its targets */
   float *images;    /* [n, image_size]; NULL: not kept */
   float *kept;      /* [n, target_sizes]; NULL: not kept */
-  bool *known;      /* [n] the sample's targets are in `kept` */
-  int64_t *order;   /* of samples, or of batches */
+  bool *known;      /* [n] the sample's targets are stored in `kept` */
+  int64_t *order;   /* order in which samples, or batches, are used */
   int64_t n_order, at, epoch;
   float *batch_images; /* [batch, image_size] */
   float **targets;     /* [n_targets] each [batch, size] */
 };
 
-/** Do so many more bytes fit? If so, adds them to *held. */
+/** Does this number of bytes fit, in addition to *held? If so, adds it to *held. */
 static bool reserve_bytes(const laci_distill_targets *t, uint64_t bytes, uint64_t *held) {
   if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
   if (!laci_budget_allows(t->how.budget, *held + bytes)) return false;
@@ -148,7 +149,7 @@ static void gather_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Makes a batch of the next samples of the order, from memory. */
+/** Makes a batch of the next samples in t->order, from memory. */
 static lac_status next_from_memory(laci_distill_targets *t, lac_error *err) {
   const int64_t batch = t->how.batch;
   gathering g = {.t = t, .order = t->order + t->at};
@@ -166,7 +167,7 @@ static lac_status next_from_memory(laci_distill_targets *t, lac_error *err) {
   return st;
 }
 
-/** Reads the next batch of the order: neighbouring samples of the data. */
+/** Reads the next batch in t->order: neighbouring samples of the data. */
 static lac_status next_from_data(laci_distill_targets *t, lac_error *err) {
   void *to = t->batch_images;
   int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
