@@ -28,7 +28,7 @@ typedef struct laci_ort_shared {
 LAC_MUST_CHECK lac_status laci_ort_compute_create(laci_ort_shared *shared, laci_ort_graph *graph,
                                                   const laci_ort_part *part, laci_ort_model *model,
                                                   ort_compute **made, lac_error *err);
-/** NULL is fine. */
+/** Destroys a computation; NULL is fine. */
 void laci_ort_compute_destroy(ort_compute *made);
 
 #endif

@@ -10,7 +10,7 @@ LAC_MUST_CHECK lac_status laci_ort_ep_create(const laci_ort *ort,
                                              const ort_session_options *options,
                                              const ort_logger *logger, ort_ep **made,
                                              lac_error *err);
-/** NULL is fine. */
+/** Destroys a provider; NULL is fine. */
 void laci_ort_ep_destroy(ort_ep *self);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct laci_ort_graph {
   laci_ort_node *nodes;
   laci_ort_value *values;
   int n_nodes, n_values, most_values;
-  int *index; /* [n_index] of names: numbers of values + 1 */
+  int *index; /* [n_index] hash table of names: number of the value + 1; 0: free */
   size_t n_index;
   const char **domains;
   int64_t *versions;

@@ -36,7 +36,7 @@ const lac_model *laci_ort_model_of(const laci_ort_model *made);
 bool laci_ort_model_is_packed(const laci_ort_model *made);
 /** Returns the bytes of weights that it holds copies of. */
 uint64_t laci_ort_model_bytes(const laci_ort_model *made);
-/** NULL is fine. */
+/** Destroys a model; NULL is fine. */
 void laci_ort_model_destroy(laci_ort_model *made);
 
 #endif

@@ -13,7 +13,7 @@ enum { LINE_BYTES = 1200, HAS_SHAPE = 390, HAS_SHAPE_SINCE = 24 };
 typedef struct place {
   int at;
   const char *name;
-  size_t offset; /* in laci_ort */
+  size_t offset; /* offset of the function's pointer in laci_ort */
 } place;
 
 static const place places[] = {

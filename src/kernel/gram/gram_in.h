@@ -24,7 +24,8 @@ static inline int64_t laci_gram_round_up_to_odd_vectors(int64_t n) {
   return whole % (2 * (int64_t)LACI_DOTS_LANES) == 0 ? whole + LACI_DOTS_LANES : whole;
 }
 
-/** Computes a square block on the diagonal, and little more than the upper triangle of it. */
+/** Adds a square block on the diagonal: its upper triangle, and a few elements below the
+ * diagonal. */
 static inline void laci_gram_add_upper_half(laci_dots_kernel *kernel, const laci_dots *square) {
   enum { STRIP = 16 };
   for (int i = 0; i < square->m; i += STRIP) {

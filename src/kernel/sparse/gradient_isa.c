@@ -329,8 +329,8 @@ static const int64_t *find_member_offsets(const block *b, const gradient_work *w
   return all ? member + place % STEP * APART : member;
 }
 
-/* Sets what a run prefetches: one column of the next item after the other, then this item's share
- * of the next rows. */
+/* Sets which memory a run of rows prefetches. Each of an item's first runs prefetches a column of
+ * the next item, each later run a row that will be packed next. */
 static void plan_prefetch(block *b, gradient_work *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;

@@ -64,7 +64,8 @@ static bool native_relu_sum_fits(laci_net *net, const laci_fused *fused, const c
   return laci_native_is_trained(net, fused->reads[2]);
 }
 
-/** Lowers on native layouts. Where y's border is zero, the gradient is zero, too. */
+/** Lowers with all operands in native layouts. The zeros in y's border make the gradient's border
+ * zero, too. */
 static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
   const int y = laci_net_tensor_of(net, fused->reads[2]);
   if (y < 0) return;

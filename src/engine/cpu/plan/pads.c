@@ -247,7 +247,7 @@ static void replace_input(laci_cpu_plan *plan, laci_node *node, int value) {
   node->inputs = inputs;
 }
 
-/** Moves the readers of `from` to `to`: a sorted list, each reader once. */
+/** Makes the readers of `from` readers of `to`. The list stays sorted, with each reader once. */
 static void join_readers(laci_cpu_plan *plan, laci_value *to, laci_value *from) {
   int *readers =
       laci_plan_alloc(plan, (size_t)to->n_readers + (size_t)from->n_readers, sizeof *readers);

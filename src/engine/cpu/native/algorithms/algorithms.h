@@ -82,7 +82,7 @@ typedef struct laci_native_kernel {
                                                    weight is computed */
 } laci_native_kernel;
 
-/** Makes what the algorithm runs from a kernel's form. */
+/** Makes, from a kernel's form, the data that the algorithm runs: code, CSR or grouped rows. */
 typedef lac_status laci_native_finish(laci_net *net, const laci_native_layer *layer,
                                       laci_native_kernel *kernel, lac_error *err);
 /** Makes the kernels of all phases of the step's layer, and sets the first as the step's state;

@@ -44,8 +44,8 @@ bool laci_native_layout_of(laci_net *net, int tensor, bool rows, laci_sparse_lay
 laci_layout *laci_native_dense_layout(laci_net *net, const laci_shape *shape, bool rows);
 /** Adds a step that copies tensor `from` to tensor `to` in another layout, as `r` describes: all
  * pixels, or only every stride-th row and pixel. Elements are f32 (bf16 in a bf16 plan) or int8x4,
- * and are the same in both. The step belongs to no node until the caller sets one. NULL after a
- * failure. */
+ * of the same type in both tensors. The step belongs to no node until the caller sets one. NULL
+ * after a failure. */
 laci_net_step *laci_native_add_reorder_step(laci_net *net, int from, int to,
                                             const laci_sparse_reorder *r);
 /** Is it a step of laci_native_add_reorder_step that belongs to no node? */

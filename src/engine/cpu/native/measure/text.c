@@ -36,8 +36,8 @@ static void describe_processor(laci_cost_processor *of) {
   (void)strftime(of->date, sizeof of->date, "%Y-%m-%d", &day);
 }
 
-/** Writes "dense 5 % (8 %)": the error of estimates by the table, and by the table from which it
- * began. */
+/** Writes "dense 5 % (8 %)": the median error of estimates by the new table, and in brackets by the
+ * table from which the fit began. */
 static void write_errors(const laci_measured *m, const laci_cost_table *before,
                          const laci_cost_table *table, char *text, size_t size) {
   enum { PERCENT = 100 };
