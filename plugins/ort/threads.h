@@ -12,8 +12,8 @@ int laci_ort_count_threads(const laci_ort *ort, ort_kernel *kernel);
 /** Returns the number of cores that this process may use. */
 int laci_ort_cores(void);
 
-/** Makes laci_ort_parallel of this thread compute on the threads of `kernel`; NULL: on this thread
- * alone. */
+/** Makes laci_ort_parallel of this thread compute on the threads of `kernel`; NULL: on this
+ * thread alone. */
 void laci_ort_enter_kernel(const laci_ort *ort, ort_kernel *kernel);
 /** Runs parts on the threads of the current kernel. For the callback of lac_session_options. */
 lac_parallel laci_ort_parallel;

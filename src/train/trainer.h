@@ -117,8 +117,8 @@ LAC_MUST_CHECK lac_status laci_trainer_run_batch_watched(laci_trainer *trainer, 
 const float *laci_trainer_logits(const laci_trainer *trainer);
 
 /** Updates the weights: takes one step of the optimizer with the mean of the gradients since the
- * last update. The engine computes it where it can (laci_engine_update). Fails as the engine does;
- * the weights are then undefined. */
+ * last update. The engine computes it where it can (laci_engine_update).
+ * Fails as the engine does; the weights are then undefined. */
 LAC_MUST_CHECK lac_status laci_trainer_update(laci_trainer *trainer, double rate, lac_error *err);
 
 /** Return the moving averages over the updates (train/average.h): of the weights,
