@@ -33,7 +33,7 @@ def prune(args, model, wish, folder):
 
 
 def measure(args, dense, pruned):
-    """Times of runs in turns, ms: those of the dense network, those of the pruned one."""
+    """Times of alternate runs, ms: those of the dense network, those of the pruned one."""
     sessions = [lacuna.Session(path, threads=args.threads) for path in (dense, pruned)]
     feeds = [{i.name: np.random.default_rng(0).standard_normal([n if isinstance(n, int) and n > 0 else 1 for n in i.shape]).astype(np.float32)
               for i in session.get_inputs()} for session in sessions]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loops on the threads of a session of ONNX Runtime. A kernel's context leads to them, and lives
- * for one run: the thread that runs knows its own. */
+ * Runs loops on the threads of a session of ONNX Runtime. They are reached through a kernel's
+ * context, which is valid for one run; each thread stores the context of its own run. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MOST_THREADS = 256 };
-static const long wait_ns = 20000000; /* for a thread that may come; a busy machine wakes late */
+static const long wait_ns = 20000000; /* most for another thread: a busy machine wakes late */
 
 static _Thread_local struct {
   const laci_ort *ort;
@@ -64,7 +64,7 @@ void laci_ort_parallel(void *context, lac_part *part, void *arg, int n) {
   if (current.kernel && n > 1 && has_idle_core()) {
     ort_status *failed = current.ort->parallel_for(current.kernel, run_part, (size_t)n, 0, &l);
     if (!failed) return;
-    current.ort->release_status(failed); /* it failed before it began */
+    current.ort->release_status(failed); /* it failed before any part was run */
   }
   for (int k = 0; k < n; k++) part(arg, k);
 }
@@ -82,7 +82,7 @@ static long now_ns(void) {
   return (long)t.tv_sec * 1000000000L + t.tv_nsec;
 }
 
-/** Holds its thread until as many others are here, or no other came for a while. */
+/** Blocks its thread until all threads have arrived, or no other one came for wait_ns. */
 static void arrive(void *context, size_t index) {
   count *c = context;
   (void)index;

@@ -137,7 +137,7 @@ static void policies_repeat_and_none_changes_nothing(void **state) {
   assert_true(n_other > 25);
 }
 
-/* The way by bytes gives the floats of the way without them, so that a policy changes nothing else.
+/* Changes by bytes give the floats of changes without them, so that a policy changes nothing else.
  */
 static void parts_by_bytes_are_parts(void **state) {
   (void)state;
