@@ -9,18 +9,18 @@ static const uint32_t multiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
 static const uint32_t weyl[2] = {0x9E3779B9u, 0xBB67AE85u}; /* golden ratio, sqrt(3) - 1 */
 
 void laci_rng_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-  uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]};
-  uint32_t k[2] = {key[0], key[1]};
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+  uint32_t k0 = key[0], k1 = key[1];
   for (int round = 0; round < N_ROUNDS; round++) {
-    uint64_t low = (uint64_t)multiplier[0] * c[0];
-    uint64_t high = (uint64_t)multiplier[1] * c[2];
-    uint32_t next[4] = {(uint32_t)(high >> 32) ^ c[1] ^ k[0], (uint32_t)high,
-                        (uint32_t)(low >> 32) ^ c[3] ^ k[1], (uint32_t)low};
-    for (int i = 0; i < 4; i++) c[i] = next[i];
-    k[0] += weyl[0];
-    k[1] += weyl[1];
+    const uint64_t low = (uint64_t)multiplier[0] * c0, high = (uint64_t)multiplier[1] * c2;
+    c0 = (uint32_t)(high >> 32) ^ c1 ^ k0;
+    c1 = (uint32_t)high;
+    c2 = (uint32_t)(low >> 32) ^ c3 ^ k1;
+    c3 = (uint32_t)low;
+    k0 += weyl[0];
+    k1 += weyl[1];
   }
-  for (int i = 0; i < 4; i++) out[i] = c[i];
+  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
 uint64_t laci_rng(uint64_t seed, uint64_t stream, uint64_t counter) {

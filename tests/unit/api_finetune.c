@@ -15,6 +15,7 @@
 #include "lacuna/mask.h"
 #include "lacuna/prune.h"
 #include "lacuna/report.h"
+#include "support/light.h"
 #include "support/programs.h"
 #include "unit/data_folder.h"
 
@@ -257,7 +258,7 @@ static void every_failed_allocation_is_told(void **state) {
   training.steps = 1;
   training.evaluate = pruning.permute = false;
   long n = 1;
-  for (lac_status st = LAC_NO_MEMORY; st; n += 1 + n / 4) {
+  for (lac_status st = LAC_NO_MEMORY; st; n += 1 + n * tests_stride(3) / 4) {
     lac_model *model = load(DIGITS "/digits.onnx");
     lac_finetune_result result = LAC_SIZED(lac_finetune_result);
     lac_error err = {0};

@@ -11,6 +11,7 @@
 #include "prune/prune_in.h"
 #include "prune/speed.h"
 #include "sparse/mask.h"
+#include "support/light.h"
 
 enum { COUNT = 96, JUDGING = 700, INPUT = 8 * 6 * 6, CLASSES = 8 };
 
@@ -614,7 +615,7 @@ static void every_allocation_may_fail(void **state) {
   laci_pruning *p = prune(&r); /* what is made once for all is there */
   laci_pruning_destroy(p);
   size_t before = 0;
-  for (long at = 1;; at += 1 + at / 8) { /* the first ones all, then ever fewer */
+  for (long at = 1;; at += 1 + at * tests_stride(4) / 8) { /* the first ones all, then ever fewer */
     lac_error err = {0};
     laci_memory_fail_at(at);
     lac_status st = laci_prune(r.n.a, &r.options, NULL, &p, &err);
