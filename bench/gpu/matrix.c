@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/rng.h"
 #include "gpu/device.h"
 #include "tensor/buf.h"
