@@ -59,7 +59,7 @@ static lac_status move_pixels(const affine *map, const char *name, laci_image *i
   return LAC_OK;
 }
 
-/** Returns the angle whose tangent is `slope`, by way of degrees, as torchvision computes it. */
+/** Returns the angle whose tangent is `slope`, through degrees, as torchvision computes it. */
 static double shear_angle(double slope) { return atan(slope) * (180 / PI) * (PI / 180); }
 
 /** Rounds to 15 digits after the point, so that a right angle has a cosine of 0. */
