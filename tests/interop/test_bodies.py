@@ -3,6 +3,7 @@
 computes what it computed, that our plain engine computes the same, and that the weights of bodies and of LSTM, GRU and RNN
 hold 2:4 once pruned.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -216,3 +217,20 @@ def test_recurrent_weights_are_pruned_only_on_request(op, tmp_path):
     assert "2/4 layers" in lacuna("check", out, "--against", path)
     assert "4/4 layers" in lacuna("prune", "--no-calibration", path, "-o", out, "--recurrent", "--force")
     assert "4/4 layers" in lacuna("check", out, "--recurrent")
+
+
+def test_layers_whose_weights_a_body_computes_are_in_the_report(tmp_path):
+    """They are rows of the report, after the layers that can be pruned, and no plan knows them."""
+    then = graph([node("Mul", "t1 t2", "t"), node("MatMul", "x t", "c", "m1")], [], [info("c")], [tensor("t1", 16, 32), tensor("t2", 16, 32)])
+    other = graph([node("MatMul", "x e1", "d", "m2")], [], [info("d")], [tensor("e1", 16, 32)])
+    whole = graph([node("If", "which", "z", "If_0", then_branch=then, else_branch=other), node("MatMul", "z w", "y", "last")],
+                  [info("x", [2, 16]), info("which", [], TensorProto.BOOL)], [info("y", [2, 16])], [tensor("w", 32, 16)])
+    path, out, report = tmp_path / "in.onnx", tmp_path / "out.onnx", tmp_path / "report.json"
+    onnx.save(helper.make_model(whole, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    lacuna("prune", "--no-calibration", path, "-o", out, "--json", report)
+    found = json.loads(report.read_text())
+    names = [layer["name"] for layer in found["layers"]]
+    assert "last" in names and len(names) > 1
+    assert [layer["name"] for layer in found["prediction"]["layers"]] == names
+    computed = [layer["reason"] for layer in found["prediction"]["layers"] if layer["name"].endswith("m1")]
+    assert computed == [None]

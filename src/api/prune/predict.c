@@ -48,8 +48,9 @@ lac_status laci_predict(const laci_predict_source *from, laci_arena *arena, laci
   const laci_engine_options options = {.threads = from->threads, .bf16 = from->bf16};
   laci_graph *view = NULL;
   laci_engine_answer answer;
-  *p = (laci_prediction){.layers =
-                             laci_arena_alloc(arena, (size_t)a->n_layers + 1, sizeof *p->layers)};
+  *p = (laci_prediction){
+      .n_layers = a->n_layers,
+      .layers = laci_arena_alloc(arena, (size_t)a->n_layers + 1, sizeof *p->layers)};
   laci_engine_node *nodes = laci_alloc((size_t)a->graph->n_nodes + 1, sizeof *nodes);
   lac_status st = p->layers && nodes ? LAC_OK : laci_fail_memory(err, "the plan");
   if (!st) st = laci_graph_view_create(a->graph, from->weights, &view, err);

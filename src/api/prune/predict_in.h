@@ -38,7 +38,8 @@ typedef struct laci_prediction {
                                    */
   double seconds;               /* of a run */
   int64_t flops;                /* of all steps */
-  laci_predicted_layer *layers; /* [analysis->n_layers] */
+  int n_layers;                 /* of the analysis; those in bodies, which reports list, are not */
+  laci_predicted_layer *layers; /* [n_layers] */
 } laci_prediction;
 
 /** Predicts a run. All that the prediction points to is in the arena. Fails LAC_NO_MEMORY, and as

@@ -80,10 +80,11 @@ static void count_reason(lac_prediction *to, lac_predicted_reason *reasons, cons
 
 static int64_t multiplications(int64_t flops) { return flops / 2; }
 
+/* Layers in bodies come after those of the analysis, and no plan knows them. */
 static void fill_layers(const laci_report *report, const laci_prediction *dense,
                         const laci_prediction *pruned, lac_prediction *to,
                         lac_predicted_layer *layers, lac_predicted_reason *reasons) {
-  for (int l = 0; l < report->pub.n_layers; l++) {
+  for (int l = 0; l < pruned->n_layers; l++) {
     const lac_layer *layer = &report->layers[l];
     const laci_predicted_layer *now = &pruned->layers[l];
     layers[l] = (lac_predicted_layer){.dense_seconds = dense->layers[l].seconds,
