@@ -155,7 +155,9 @@ typedef struct lac_calibration_result {
                            or the numbers of one scale where an output has two, as boxes in pixels
                            next to scores; of rows of probabilities the share whose largest element
                            moves. This is what max_drop holds to without labels */
-  const char *worst_of; /* which part that is; NULL: the outputs have one part alone */
+  const char *worst_of;    /* which part that is; NULL: the outputs have one part alone */
+  double forecast_seconds; /* what `seconds` were to be, said before the work began; 0: not known */
+  uint64_t forecast_bytes; /* the most memory that the calibration was to hold */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/min.h"
 #include "base/memory.h"
@@ -171,4 +172,23 @@ void laci_grams_finish(laci_grams *g, laci_pool *pool) {
   sum_collected_batches(g, pool);
   for (int64_t group = 0; group < g->unfold.groups; group++)
     laci_gram_mirror_upper(g->h + group * columns * columns, columns, pool);
+}
+
+double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool) {
+  laci_grams g;
+  lac_error ignored = {0};
+  float *zeros = laci_alloc((size_t)floats_per_batch(unfold) + 1, sizeof *zeros);
+  double seconds = -1;
+  if (zeros && !laci_grams_init(&g, unfold, asymmetric, most, &ignored)) {
+    const int n = g.most_waiting;
+    for (int time = 0; time < (n == 1 ? 2 : 1); time++) { /* the first touches new memory */
+      const double began = laci_clock_seconds();
+      for (int i = 0; i < n; i++) laci_grams_add(&g, zeros, zeros, pool);
+      const double each = (laci_clock_seconds() - began) / n;
+      if (seconds < 0 || each < seconds) seconds = each;
+    }
+    laci_grams_clear(&g);
+  }
+  laci_free(zeros);
+  return seconds;
 }

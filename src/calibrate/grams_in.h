@@ -41,6 +41,9 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_grams_use(laci_grams *g, const laci_unfold *unfold, laci_pool *pool,
                                          lac_error *err);
+/** Adds one batch of zeros to sums of their own, and returns the seconds that a batch takes;
+ * negative: there is no memory for it. */
+double laci_grams_try(const laci_unfold *unfold, bool asymmetric, int64_t most, laci_pool *pool);
 /** Completes the sums h and k. Call it after the last batch. */
 void laci_grams_finish(laci_grams *g, laci_pool *pool);
 

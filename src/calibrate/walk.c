@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
+#include "calibrate/forecast_in.h"
 #include "calibrate/walk_in.h"
 #include "sparse/mask.h"
 
@@ -220,8 +221,7 @@ lac_status laci_walk_unfold_in_form(laci_walk_state *w, const laci_matrix_layer 
   return LAC_OK;
 }
 
-/* Returns the limit of the positions of a batch that are summed. */
-static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
+int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
   const int64_t columns = laci_unfold_n_columns(unfold), asked = w->options->positions;
   if (asked > INT64_MAX / columns) return INT64_MAX;
   int64_t most = (asked > 0 ? asked : POSITIONS) * columns;
@@ -242,7 +242,7 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
     which[l] = 0;
     while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
     if (which[l] < *n) continue;
-    st = laci_grams_init(&grams[*n], unfold, asymmetric, positions_at(w, unfold), err);
+    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_walk_positions_at(w, unfold), err);
     if (st) continue;
     grams[*n].layer = stop->first_layer + l;
     (*n)++;
@@ -299,6 +299,7 @@ static lac_status compare_with_dense(laci_walk_state *w, lac_error *err) {
 static lac_status walk_network(laci_walk_state *w, lac_error *err) {
   lac_status st = open_walk(w, err);
   if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
+  if (!st && w->plan.n_stops > 0) laci_walk_forecast(w);
   for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to_stop(w, s, err);
   if (!st) st = compare_with_dense(w, err);
   if (!st) laci_progress("calibrating", w->total, w->total);

@@ -84,6 +84,8 @@ typedef struct laci_calibrated {
   uint64_t values_bytes;          /* peak bytes of the values kept between layers */
   uint64_t file_bytes;            /* peak bytes in temporary files */
   double seconds, fit_seconds;    /* duration of the whole calibration; and of the fits alone */
+  double forecast_seconds;        /* what it was to take, said before it began; 0: not known */
+  uint64_t forecast_bytes;        /* the most memory that it was to hold */
   laci_arena arena;               /* texts */
 } laci_calibrated;
 

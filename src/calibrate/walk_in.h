@@ -22,6 +22,7 @@ typedef struct laci_walk_state {
   laci_calibration_cut cut;
   int n_lanes; /* number of batches that are run at the same time (lanes_in.h) */
   laci_frontier frontier;
+  uint64_t memory; /* that the walk plans for, besides values of the frontier */
   laci_stored_batches *
       *kept[LACI_STREAMS]; /* [n_values] kept values; NULL: not kept, or the same as in the
                                      dense network */
@@ -79,6 +80,9 @@ LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *e
 /** Returns why the layer's fit exceeds the memory limit even if it is done alone: a static text, or
  * one in the result's arena. NULL: it does not. (walk_memory.c) */
 const char *laci_walk_why_too_large(laci_walk_state *w, const laci_matrix_layer *layer);
+
+/** Returns the limit of the positions of a batch that are summed for a layer (walk.c). */
+int64_t laci_walk_positions_at(const laci_walk_state *w, const laci_unfold *unfold);
 
 /** Reads all samples and stores them as the network's inputs in the frontier, the set of stored
  * values (walk_part.c). */

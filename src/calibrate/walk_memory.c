@@ -147,6 +147,7 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   if (quarter > MOST_VALUES) quarter = MOST_VALUES;
   if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
   w->frontier.folder = w->options->folder;
+  w->memory = most.needed;
   w->frontier.memory_limit = left < quarter ? left : quarter;
   char needed[32], frontier[32];
   laci_log(LAC_LOG_DEBUG,

@@ -49,5 +49,8 @@ lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *op
   if (st) return st;
   p->calibration.seconds += (*fitted)->seconds;
   p->calibration.fit_seconds += (*fitted)->fit_seconds;
+  p->calibration.forecast_seconds += (*fitted)->forecast_seconds;
+  if ((*fitted)->forecast_bytes > p->calibration.forecast_bytes)
+    p->calibration.forecast_bytes = (*fitted)->forecast_bytes;
   return LAC_OK;
 }

@@ -186,6 +186,8 @@ typedef struct laci_pruning_calibration {
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
+  double forecast_seconds; /* of what was said before each walk; 0: nothing could be */
+  uint64_t forecast_bytes;
 } laci_pruning_calibration;
 
 typedef struct laci_pruning {

@@ -60,6 +60,9 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
   laci_json_add(w, object, "file_bytes", laci_json_uint64(c->file_bytes));
   laci_json_add(w, object, "calibration_seconds", laci_json_number(c->seconds));
   laci_json_add(w, object, "fit_seconds", laci_json_number(c->fit_seconds));
+  laci_json_add(w, object, "forecast_seconds",
+                or_null(c->forecast_seconds > 0, c->forecast_seconds));
+  laci_json_add(w, object, "forecast_bytes", laci_json_uint64(c->forecast_bytes));
   const bool refinement = c->error_fitted > 0;
   laci_json_add(w, object, "error_fitted", or_null(refinement, c->error_fitted));
   laci_json_add(w, object, "recalibrated", json_boolean(c->recalibrated));

@@ -523,6 +523,30 @@ static void a_fit_lowers_errors_that_it_has_not_seen(void **state) {
   }
 }
 
+/* One with nothing to calibrate has none. */
+static void a_forecast_is_made_of_the_walk(void **state) {
+  (void)state;
+  for (int i = 0; i < N_NETWORKS; i++) {
+    laci_graph *graph = read_open(networks[i]);
+    laci_analysis *analysis = analyze(graph);
+    source s;
+    source_init(&s, graph, 400);
+    laci_calibrate_options o = options_of("alps");
+    laci_calibrated *c = calibrate(analysis, &s, &o);
+    assert_true(c->forecast_seconds > 0);
+    assert_true(c->forecast_bytes >= c->values_bytes);
+    laci_calibrated_destroy(c);
+    bool *wanted = laci_alloc((size_t)analysis->n_layers + 1, sizeof *wanted);
+    o.wanted = wanted;
+    c = calibrate(analysis, &s, &o);
+    assert_true(c->forecast_seconds == 0);
+    laci_calibrated_destroy(c);
+    laci_free(wanted);
+    laci_analysis_destroy(analysis);
+    laci_graph_destroy(graph);
+  }
+}
+
 /* ---- The same bytes ---- */
 
 static void check_same(const laci_graph *graph, const laci_calibrated *a,
@@ -934,6 +958,7 @@ int main(void) {
       cmocka_unit_test(sums_of_wide_layers_hold_all_batches),
       cmocka_unit_test(errors_are_those_of_two_plain_runs),
       cmocka_unit_test(a_fit_lowers_errors_that_it_has_not_seen),
+      cmocka_unit_test(a_forecast_is_made_of_the_walk),
       cmocka_unit_test(threads_and_places_change_no_byte),
       cmocka_unit_test(layers_that_cannot_be_calibrated_are_masked_and_say_why),
       cmocka_unit_test(what_is_not_wanted_stays_dense),

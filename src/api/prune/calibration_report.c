@@ -102,6 +102,8 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .file_bytes = from->file_bytes,
       .seconds = from->seconds,
       .fit_seconds = from->fit_seconds,
+      .forecast_seconds = from->forecast_seconds,
+      .forecast_bytes = from->forecast_bytes,
       .synthetic = source->is_synthetic,
       .error_magnitude = from->error_magnitude};
   to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);

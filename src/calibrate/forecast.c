@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long a walk will take, and how much memory, before it begins. What costs time is done once,
+ * on this machine as loaded as it is, and multiplied:
+ *
+ *     a batch in every lane through the dense network    times batches, of both networks
+ *     a batch added to the sums of each layer            times batches
+ *     a factorization and a substitution of some sizes   times those of a typical fit
+ *
+ * What cannot be tried (a network that does not run as a whole) gives no forecast. */
+#include "calibrate/forecast_in.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/budget.h"
+#include "base/clock.h"
+#include "base/divide.h"
+#include "base/log.h"
+#include "calibrate/fit.h"
+#include "calibrate/lanes_in.h"
+#include "cpu/pool.h"
+#include "kernel/linear/linear.h"
+
+enum {
+  LEAST_SIZE = 64, /* of matrices that are tried, and its doubles */
+  N_SIZES = 5,
+  FACTORS = 13, /* of a typical fit by ALPS (alps.c), each followed by SUBSTITUTIONS */
+  SUBSTITUTIONS = 3,
+  ROWS = 32,  /* of a substitution that is tried */
+  TIMES = 3,  /* that a size is tried */
+  JUDGED = 3, /* weights of a layer that are judged (layer_error.c) */
+  LANES_MOST = 32
+};
+static const double LEAST_SECONDS = 5; /* of a forecast that is worth a line in the log */
+
+/* ---- Running ---- */
+
+typedef struct trial_run {
+  const laci_walk_state *w;
+  laci_part part;
+  laci_lanes lanes;
+  void **places; /* [n_lanes, n_inputs + n_outputs] */
+  void **owned;  /* the same, those that are ours */
+  _Atomic bool failed;
+} trial_run;
+
+static int count_ports(const trial_run *t) { return t->part.n_inputs + t->part.n_outputs; }
+
+/* Finds all that computes the network's outputs from its inputs. */
+static bool find_whole(laci_walk_state *w, laci_part *part) {
+  const laci_graph *graph = &w->network->graph;
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  int *wanted = laci_alloc((size_t)graph->n_outputs + 1, sizeof *wanted), n = 0;
+  bool ok = there && wanted;
+  for (int i = 0; ok && i < graph->n_inputs; i++) there[graph->inputs[i]] = true;
+  for (int i = 0; ok && i < graph->n_outputs; i++) {
+    const int value = graph->outputs[i];
+    if (w->network->constant[value] || there[value]) continue;
+    if (w->network->refusal[value] || laci_network_value_bytes(w->network, value) == 0) ok = false;
+    wanted[n++] = value;
+  }
+  lac_error ignored = {0};
+  ok = ok && n > 0 && !laci_part_find_nodes(w->network, there, n, wanted, part, &ignored);
+  for (int i = 0; ok && i < part->n_inputs; i++)
+    ok = w->kept[LACI_STREAM_DENSE][part->inputs[i]] != NULL;
+  laci_free(there);
+  laci_free(wanted);
+  return ok;
+}
+
+/* The first batch of the first form as inputs of every lane, and memory for outputs. */
+static bool open_places(trial_run *t) {
+  const laci_walk_state *w = t->w;
+  const int n = count_ports(t);
+  t->places = laci_alloc((size_t)(w->n_lanes * n) + 1, sizeof *t->places);
+  t->owned = laci_alloc((size_t)(w->n_lanes * n) + 1, sizeof *t->owned);
+  bool ok = t->places && t->owned;
+  lac_error ignored = {0};
+  for (int at = 0; ok && at < w->n_lanes * n; at++) {
+    const int port = at % n;
+    const bool in = port < t->part.n_inputs;
+    const int value = in ? t->part.inputs[port] : t->part.outputs[port - t->part.n_inputs];
+    const laci_stored_batches *kept = in ? w->kept[LACI_STREAM_DENSE][value] : NULL;
+    t->places[at] = kept ? laci_stored_batches_address(kept, 0) : NULL;
+    if (t->places[at]) continue;
+    t->owned[at] = laci_alloc((size_t)laci_walk_value_bytes(w, value), 1);
+    t->places[at] = t->owned[at];
+    ok = t->owned[at] && (!kept || !laci_stored_batches_read(kept, 0, t->owned[at], &ignored));
+  }
+  return ok;
+}
+
+static void close_run(trial_run *t) {
+  for (int at = 0; t->owned && at < t->w->n_lanes * count_ports(t); at++) laci_free(t->owned[at]);
+  laci_free(t->places);
+  laci_free(t->owned);
+  laci_lanes_clear(&t->lanes);
+}
+
+static void run_lanes(int64_t begin, int64_t end, void *context) {
+  trial_run *t = context;
+  const int n = count_ports(t);
+  lac_error ignored = {0};
+  for (int64_t lane = begin; lane < end; lane++) {
+    void **places = t->places + lane * n;
+    if (laci_lanes_run(&t->lanes, (int)lane, (const void *const *)places, places + t->part.n_inputs,
+                       &ignored))
+      t->failed = true;
+  }
+}
+
+/* How much larger batches are than those of the first form, on the average. */
+static double size_of_forms(const laci_walk_state *w) {
+  const laci_graph *graph = &w->network->graph;
+  double all = 0, first = 0;
+  if (w->n_forms == 1) return 1;
+  for (int i = 0; i < graph->n_inputs; i++)
+    first += (double)laci_network_value_bytes(w->networks[0], graph->inputs[i]);
+  for (int64_t batch = 0; batch < w->cut.n_batches; batch++)
+    for (int i = 0; i < graph->n_inputs; i++)
+      all += (double)laci_network_value_bytes(w->networks[laci_walk_form_of(w, batch)],
+                                              graph->inputs[i]);
+  return first > 0 ? all / first / (double)w->cut.n_batches : 1;
+}
+
+/* The part of the network's nodes that run in the pruned network, too. */
+static double share_of_pruned(const laci_walk_state *w) {
+  double n[LACI_STREAMS] = {0};
+  for (int s = 0; s < w->plan.n_stops; s++)
+    for (int which = 0; which < LACI_STREAMS; which++)
+      n[which] += w->plan.stops[s].part[which].n_nodes;
+  return n[LACI_STREAM_DENSE] > 0 ? n[LACI_STREAM_PRUNED] / n[LACI_STREAM_DENSE] : 0;
+}
+
+/* Seconds of all runs and of the engines that are made for them; negative: not known. */
+static double forecast_runs(laci_walk_state *w) {
+  trial_run t = {.w = w};
+  laci_budget budget =
+      w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
+  lac_error ignored = {0};
+  double seconds = -1;
+  if (!find_whole(w, &t.part)) return -1;
+  const double began = laci_clock_seconds();
+  t.lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget, .engine = w->samples->engine};
+  const lac_status st =
+      laci_lanes_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE], &t.lanes, &ignored);
+  const double made = laci_clock_seconds() - began;
+  if (!st && open_places(&t)) {
+    double least = 0;
+    const int tries = w->cut.n_batches > 8 * (int64_t)w->n_lanes ? 2 : 1;
+    for (int i = 0; i < tries; i++) {
+      const double start = laci_clock_seconds();
+      laci_pool_for(w->options->pool, w->n_lanes, 1, run_lanes, &t);
+      const double spent = laci_clock_seconds() - start;
+      if (i == 0 || spent < least) least = spent;
+    }
+    const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_lanes),
+                 judged = (double)laci_ceil_div(laci_walk_count_judging(w), w->n_lanes),
+                 networks = 1 + share_of_pruned(w);
+    if (!t.failed)
+      seconds = least * size_of_forms(w) * (rounds * networks + judged * (JUDGED + 2)) +
+                made * (double)w->n_forms * (networks + JUDGED + 2);
+  }
+  close_run(&t);
+  return seconds;
+}
+
+/* ---- Sums ---- */
+
+/* Seconds of the sums of all stops: one batch of each layer's inputs is added. */
+static double forecast_sums(laci_walk_state *w) {
+  double seconds = 0;
+  for (int l = 0; l < w->plan.n_layers; l++) {
+    const laci_matrix_layer *layer = &w->plan.layers[l];
+    bool shared = false;
+    for (int m = 0; m < l && !shared; m++)
+      shared = w->plan.layers[m].value == layer->value &&
+               laci_unfold_equal(&w->plan.layers[m].unfold, &layer->unfold);
+    if (shared) continue;
+    const double each =
+        laci_grams_try(&layer->unfold, !w->options->symmetric && w->plan.differs[layer->value],
+                       laci_walk_positions_at(w, &layer->unfold), w->options->pool);
+    if (each < 0) return -1;
+    seconds += each * (double)w->cut.n_fitted;
+  }
+  return seconds * size_of_forms(w);
+}
+
+/* ---- Fits ---- */
+
+typedef struct rates {
+  double factor[N_SIZES];       /* seconds of a factorization in float, by all threads */
+  double substitution[N_SIZES]; /* of ROWS rows, by one thread */
+  double solution[N_SIZES];     /* of a factorization in double, by one thread */
+} rates;
+
+static int size_at(int at) { return LEAST_SIZE << at; }
+
+/* The matrices of one size. */
+typedef struct matrices {
+  float *a, *b; /* [n, n], [ROWS, n] */
+  double *c;    /* [n, n] */
+} matrices;
+
+static void fill(const matrices *m, size_t n) {
+  for (size_t i = 0; i < n * n; i++) {
+    m->a[i] = i / n == i % n ? 1.0F : 0.5F / (float)n;
+    m->c[i] = (double)m->a[i];
+  }
+  for (size_t i = 0; i < n * ROWS; i++) m->b[i] = 1;
+}
+
+/* Measures one size, the mean of a few times after the first. false: no memory. */
+static bool measure_size(laci_pool *pool, int at, rates *r) {
+  const size_t n = (size_t)size_at(at);
+  const matrices m = {.a = laci_alloc(n * n, sizeof(float)),
+                      .b = laci_alloc(n * ROWS, sizeof(float)),
+                      .c = laci_alloc(n * n, sizeof(double))};
+  const bool ok = m.a && m.b && m.c;
+  r->factor[at] = r->substitution[at] = r->solution[at] = 0;
+  for (int i = 0; ok && i <= TIMES; i++) {
+    fill(&m, n);
+    const double began = laci_clock_seconds();
+    (void)laci_linear_cholesky_f32(pool, m.a, (int)n);
+    const double factored = laci_clock_seconds();
+    laci_linear_cholesky_solve_f32(NULL, m.a, (int)n, m.b, ROWS);
+    const double substituted = laci_clock_seconds();
+    (void)laci_linear_cholesky(NULL, m.c, (int)n);
+    if (i == 0) continue;
+    r->factor[at] += (factored - began) / TIMES;
+    r->substitution[at] += (substituted - factored) / TIMES;
+    r->solution[at] += (laci_clock_seconds() - substituted) / TIMES;
+  }
+  laci_free(m.a);
+  laci_free(m.b);
+  laci_free(m.c);
+  return ok;
+}
+
+/* The time at a size, from the nearest one that was measured: it grows as n to this power. */
+static double at_size(const double *seconds, int64_t n, int power) {
+  int at = 0;
+  while (at < N_SIZES - 1 && size_at(at + 1) <= n) at++;
+  double factor = 1;
+  for (int i = 0; i < power; i++) factor *= (double)n / (double)size_at(at);
+  return seconds[at] * factor;
+}
+
+static double forecast_fit(const laci_walk_state *w, const laci_matrix_layer *l, const rates *r) {
+  const double rows = (double)l->rows, threads = laci_pool_threads(w->options->pool);
+  const double share = (double)w->options->pattern.n / (double)w->options->pattern.m;
+  double seconds = 0;
+  if (laci_score_needs_gram(w->options->score))
+    seconds =
+        FACTORS * (at_size(r->factor, l->columns, 3) +
+                   SUBSTITUTIONS * at_size(r->substitution, l->columns, 2) * rows / ROWS / threads);
+  if (w->options->solve) {
+    const int64_t support = (int64_t)((double)l->columns * share) + 1;
+    seconds += rows * at_size(r->solution, support, 3) / threads;
+  }
+  return seconds * (double)l->unfold.groups;
+}
+
+static double forecast_fits(laci_walk_state *w) {
+  rates r;
+  double seconds = 0;
+  int64_t most = 0;
+  for (int l = 0; l < w->plan.n_layers; l++)
+    if (w->plan.layers[l].columns > most) most = w->plan.layers[l].columns;
+  for (int at = 0; at < N_SIZES; at++) {
+    if (at > 0 && size_at(at) > most) {
+      r.factor[at] = r.factor[at - 1] * 8;
+      r.substitution[at] = r.substitution[at - 1] * 4;
+      r.solution[at] = r.solution[at - 1] * 8;
+    } else if (!measure_size(w->options->pool, at, &r)) {
+      return -1;
+    }
+  }
+  for (int l = 0; l < w->plan.n_layers; l++) seconds += forecast_fit(w, &w->plan.layers[l], &r);
+  return seconds;
+}
+
+/* ---- The forecast ---- */
+
+/* The last stop that keeps an output of a part before stop s: the stop itself, at least. */
+static int last_of(const laci_walk_state *w, int value, int s) {
+  return w->plan.last_stop[value] > s ? w->plan.last_stop[value] : s;
+}
+
+/* The most bytes of values that wait for later stops. */
+static uint64_t bytes_between_layers(const laci_walk_state *w) {
+  const laci_graph *graph = &w->network->graph;
+  uint64_t most = 0, live = 0;
+  for (int i = 0; i < graph->n_inputs; i++)
+    if (w->plan.last_stop[graph->inputs[i]] >= 0)
+      live += laci_walk_value_bytes(w, graph->inputs[i]);
+  for (int s = 0; s < w->plan.n_stops; s++) {
+    for (int which = 0; which < LACI_STREAMS; which++) {
+      const laci_part *part = &w->plan.stops[s].part[which];
+      for (int i = 0; i < part->n_outputs; i++) live += laci_walk_value_bytes(w, part->outputs[i]);
+    }
+    if (live > most) most = live;
+    for (int before = 0; before <= s; before++)
+      for (int which = 0; which < LACI_STREAMS; which++) {
+        const laci_part *part = &w->plan.stops[before].part[which];
+        for (int i = 0; i < part->n_outputs; i++)
+          if (last_of(w, part->outputs[i], before) == s)
+            live -= laci_walk_value_bytes(w, part->outputs[i]);
+      }
+    for (int i = 0; i < graph->n_inputs; i++)
+      if (w->plan.last_stop[graph->inputs[i]] == s)
+        live -= laci_walk_value_bytes(w, graph->inputs[i]);
+  }
+  return most * (uint64_t)w->cut.n_batches;
+}
+
+static void log_forecast(double seconds, uint64_t bytes) {
+  char size[32], time[32];
+  if (seconds < LEAST_SECONDS) return;
+  if (seconds < 90) (void)snprintf(time, sizeof time, "%.0f seconds", seconds);
+  else (void)snprintf(time, sizeof time, "%.1f minutes", seconds / 60);
+  laci_log(LAC_LOG_INFO, "the calibration will take about %s and %s of memory", time,
+           laci_size_text(bytes, size, sizeof size));
+}
+
+void laci_walk_forecast(laci_walk_state *w) {
+  const uint64_t between = bytes_between_layers(w);
+  w->out->forecast_bytes =
+      w->memory + (between < w->frontier.memory_limit ? between : w->frontier.memory_limit);
+  const double runs = forecast_runs(w);
+  const bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
+  const double grams = runs >= 0 && sums ? forecast_sums(w) : 0;
+  const double fits = grams >= 0 && sums ? forecast_fits(w) : 0;
+  if (runs < 0 || grams < 0 || fits < 0) return;
+  w->out->forecast_seconds = runs + grams + fits;
+  laci_log(LAC_LOG_DEBUG, "forecast: %.2f s of runs, %.2f s of sums, %.2f s of fits", runs, grams,
+           fits);
+  log_forecast(w->out->forecast_seconds, w->out->forecast_bytes);
+}

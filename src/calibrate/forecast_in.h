@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The forecast of a walk: private to calibrate. */
+#ifndef LACI_CALIBRATE_FORECAST_IN_H
+#define LACI_CALIBRATE_FORECAST_IN_H
+
+#include "calibrate/walk_in.h"
+
+/** Sets forecast_seconds and forecast_bytes of the result, and logs them where the walk is not
+ * short. The samples have been read (laci_walk_read_inputs). It costs a few batches' time; where
+ * something cannot be tried, forecast_seconds stays 0. */
+void laci_walk_forecast(laci_walk_state *w);
+
+#endif
