@@ -10,6 +10,7 @@
 #include "outputs.h"
 #include "run_options.h"
 #include "table.h"
+#include "tensors.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -127,6 +128,7 @@ static lac_status print_cause_of_node(const arguments *args, const lac_options *
 }
 
 exit_code verb_inspect(const arguments *args, lac_error *err) {
+  if (tensors_are_given(args)) return tensors_inspect(args, err);
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;

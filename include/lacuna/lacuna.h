@@ -33,6 +33,7 @@
 #include "lacuna/run.h"
 #include "lacuna/session.h"
 #include "lacuna/status.h"
+#include "lacuna/tensor_file.h"
 #include "lacuna/train.h"
 #include "lacuna/version.h"
 

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lacuna/model.h"
 #include "lacuna/status.h"
@@ -33,6 +34,21 @@ typedef struct lac_pretrained {
   int n_unknown;         /* number of tensors of the file that the network does not have */
   char unknown[LAC_PRETRAINED_NAME_BYTES]; /* name of the first of these, truncated to fit */
 } lac_pretrained;
+
+/** A tensor of a file without a network (lacuna/tensor_file.h). */
+typedef struct lac_file_tensor {
+  size_t size;      /* sizeof of this struct, set by LAC_SIZED */
+  const char *name; /* a view, valid until the file is closed */
+  const char *type; /* of an element, in the format's words: "F32", "BF16", "I64"; a view */
+  bool is_float;    /* F64, F32, F16 or BF16: its elements can be read */
+  int rank;
+  int64_t shape[8];
+  int64_t n_elements;
+  int64_t n_zeros;  /* -1: not counted, or not finite everywhere */
+  int pattern_axis; /* axis along which at most n of every m elements are not zero: 1, the input
+                       channels of a Conv or of PyTorch's Linear, else 0, those of a right operand
+                       of MatMul. -1: neither, a tensor of one axis or of zeros, or not counted */
+} lac_file_tensor;
 
 /** Replaces every stored tensor of the model, which lac_network_create made, by that of the file: a
  * safetensors file, one of PyTorch (.pt, .pth, .bin) or an ONNX file. Tensors are found by name, as

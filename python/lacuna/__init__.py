@@ -15,7 +15,8 @@ from .library import version
 from .model import Model
 from .report import Record, Report
 from .session import Session
+from .tensor_file import TensorFile
 
 __version__ = version()
-__all__ = ["Error", "Model", "Record", "Report", "Session", "bench", "check", "evaluate", "finetune", "inspect", "pack", "permute", "plot",
+__all__ = ["Error", "Model", "Record", "Report", "Session", "TensorFile", "bench", "check", "evaluate", "finetune", "inspect", "pack", "permute", "plot",
            "prune", "quantize", "unpack"]

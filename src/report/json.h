@@ -16,6 +16,7 @@
 typedef struct lac_bench_result lac_bench_result;
 typedef struct lac_compare_result lac_compare_result;
 typedef struct lac_eval_result lac_eval_result;
+typedef struct lac_file_tensor lac_file_tensor;
 typedef struct lac_pack_report lac_pack_report;
 typedef struct lac_report lac_report;
 typedef struct lac_train_about lac_train_about;
@@ -35,6 +36,17 @@ LAC_MUST_CHECK lac_status laci_eval_json(const char *model, const lac_eval_resul
 
 LAC_MUST_CHECK lac_status laci_pack_json(const lac_pack_report *report, char **text,
                                          lac_error *err);
+
+/** The measured tensors of a file without a network. */
+typedef struct laci_tensor_list {
+  const char *path;
+  int n, m; /* the pattern */
+  const lac_file_tensor *tensors;
+  int count;
+} laci_tensor_list;
+
+LAC_MUST_CHECK lac_status laci_tensor_file_json(const laci_tensor_list *list, char **text,
+                                                lac_error *err);
 
 LAC_MUST_CHECK lac_status laci_train_json(const lac_train_about *about,
                                           const lac_train_result *result, char **text,

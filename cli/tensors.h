@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna inspect` of a file of tensors without a network: safetensors, and those of PyTorch. */
+#ifndef CLI_TENSORS_H
+#define CLI_TENSORS_H
+
+#include "verbs.h"
+
+/** Does MODEL name such a file? */
+bool tensors_are_given(const arguments *args);
+
+/** The verb's work for such a file. */
+exit_code tensors_inspect(const arguments *args, lac_error *err);
+
+#endif
