@@ -5,6 +5,7 @@
 Its modules are copied; what the C sources say is made from them:
     _abi.py    the declarations of include/lacuna, after `cc -E`, for cffi's ABI mode
     _verbs.py  the functions prune, check ... with a keyword for each option of cli/options.def
+    _fields.pyi  the fields of reports, for those who check types
     _table.py  the options of each verb, and the cures of errors
 """
 import argparse
@@ -27,7 +28,7 @@ import command_table  # noqa: E402  pylint: disable=wrong-import-position
 TYPES = {"SWITCH": "bool", "FLAG": "bool", "COUNT": "int", "TEXT": "str", "FILE": "str | os.PathLike", "CHOICE": "str", "LIST": "Sequence[str]",
          "NUMBER": "int", "PLACES": "int", "SECONDS": "float", "REAL": "float", "SIZE": "int | str"}
 KEYWORD_TYPES = {"calibration": "Data", "data": "Data", "against": "Source", "input_shape": "Mapping | Sequence[str]", "calibration_constant": "Mapping | Sequence[str]",
-                 "batch": "int", "boundaries": "Sequence[float] | str", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
+                 "batch": "int", "pattern": "str | tuple[int, ...]", "boundaries": "Sequence[float] | str", "mean": "Sequence[float] | str", "std": "Sequence[float] | str"}
 FIRST = {"model": "Source", "path": "str | os.PathLike"}
 HEAD = '''# Made by python/generate.py from cli/verbs.def, cli/options.def and cli/hint.c; change these, not this file.
 """The functions of the command's verbs; keywords are its options."""
@@ -61,10 +62,50 @@ def declarations(compiler):
                                include / "lacuna/lacuna.h"], check=True, capture_output=True, text=True).stdout
 
 
+def field_type(kind, name, names):
+    """What Python has of a field of a C type, by the rules of report.py."""
+    if kind.kind == "enum":
+        return "str"
+    if kind.kind == "struct":
+        return kind.cname.removeprefix("struct ")
+    if kind.kind == "array":
+        return "str" if kind.item.cname == "char" else "tuple[int, ...]"
+    if kind.kind == "pointer":
+        item = kind.item
+        if item.cname == "char":
+            return "str | None" if name in ("reason", "cause") else "str"
+        counted = f"n_{name}" in names or name in ("permutation", "plan_nodes")
+        if item.kind == "primitive":
+            return "list[int] | None" if counted else "Any"
+        inner = item.item if item.kind == "pointer" else item
+        inner = "str" if inner.cname == "char" else inner.cname.removeprefix("struct ") if inner.kind == "struct" and inner.fields else "Any"
+        return f"list[{inner}]" if counted or item.kind == "pointer" else f"{inner} | None"
+    return {"_Bool": "bool", "float": "float", "double": "float"}.get(kind.cname, "int") if kind.kind == "primitive" else "Any"
+
+
+def write_fields(path, ffi, root="lac_report"):
+    """The fields of a report and of all that it holds, for those who check types."""
+    todo, seen, classes = [root], [root], []
+    while todo:
+        struct = todo.pop(0)
+        kind = ffi.typeof(struct)
+        names = [name for name, _ in kind.fields]
+        counts = {name for name in names if name.startswith("n_") and name[2:] in names}
+        rows = [(name, field_type(info.type, name, names)) for name, info in kind.fields if name not in counts | {"size", "reserved"}]
+        classes.append(f"class {struct}:\n" + "".join(f"    {name}: {its}\n" for name, its in rows))
+        for _, its in rows:
+            for found in re.findall(r"lac_\w+", its):
+                if found not in seen:
+                    seen.append(found)
+                    todo.append(found)
+    path.write_text("# Made by python/generate.py from include/lacuna; change these, not this file.\nfrom typing import Any\n\n" + "\n".join(classes))
+
+
 def write_abi(path, compiler):
     import cffi  # pylint: disable=import-outside-toplevel
     ffi = cffi.FFI()
     ffi.cdef(declarations(compiler))
+    write_fields(path.parent / "_fields.pyi", ffi)
     ffi.set_source("lacuna._abi", None)
     with contextlib.redirect_stdout(None):
         ffi.emit_python_code(str(path))
@@ -177,7 +218,7 @@ def main():
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
     args = parser.parse_args()
     to = args.to / "lacuna"
-    shutil.copytree(HERE / "lacuna", to, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "_abi.py", "_table.py", "_verbs.py"))
+    shutil.copytree(HERE / "lacuna", to, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "_abi.py", "_fields.pyi", "_table.py", "_verbs.py"))
     write_abi(to / "_abi.py", args.cc)
     write_verbs(to)
     for source, folder, name in ((args.library, "lib", library_name()), (args.command, "bin", "lacuna")):

@@ -8,6 +8,13 @@ from .library import call, context, ffi, lib, path_bytes, text
 # How many elements a pointer has where no field n_NAME of its own struct says so: (struct, field) -> the name of one.
 COUNTS = {("lac_group", "permutation"): "channels", ("lac_target_report", "layers"): None}
 HIDDEN = {"size", "reserved"}
+TYPE_CHECKING = False  # the module typing is for those who check types
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._fields import lac_report
+else:
+    lac_report = object
 
 
 class Record:
@@ -24,7 +31,9 @@ class Record:
     def __eq__(self, other):
         return isinstance(other, Record) and vars(self) == vars(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
 
 @functools.cache
@@ -100,7 +109,7 @@ def _count(struct, kind, name, outer):
     return None
 
 
-class Report(Record):
+class Report(Record, lac_report):
     """What prune, permute, check or inspect found and did.
 
     `summary` and `layers` are the heart of it; `groups`, `calibration`, `targets`, `quantization` and `plan` are there where the
