@@ -15,9 +15,9 @@
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
-/* How a network is calibrated: not at all, on DATA, on synthetic images, or on these only if the
- * network takes images or token ids and pruning gets better by it. */
-typedef enum plan { NEVER, ON_DATA, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
+/* How a network is calibrated: not at all, on DATA, on synthetic images, on both, or on synthetic
+ * ones only if the network takes images or token ids and pruning gets better by it. */
+typedef enum plan { NEVER, ON_DATA, ON_BOTH, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
 /* Returns the name of a given option that needs calibration; NULL: there is none. */
 static const char *option_for_calibration(const arguments *args) {
@@ -58,8 +58,14 @@ static lac_status choose_plan(const arguments *args, plan *how, lac_error *err) 
     return laci_fail(err, LAC_BAD_ARGUMENT, "--calibration %s and --no-calibration: wanted one",
                      args->calibration);
   }
+  if (args->calibration_synthetic && (!args->calibration || input_calibration_is_synthetic(args))) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--calibration-synthetic: it goes with --calibration DATA");
+  }
   if (args->calibration) {
-    *how = input_calibration_is_synthetic(args) ? ON_SYNTHETIC : ON_DATA;
+    *how = input_calibration_is_synthetic(args) ? ON_SYNTHETIC
+           : args->calibration_synthetic        ? ON_BOTH
+                                                : ON_DATA;
   } else if (args->no_calibration && wants) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", wants);
   } else if (!args->no_calibration && (wants || !score_is_plain(args))) {
@@ -82,11 +88,12 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, pl
   if (!st) st = input_check_number("refine-steps", args->refine_steps, 0, INT32_MAX, err);
   if (!st && args->mean) st = input_parse_colour("mean", args->mean, c->mean, err);
   if (!st && args->std) st = input_parse_colour("std", args->std, c->std, err);
-  c->synthetic = *how == ON_SYNTHETIC || *how == ON_SYNTHETIC_IF_BETTER;
+  const bool drawn = *how == ON_SYNTHETIC || *how == ON_SYNTHETIC_IF_BETTER;
+  c->synthetic = drawn || *how == ON_BOTH;
   c->optional = *how == ON_SYNTHETIC_IF_BETTER;
-  c->data = c->synthetic ? NULL : args->calibration;
+  c->data = drawn ? NULL : args->calibration;
   c->samples = (int64_t)args->calibration_samples;
-  if (c->synthetic && !args->given.calibration_samples) c->samples = 0;
+  if (drawn && !args->given.calibration_samples) c->samples = 0;
   c->constants = args->calibration_constant.items;
   c->n_constants = args->calibration_constant.n;
   c->copies = (int)args->calibration_copies;

@@ -8,8 +8,8 @@
  *   calibration.data = "cifar-10-batches-bin";
  *   options.calibration = &calibration;      // then lac_prune; see report->calibration
  *
- * An eighth of the samples is held back: nothing is fitted on these samples, and reports give the
- * errors on them. */
+ * An eighth of the samples is held back (a quarter, where synthetic ones are added): nothing is
+ * fitted on these samples, and reports give the errors on them. */
 #ifndef LACUNA_CALIBRATION_H
 #define LACUNA_CALIBRATION_H
 
@@ -75,7 +75,11 @@ typedef struct lac_calibration {
                      normalization. The report says which. Four times as many images are drawn, and
                      those nearest to the statistics of all normalizations are used. Images of 64
                      pixels and more are then fitted to these statistics. Or token ids: a network's
-                     inputs are integers, and one looks up the rows of a stored table (false) */
+                     inputs are integers, and one looks up the rows of a stored table. With data or
+                     from_memory, too: as many as by default are added to the samples of the data,
+                     where these are repeated to weigh about a third. A quarter of these is then
+                     held back. Fits with and without synthetic samples are compared on
+                     these, and synthetic ones stay where the outputs' error is lower (false) */
   bool optional;  /* prune as without calibration where the data are not for this network (synthetic
                     images, and an input that takes none), where memory or the engines do not
                     suffice, where several processes prune, or where the outputs' error on the
@@ -158,6 +162,10 @@ typedef struct lac_calibration_result {
   const char *worst_of;    /* which part that is; NULL: the outputs have one part alone */
   double forecast_seconds; /* what `seconds` were to be, said before the work began; 0: not known */
   uint64_t forecast_bytes; /* the most memory that the calibration was to hold */
+  int64_t synthetic_added; /* number of synthetic samples next to those of the data; 0: none */
+  double error_alone, error_added; /* outputs_error on held-back samples of the data, in the file's
+                                      order of channels: fitted to the data alone, and to synthetic
+                                      samples, too; 0: these were not tried */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

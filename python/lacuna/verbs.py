@@ -53,6 +53,8 @@ def _calibration(given, model, kept):
     optional = data is None and score is None and not wants
     if data is not None and given.get("no_calibration"):
         raise failure("calibration and no_calibration=True: wanted one")
+    if given.get("calibration_synthetic") and (data is None or isinstance(data, str) and data == "synthetic"):
+        raise failure("calibration_synthetic=True: it goes with calibration=DATA")
     if given.get("no_calibration") and wants:
         raise failure(f"{wants[0]}={given[wants[0]]!r}: it goes with calibration", cure="calibration=DATA")
     plain = score is not None and (not isinstance(score, str) or score in ("magnitude", "random") or score.endswith(".npz"))

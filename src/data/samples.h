@@ -112,6 +112,21 @@ LAC_MUST_CHECK lac_status laci_samples_open(const char *path, const laci_samples
                                             laci_samples **samples, lac_error *err);
 void laci_samples_close(laci_samples *samples); /* NULL is fine */
 
+/** Joins samples of data, at least one of them held back, and drawn samples of the same types.
+ * First come the drawn ones, perhaps not all; then the samples of the data that are worked on,
+ * repeated so that they are about a third of these places; last those that are held back, and the
+ * judging ones. Takes both: *data becomes the joint samples, and *drawn NULL. Fails LAC_BAD_SHAPE
+ * (other types), LAC_UNSUPPORTED (constants, other axes, several forms), LAC_BAD_VALUE (none is
+ * held back), LAC_NO_MEMORY; both are then unchanged. (samples_mixed.c) */
+LAC_MUST_CHECK lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn,
+                                           lac_error *err);
+/** Returns the number of drawn samples among joint ones; 0 for samples that are not. */
+int64_t laci_samples_count_drawn(const laci_samples *samples);
+/** Returns the samples of the data among joint ones, which they own. */
+laci_samples *laci_samples_of_data(const laci_samples *samples);
+/** Closes the drawn part of joint samples, and sets *samples to those of the data. */
+void laci_samples_unmix(laci_samples **samples);
+
 /** laci_samples_count returns the number of samples, copies included. laci_samples_count_held_back
  * returns how many of them, the last ones, are held back. */
 int64_t laci_samples_count(const laci_samples *samples);

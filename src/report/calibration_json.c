@@ -77,6 +77,9 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
   laci_json_add(w, object, "error_magnitude", or_null(c->error_magnitude > 0, c->error_magnitude));
   laci_json_add(w, object, "worst_error", or_null(compared, c->worst_error));
   laci_json_add(w, object, "worst_of", laci_json_text(w, c->worst_of));
+  laci_json_add(w, object, "synthetic_added", json_integer(c->synthetic_added));
+  laci_json_add(w, object, "error_alone", or_null(c->error_alone > 0, c->error_alone));
+  laci_json_add(w, object, "error_added", or_null(c->error_added > 0, c->error_added));
   return object;
 }
 

@@ -272,6 +272,68 @@ static void pruning_calibrates_on_synthetic_images(void **state) {
   lac_report_destroy(same);
 }
 
+static const char two_products[] =
+    "input x -1x3x8x8\nstored v 16x3x3x3\na = Conv(x, v)\nb = Relu(a)\n"
+    "stored w 16x16x3x3\ny = Conv(b, w)\noutput y\n";
+
+/* Prunes by images of this array, and by synthetic ones next to them. */
+static lac_report *prune_by(const lac_array *images, int threads) {
+  lac_samples samples = LAC_SIZED(lac_samples);
+  samples.arrays = images;
+  samples.n_arrays = 1;
+  lac_model *model = read_model(two_products);
+  lac_report *report = NULL;
+  lac_error err = {0};
+  lac_calibration calibration = lac_calibration_default();
+  lac_options options = lac_options_default();
+  calibration.from_memory = &samples;
+  calibration.synthetic = true;
+  calibration.samples = images->shape[0];
+  options.calibration = &calibration;
+  options.threads = threads;
+  options.all_sizes = true;
+  options.permute = false;
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  lac_model_destroy(model);
+  return report;
+}
+
+/* A few images are too few alone. 64 of noise suffice for others of noise, and images that are
+ * drawn are not like them. */
+static void images_next_to_data_stay_where_they_help(void **state) {
+  (void)state;
+  enum { SAMPLE = 3 * 8 * 8, FEW = 8, ENOUGH = 64 };
+  lac_model *model = read_model(two_products);
+  lac_synthetic_options o = few(ENOUGH);
+  o.seed = 99;
+  lac_array images = draw(model, &o);
+  images.name = "x";
+  for (int noise = 0; noise < 2; noise++) {
+    float *values = images.data;
+    images.shape[0] = noise ? ENOUGH : FEW;
+    images.size_bytes = (size_t)images.shape[0] * SAMPLE * sizeof *values;
+    for (int k = 0; noise && k < ENOUGH * SAMPLE; k++)
+      values[k] = (float)((unsigned)k * 2654435761U >> 20) / 1024 - 2;
+    lac_report *report = prune_by(&images, 1 + noise);
+    const lac_calibration_result *found = report->calibration;
+    assert_int_equal(found->held_back, images.shape[0] / 4);
+    assert_false(found->synthetic);
+    assert_true(found->error_alone > 0 && found->error_added > 0);
+    assert_int_equal(found->error_added < found->error_alone, !noise);
+    assert_int_equal(found->synthetic_added > 0, !noise);
+    assert_int_equal(strstr(found->data, "synthetic") != NULL, !noise);
+    if (!noise) {
+      lac_report *same = prune_by(&images, 2);
+      assert_true(found->error_added == same->calibration->error_added);
+      assert_true(found->outputs_error == same->calibration->outputs_error);
+      lac_report_destroy(same);
+    }
+    lac_report_destroy(report);
+  }
+  lac_session_release(&images, 1);
+  lac_model_destroy(model);
+}
+
 static void larger_networks_get_fewer_images(void **state) {
   (void)state;
   lac_model *small = read_model("input x 1x3x8x8\nstored w 4x3x1x1\ny = Conv(x, w)\noutput y\n");
@@ -287,7 +349,7 @@ static void larger_networks_get_fewer_images(void **state) {
   lac_model_destroy(huge);
 }
 
-static void synthetic_images_and_data_are_refused(void **state) {
+static void synthetic_images_have_no_copies(void **state) {
   (void)state;
   lac_model *model = NULL;
   lac_report *report = NULL;
@@ -296,12 +358,8 @@ static void synthetic_images_and_data_are_refused(void **state) {
   lac_calibration calibration = lac_calibration_default();
   options.calibration = &calibration;
   calibration.synthetic = true;
-  calibration.data = "x.npy";
-  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
-  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_ARGUMENT);
-  assert_non_null(strstr(err.text, "synthetic images"));
-  calibration.data = NULL;
   calibration.copies = 2;
+  if (lac_model_load(DIGITS, NULL, &model, &err)) fail_msg("%s", err.text);
   assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_ARGUMENT);
   assert_non_null(strstr(err.text, "more samples"));
   lac_model_destroy(model);
@@ -493,6 +551,33 @@ static void token_ids_calibrate(void **state) {
   lac_model_destroy(model);
 }
 
+/* The data decide how long texts are. */
+static void ids_next_to_data_are_as_long_as_these(void **state) {
+  (void)state;
+  enum { TEXTS = 8, LENGTH = 5 };
+  int64_t ids[TEXTS * LENGTH];
+  for (int k = 0; k < TEXTS * LENGTH; k++) ids[k] = k * 7 % 50;
+  const lac_array texts = {.name = "x",
+                           .dtype = LAC_DTYPE_I64,
+                           .rank = 2,
+                           .shape = {TEXTS, LENGTH},
+                           .data = ids,
+                           .size_bytes = sizeof ids};
+  lac_samples samples = LAC_SIZED(lac_samples);
+  samples.arrays = &texts;
+  samples.n_arrays = 1;
+  lac_calibration calibration = lac_calibration_default();
+  calibration.from_memory = &samples;
+  calibration.synthetic = true;
+  lac_report *report = prune_text(
+      "input x -1x-2 i64\nstored t 50x16\na = Gather(t, x)\nstored w 16x16\n"
+      "y = MatMul(a, w)\noutput y\n",
+      &calibration, NULL);
+  assert_int_equal(report->calibration->held_back, 2);
+  assert_true(report->calibration->error_alone > 0 && report->calibration->error_added > 0);
+  lac_report_destroy(report);
+}
+
 static void ids_next_to_other_numbers_are_refused(void **state) {
   (void)state;
   lac_calibration calibration = lac_calibration_default();
@@ -517,6 +602,7 @@ int main(void) {
       cmocka_unit_test(one_of_n_values_is_a_table_too),
       cmocka_unit_test(token_ids_are_those_of_their_sample),
       cmocka_unit_test(token_ids_calibrate),
+      cmocka_unit_test(ids_next_to_data_are_as_long_as_these),
       cmocka_unit_test(ids_next_to_other_numbers_are_refused),
       cmocka_unit_test(a_first_step_tells_grey_levels_from_fractions),
       cmocka_unit_test(layouts_hold_the_same_images),
@@ -526,8 +612,9 @@ int main(void) {
       cmocka_unit_test(bad_options_are_refused),
       cmocka_unit_test(every_failing_allocation_is_an_error),
       cmocka_unit_test(pruning_calibrates_on_synthetic_images),
+      cmocka_unit_test(images_next_to_data_stay_where_they_help),
       cmocka_unit_test(larger_networks_get_fewer_images),
-      cmocka_unit_test(synthetic_images_and_data_are_refused),
+      cmocka_unit_test(synthetic_images_have_no_copies),
       cmocka_unit_test(optional_calibration_is_left_out_without_images),
       cmocka_unit_test(optional_calibration_must_be_better_than_magnitude),
       cmocka_unit_test(optional_calibration_is_left_out_where_values_are_not_finite),

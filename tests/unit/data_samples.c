@@ -426,8 +426,110 @@ static void every_allocation_may_fail(void **state) {
   remove_folder(&arrays);
 }
 
+/* ---- Data and drawn samples ---- */
+
+static laci_samples *draw_images(int64_t n, int side) {
+  const laci_synthetic_input input = {
+      .height = side, .width = side, .channels = 3, .range = "0 to 255", .std = {1, 1, 1}};
+  const laci_samples_options o = {
+      .n = n, .seed = 7, .inputs = &image_input, .n_inputs = 1, .synthetic = &input};
+  return open_samples("synthetic", &o);
+}
+
+static laci_samples *few_images(const folder *f, int64_t n) {
+  const laci_samples_options o = {
+      .n = n, .seed = 5, .held_back_part = 4, .inputs = &image_input, .n_inputs = 1};
+  return open_samples(f->path, &o);
+}
+
+static float *read_all(laci_samples *samples, int64_t batch) {
+  const int64_t n = laci_samples_count(samples);
+  float *to = laci_alloc((size_t)n * SAMPLE, sizeof *to);
+  assert_non_null(to);
+  for (int64_t at = 0; at < n; at += batch) {
+    void *place = to + (size_t)at * SAMPLE;
+    const int64_t size = n - at < batch ? n - at : batch;
+    assert_int_equal(laci_samples_read_batch(samples, at, size, &place, NULL), LAC_OK);
+  }
+  return to;
+}
+
+/** Drawn samples come first, then those worked on, repeated, then those held back. */
+static void data_and_drawn_samples_are_joined(void **state) {
+  (void)state;
+  const struct {
+    int64_t n, held, drawn, repeats;
+  } rows[] = {{9, 2, 19, 1}, {3, 1, 20, 5}, {2, 1, 20, 10}, {N, 5, 17, 1}};
+  folder f = cifar_folder();
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    const int64_t held = rows[k].held, worked = rows[k].n - held, drawn = rows[k].drawn;
+    laci_samples *data = few_images(&f, rows[k].n), *more = draw_images(20, 32);
+    float *of_data = read_all(data, 4), *of_more = read_all(more, 20);
+    int64_t labels[N];
+    memcpy(labels, laci_samples_labels(data), (size_t)rows[k].n * sizeof *labels);
+    assert_int_equal(laci_samples_count_drawn(data), 0);
+    assert_int_equal(laci_samples_mix(&data, &more, NULL), LAC_OK);
+    assert_null(more);
+    assert_int_equal(laci_samples_count_drawn(data), drawn);
+    assert_int_equal(laci_samples_count_held_back(data), held);
+    const int64_t count = drawn + rows[k].repeats * worked + held;
+    assert_int_equal(laci_samples_count(data), count);
+    assert_int_equal(count % held, 0);
+    assert_non_null(strstr(laci_samples_description(data), "held back, and"));
+    float *all = read_all(data, count), *parts = read_all(data, 3);
+    for (int64_t at = 0; at < count; at++) {
+      const int64_t place = at - drawn;
+      const int64_t from = place < rows[k].repeats * worked
+                               ? (place + rows[k].repeats * worked) % worked
+                               : place - (rows[k].repeats - 1) * worked;
+      const float *want = at < drawn ? of_more + at * SAMPLE : of_data + from * SAMPLE;
+      assert_memory_equal(all + at * SAMPLE, want, SAMPLE * sizeof(float));
+      assert_memory_equal(parts + at * SAMPLE, want, SAMPLE * sizeof(float));
+      assert_int_equal(laci_samples_labels(data)[at], at < drawn ? -1 : labels[from]);
+    }
+    laci_samples_unmix(&data);
+    assert_int_equal(laci_samples_count(data), rows[k].n);
+    laci_free(all);
+    laci_free(parts);
+    laci_free(of_data);
+    laci_free(of_more);
+    laci_samples_close(data);
+  }
+  remove_folder(&f);
+}
+
+static void samples_that_are_not_alike_are_not_joined(void **state) {
+  (void)state;
+  folder f = cifar_folder();
+  laci_samples *data = few_images(&f, 8), *larger = draw_images(4, 33), *one = few_images(&f, 1),
+               *more = draw_images(4, 32);
+  laci_samples *const before = data, *const alone = one;
+  lac_error err = {0};
+  assert_int_equal(laci_samples_mix(&data, &larger, &err), LAC_BAD_SHAPE);
+  assert_non_null(strstr(err.text, "33"));
+  assert_int_equal(laci_samples_mix(&one, &more, &err), LAC_BAD_VALUE);
+  assert_non_null(strstr(err.text, "1 sample, wanted 2 or more"));
+  assert_ptr_equal(data, before);
+  assert_ptr_equal(one, alone);
+  for (long at = 1;; at++) {
+    laci_memory_fail_at(at);
+    const lac_status st = laci_samples_mix(&data, &more, &err);
+    laci_memory_fail_at(0);
+    if (!st) break;
+    assert_int_equal(st, LAC_NO_MEMORY);
+    assert_ptr_equal(data, before);
+    assert_non_null(more);
+  }
+  laci_samples_close(data);
+  laci_samples_close(one);
+  laci_samples_close(larger);
+  remove_folder(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(data_and_drawn_samples_are_joined),
+      cmocka_unit_test(samples_that_are_not_alike_are_not_joined),
       cmocka_unit_test(images_are_a_seeded_choice_of_the_training_part),
       cmocka_unit_test(labels_are_the_networks_or_none),
       cmocka_unit_test(those_that_judge_are_none_of_the_others),

@@ -64,18 +64,18 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   if (!c) return LAC_OK;
   lac_status st = laci_check_calibration(options, err);
   if (!st && c->from_memory) { st = laci_given_samples_open(c->from_memory, &source->given, err); }
-  if (!st) {
-    const laci_calibration_data from = {graph, options, job, source->given};
-    st = laci_calibration_samples_open(&from, c->copies, &source->samples, err);
-  }
+  const laci_calibration_data from = {graph, options, job, source->given};
+  if (!st) st = laci_calibration_samples_open(&from, c->copies, &source->samples, err);
   if (!st) st = check_images_fit(graph, source->samples, &classes, err);
   if (!st) st = check_judging_samples(graph, c, source->samples, err);
+  const bool mixed = c->synthetic && !laci_calibration_is_drawn(c);
+  if (!st && mixed) st = laci_calibration_mix(&from, &source->samples, err);
   if (!st) st = laci_calibration_list(graph, source, err);
   if (st) {
     laci_calibration_close(source);
     return st;
   }
-  source->is_synthetic = c->synthetic;
+  source->is_synthetic = c->synthetic && !mixed;
   source->list.engine = options->engine;
   source->list.labels = classes ? laci_samples_labels(source->samples) : NULL;
   source->calibration = (laci_prune_calibration){.samples = &source->list,
@@ -85,6 +85,11 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                                  .max_drop = c->max_drop,
                                                  .curve = c->curve,
                                                  .must_gain = c->optional};
+  st = mixed ? laci_calibration_judge_drawn(options, job, source, err) : LAC_OK;
+  if (st) {
+    laci_calibration_close(source);
+    return st;
+  }
   laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_description(source->samples),
            laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
   return LAC_OK;
@@ -94,10 +99,6 @@ void laci_calibration_close(laci_calibration_source *source) {
   laci_calibration_close_distill(source->distill);
   laci_samples_close(source->samples);
   laci_given_samples_close(source->given);
-  laci_free(source->shapes);
-  laci_free(source->axes);
-  laci_free((void *)source->constants);
-  laci_free((void *)source->form_shapes);
-  laci_free(source->form_of);
+  laci_calibration_clear_list(source);
   *source = (laci_calibration_source){.samples = NULL};
 }

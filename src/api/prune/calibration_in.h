@@ -46,7 +46,7 @@ double laci_agreement_lower_bound(const laci_output_difference *d, int64_t n_hel
 typedef struct laci_calibration_source {
   laci_given_samples *given; /* the caller's, if they are in memory */
   laci_samples *samples;
-  bool is_synthetic;
+  bool is_synthetic;              /* all of them are drawn */
   laci_shape *shapes;             /* [n inputs of the network] */
   int *axes;                      /* of samples, [n inputs]; -1: none */
   const void **constants;         /* [n inputs] that all samples share; NULL: they differ */
@@ -55,7 +55,9 @@ typedef struct laci_calibration_source {
   int *form_of;                   /* [count + judging] the form of each sample */
   laci_calibration_samples list;
   laci_prune_calibration calibration;
-  laci_distill_source *distill; /* NULL: no steps for the network as a whole are wanted */
+  double error_data, error_mixed; /* of the outputs, fitted to the data alone, and to drawn samples
+                                     next to them; 0: none were next to them */
+  laci_distill_source *distill;   /* NULL: no steps for the network as a whole are wanted */
 } laci_calibration_source;
 
 /** Opens options->calibration->data for the model's inputs, and logs a description of the data.
@@ -69,6 +71,7 @@ void laci_calibration_close(laci_calibration_source *source); /* may be empty */
  * LAC_NO_MEMORY. (calibration_list.c) */
 LAC_MUST_CHECK lac_status laci_calibration_list(const laci_graph *graph,
                                                 laci_calibration_source *source, lac_error *err);
+void laci_calibration_clear_list(laci_calibration_source *source);
 /** Parses calibration->constants, "NAME=NUMBER": *constants, in the arena, names too. Fails
  * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_calibration_parse_constants(const lac_calibration *calibration,
@@ -89,6 +92,20 @@ LAC_MUST_CHECK lac_status laci_calibration_samples_open(const laci_calibration_d
                                                         int copies, laci_samples **samples,
                                                         lac_error *err);
 laci_calibration_fetch laci_calibration_fetch_samples;
+
+/** Is there no data, so that all samples are drawn? */
+bool laci_calibration_is_drawn(const lac_calibration *calibration);
+/** Adds drawn samples to those of options->calibration's data (laci_samples_mix). Fails as
+ * laci_samples_mix, and as laci_calibration_samples_open where nothing can be drawn. */
+LAC_MUST_CHECK lac_status laci_calibration_mix(const laci_calibration_data *from,
+                                               laci_samples **samples, lac_error *err);
+/** Leaves the drawn samples of *source, which are next to those of the data, out where the data do
+ * as well alone: fits with and without them, in the file's order of channels, are compared on the
+ * samples of the data that are held back. Fails as laci_calibrate. (calibration_mixed.c) */
+LAC_MUST_CHECK lac_status laci_calibration_judge_drawn(const lac_options *options,
+                                                       const laci_job *job,
+                                                       laci_calibration_source *source,
+                                                       lac_error *err);
 
 /** Does the network classify, so that each sample has one answer? True for an output [N, classes],
  * and if the shape is not known. */

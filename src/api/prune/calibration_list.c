@@ -56,6 +56,19 @@ lac_status laci_calibration_list(const laci_graph *graph, laci_calibration_sourc
   return st;
 }
 
+void laci_calibration_clear_list(laci_calibration_source *source) {
+  laci_free(source->shapes);
+  laci_free(source->axes);
+  laci_free((void *)source->constants);
+  laci_free((void *)source->form_shapes);
+  laci_free(source->form_of);
+  source->shapes = NULL;
+  source->axes = NULL;
+  source->constants = NULL;
+  source->form_shapes = NULL;
+  source->form_of = NULL;
+}
+
 lac_status laci_calibration_parse_constants(const lac_calibration *c,
                                             laci_sample_constant **constants, laci_arena *arena,
                                             lac_error *err) {

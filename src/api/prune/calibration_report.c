@@ -105,7 +105,10 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
       .forecast_seconds = from->forecast_seconds,
       .forecast_bytes = from->forecast_bytes,
       .synthetic = source->is_synthetic,
-      .error_magnitude = from->error_magnitude};
+      .error_magnitude = from->error_magnitude,
+      .synthetic_added = laci_samples_count_drawn(source->samples),
+      .error_alone = source->error_data,
+      .error_added = source->error_mixed};
   to->agreement_least = laci_agreement_lower_bound(outputs, from->n_held_back);
   add_drop(&from->drop, source->calibration.max_drop, to);
   bool whole =

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the samples of a calibration: those of a path, or arrays in memory. */
+ * Opens the samples of a calibration: those of a path, arrays in memory, drawn ones, or both of
+ * these kinds together. */
 #include "api/model/given_samples.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
+#include "api/prune/options_in.h"
 #include "api/prune/synthetic_in.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/prepare.h"
 #include "data/samples.h"
 #include "graph/graph.h"
-#include "lacuna/calibration.h"
-#include "lacuna/prune.h"
 
-enum { HELD_BACK_PART = 8 };
+/* The second where drawn samples are added: then few of the data suffice to fit, and these judge
+ * whether the drawn ones help. */
+enum { HELD_BACK_PART = 8, HELD_BACK_PART_OF_FEW = 4 };
 
 lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
                                           lac_error *err) {
@@ -32,18 +35,34 @@ static lac_status make_synthetic(const laci_graph *graph, const laci_synthetic_o
   return st ? st : laci_synthetic_fit(graph, wanted, n, images, made, err);
 }
 
+/* Synthetic images are as large as images of the data, and scaled as they are. */
+static void take_likeness(const laci_samples *like, laci_preprocessing *scale,
+                          laci_synthetic_options *wanted) {
+  const laci_shape *shape = like ? &laci_samples_type(like, 0)->shape : NULL;
+  if (!like || shape->rank != 4) return;
+  const bool last = shape->dims[1] != 1 && shape->dims[1] != 3;
+  wanted->height = (int)shape->dims[last ? 1 : 2];
+  wanted->width = (int)shape->dims[last ? 2 : 3];
+  if (!laci_samples_dataset(like, scale) || scale->is_ready) return;
+  wanted->mean = scale->mean;
+  wanted->std = scale->std;
+}
+
 /* Finds out which synthetic images the network takes. Makes as many as are asked for; where the
  * number is open, fitted ones, or else as many as are enough. *made is to be cleared. */
-static lac_status describe_synthetic(const laci_graph *graph, const laci_job *job,
+static lac_status describe_synthetic(const laci_calibration_data *from, const laci_samples *like,
                                      laci_samples_options *how, laci_synthetic_input *images,
                                      laci_synthetic_made *made, lac_error *err) {
-  const laci_synthetic_options wanted = {.crop = how->crop,
-                                         .mean = how->mean,
-                                         .std = how->std,
-                                         .seed = how->seed,
-                                         .pool = job->pool,
-                                         .budget = &job->budget,
-                                         .engine = job->engine};
+  const laci_graph *graph = from->graph;
+  laci_preprocessing scale;
+  laci_synthetic_options wanted = {.crop = how->crop,
+                                   .mean = how->mean,
+                                   .std = how->std,
+                                   .seed = how->seed,
+                                   .pool = from->job->pool,
+                                   .budget = &from->job->budget,
+                                   .engine = from->job->engine};
+  take_likeness(like, &scale, &wanted);
   how->synthetic = images;
   how->resize = how->crop = 0;
   how->mean = how->std = NULL;
@@ -73,55 +92,101 @@ static lac_status describe_ids(const laci_graph *graph, laci_samples_options *ho
   return laci_synthetic_find_ids(graph, *drawn, err);
 }
 
-/* Opens the samples. If mean and std are the defaults, they count as not set, since grey images
- * have a fixed scale. */
-lac_status laci_calibration_samples_open(const laci_calibration_data *from, int copies,
-                                         laci_samples **samples, lac_error *err) {
+/* The options that samples of data and drawn ones have in common. If mean and std are the defaults,
+ * they count as not set, since grey images have a fixed scale. */
+static lac_status common_options(const laci_calibration_data *from, laci_samples_options *how,
+                                 laci_sample_input **inputs, lac_error *err) {
   const laci_graph *graph = from->graph;
-  const lac_options *options = from->options;
-  const laci_job *job = from->job;
-  const lac_calibration *c = options->calibration;
+  const lac_calibration *c = from->options->calibration;
   const bool scaled = laci_synthetic_is_scaled(c->mean, c->std);
-  laci_budget budget = job->budget;
-  laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
-  if (!inputs) return laci_fail_memory(err, c->data);
+  *inputs = laci_alloc((size_t)graph->n_inputs, sizeof **inputs);
+  if (!*inputs) return laci_fail_memory(err, c->data);
   for (int k = 0; k < graph->n_inputs; k++) {
     const laci_value *value = &graph->values[graph->inputs[k]];
-    inputs[k] = (laci_sample_input){value->name, value->type};
+    (*inputs)[k] = (laci_sample_input){value->name, value->type};
   }
-  const bool limited = c->max_drop >= 0, answers = laci_has_class_outputs(graph);
-  laci_samples_options how = {
-      .n = c->samples,
-      .seed = options->seed,
-      .judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0,
-      .judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0,
-      .copies = copies,
-      .held_back_part = HELD_BACK_PART,
-      .known = graph->class_names,
-      .resize = c->resize,
-      .crop = c->crop,
-      .mean = scaled ? c->mean : NULL,
-      .std = scaled ? c->std : NULL,
-      .inputs = inputs,
-      .n_inputs = graph->n_inputs,
-      .pool = job->pool,
-      .budget = &budget};
+  *how = (laci_samples_options){.n = c->samples,
+                                .seed = from->options->seed,
+                                .resize = c->resize,
+                                .crop = c->crop,
+                                .mean = scaled ? c->mean : NULL,
+                                .std = scaled ? c->std : NULL,
+                                .inputs = *inputs,
+                                .n_inputs = graph->n_inputs,
+                                .pool = from->job->pool};
+  return LAC_OK;
+}
+
+/* Which samples are held back, judge, or are changed copies. */
+static void set_parts(const laci_calibration_data *from, int copies, laci_samples_options *how) {
+  const lac_calibration *c = from->options->calibration;
+  const bool limited = c->max_drop >= 0, answers = laci_has_class_outputs(from->graph);
+  how->judging_least = limited ? laci_drop_least_samples(c->max_drop, answers) : 0;
+  how->judging_most = limited ? laci_drop_enough_samples(c->max_drop, answers) : 0;
+  how->copies = copies;
+  how->held_back_part =
+      !c->synthetic || laci_calibration_is_drawn(c) ? HELD_BACK_PART : HELD_BACK_PART_OF_FEW;
+}
+
+/* Opens drawn samples by the options; like: samples of data whose sizes they have, NULL: none. */
+static lac_status open_drawn(const laci_calibration_data *from, const laci_samples *like,
+                             laci_samples_options *how, laci_samples **samples, lac_error *err) {
   laci_synthetic_input images;
-  laci_arena arena = {0};
-  laci_sample_constant *constants = NULL;
-  lac_status st = laci_calibration_parse_constants(c, &constants, &arena, err);
-  how.constants = constants;
-  how.n_constants = c->n_constants;
   laci_synthetic_made made = {.chosen = NULL};
   laci_drawn_input *drawn = NULL;
-  if (!st && c->synthetic && laci_synthetic_takes_ids(graph))
-    st = describe_ids(graph, &how, &drawn, err);
-  else if (!st && c->synthetic) st = describe_synthetic(graph, job, &how, &images, &made, err);
-  else how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
-  if (!st) st = laci_samples_open(c->data, &how, samples, err);
+  lac_status st = laci_synthetic_takes_ids(from->graph)
+                      ? describe_ids(from->graph, how, &drawn, err)
+                      : describe_synthetic(from, like, how, &images, &made, err);
+  for (int k = 0; drawn && like && !st && k < how->n_inputs; k++)
+    drawn[k].shape = laci_samples_type(like, k)->shape;
+  if (!st) st = laci_samples_open(laci_drawn_name, how, samples, err);
   laci_synthetic_made_clear(&made);
   laci_free(drawn);
+  return st;
+}
+
+lac_status laci_calibration_samples_open(const laci_calibration_data *from, int copies,
+                                         laci_samples **samples, lac_error *err) {
+  const lac_calibration *c = from->options->calibration;
+  laci_budget budget = from->job->budget;
+  laci_samples_options how;
+  laci_sample_input *inputs = NULL;
+  laci_arena arena = {0};
+  laci_sample_constant *constants = NULL;
+  lac_status st = common_options(from, &how, &inputs, err);
+  if (!st) st = laci_calibration_parse_constants(c, &constants, &arena, err);
+  if (!st) {
+    set_parts(from, copies, &how);
+    how.known = from->graph->class_names;
+    how.budget = &budget;
+    how.constants = constants;
+    how.n_constants = c->n_constants;
+    if (laci_calibration_is_drawn(c)) {
+      st = open_drawn(from, NULL, &how, samples, err);
+    } else {
+      how.arrays = laci_given_samples_rows(from->given, &how.n_arrays);
+      st = laci_samples_open(c->data, &how, samples, err);
+    }
+  }
   laci_free(inputs);
   laci_arena_clear(&arena);
+  return st;
+}
+
+bool laci_calibration_is_drawn(const lac_calibration *calibration) {
+  return calibration->data == laci_drawn_name;
+}
+
+lac_status laci_calibration_mix(const laci_calibration_data *from, laci_samples **samples,
+                                lac_error *err) {
+  laci_samples_options how;
+  laci_sample_input *inputs = NULL;
+  laci_samples *drawn = NULL;
+  lac_status st = common_options(from, &how, &inputs, err);
+  how.n = 0; /* as many as are enough */
+  if (!st) st = open_drawn(from, *samples, &how, &drawn, err);
+  if (!st) st = laci_samples_mix(samples, &drawn, err);
+  laci_samples_close(drawn);
+  laci_free(inputs);
   return st;
 }

@@ -42,7 +42,7 @@ bool laci_calibration_is_unfit(const laci_analysis *analysis, const lac_options 
     laci_log(LAC_LOG_WARNING, "pruned without calibration: %s", why->text);
     return true;
   }
-  return c->synthetic &&
+  return laci_calibration_is_drawn(c) &&
          (laci_synthetic_check(analysis->graph, c->crop, why) || check_size(analysis, why));
 }
 

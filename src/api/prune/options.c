@@ -33,17 +33,17 @@ void lac_quantization_init(lac_quantization *options, size_t size) {
   laci_struct_init(&usual, sizeof usual, options, size);
 }
 
-/* Copies a caller's calibration; samples in memory and synthetic images get a name for messages. */
+const char laci_drawn_name[] = "synthetic";
+
+/* Copies a caller's calibration; samples in memory and synthetic ones get a name for messages. */
 static lac_status take_calibration(const lac_calibration *given, lac_calibration *own,
                                    lac_error *err) {
   lac_status st = laci_take_calibration(given, own, err);
   if (st || !(own->from_memory || own->synthetic)) return st;
-  if (own->data || (own->from_memory && own->synthetic)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "calibration with %s and %s: wanted one of them",
-                     own->data ? "data" : "from_memory",
-                     own->synthetic ? "synthetic images" : "from_memory");
-  }
-  own->data = own->synthetic ? "synthetic" : "(memory)";
+  if (own->data && own->from_memory)
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "calibration with data and from_memory: wanted one of them");
+  if (!own->data) own->data = own->from_memory ? "(memory)" : laci_drawn_name;
   return LAC_OK;
 }
 

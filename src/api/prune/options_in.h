@@ -15,6 +15,9 @@ typedef struct laci_own_options {
   lac_quantization quantization;
 } laci_own_options;
 
+/** The data of a calibration that has none, by its address: all samples are drawn. */
+extern const char laci_drawn_name[];
+
 /** Copies the caller's options, and the calibration and quantization that they point to; options
  * NULL: all defaults. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (api/model/structs.h). */
 LAC_MUST_CHECK lac_status laci_own_options_take(const lac_options *options, laci_own_options *own,

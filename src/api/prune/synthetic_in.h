@@ -13,6 +13,7 @@ typedef struct laci_pool laci_pool;
 /** Which synthetic images are wanted. */
 typedef struct laci_synthetic_options {
   int crop;                /* side of sizes that the network leaves open; 0: 224 */
+  int height, width;       /* pixels, of any network; 0: the network's, or crop */
   const float *mean, *std; /* [3] of the grey levels; NULL: find them out */
   uint64_t seed;
   laci_pool *pool;

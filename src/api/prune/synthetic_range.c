@@ -315,6 +315,8 @@ lac_status laci_synthetic_open(const laci_graph *graph, const laci_synthetic_opt
                                laci_synthetic_input *input, lac_error *err) {
   const char *reason = NULL;
   lac_status st = laci_synthetic_find_layout(graph, options->crop, input, err);
+  if (!st && options->height > 0) input->height = options->height;
+  if (!st && options->width > 0) input->width = options->width;
   if (!st) st = laci_synthetic_choose_range(graph, options, input, &reason, err);
   if (st) return st;
   laci_log(LAC_LOG_INFO, "synthetic images: %d x %d pixels, values %s: %s", input->height,

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Samples of data next to drawn ones. The drawn samples come first, then those of the data that are
+ * worked on, repeated so that they weigh more, then those held back and the judging ones. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/min.h"
+#include "data/samples_in.h"
+
+/* Of the samples that are worked on, those of the data are about one in so many. */
+enum { SHARE = 3 };
+
+typedef struct mixed_samples {
+  laci_samples *data, *drawn;
+  int64_t n_drawn;  /* the first ones of drawn */
+  int64_t n_worked; /* samples of the data that are worked on, at places n_drawn .. */
+  int64_t repeats;
+} mixed_samples;
+
+/* Which samples place `first` is of, and how many from there on are next to each other. */
+typedef struct run {
+  laci_samples *from;
+  int64_t first, n;
+} run;
+
+static run run_at(const mixed_samples *m, int64_t first) {
+  if (first < m->n_drawn) return (run){m->drawn, first, m->n_drawn - first};
+  const int64_t place = first - m->n_drawn;
+  if (place >= m->n_worked * m->repeats)
+    return (run){m->data, place - m->n_worked * (m->repeats - 1), INT64_MAX};
+  return (run){m->data, place % m->n_worked, m->n_worked - place % m->n_worked};
+}
+
+static size_t sample_bytes(const laci_samples *s, int input) {
+  return (size_t)laci_shape_count(&s->types[input].shape) * lac_dtype_size(s->types[input].dtype);
+}
+
+static lac_status read_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
+                             lac_error *err) {
+  const mixed_samples *m = s->own;
+  void **at = laci_alloc((size_t)s->options.n_inputs + 1, sizeof *at);
+  lac_status st = at ? LAC_OK : laci_fail_memory(err, s->path);
+  for (int64_t done = 0; done < n && !st;) {
+    run r = run_at(m, first + done);
+    r.n = laci_min(r.n, n - done);
+    for (int k = 0; k < s->options.n_inputs; k++)
+      at[k] = (char *)to[k] + (size_t)done * sample_bytes(s, k);
+    st = laci_samples_read_batch(r.from, r.first, r.n, at, err);
+    done += r.n;
+  }
+  laci_free(at);
+  return st;
+}
+
+static void close_mixed(laci_samples *s) {
+  mixed_samples *m = s->own;
+  if (!m) return;
+  laci_samples_close(m->data);
+  laci_samples_close(m->drawn);
+  laci_free(m);
+}
+
+static const laci_samples_kind laci_samples_of_both = {
+    .open = NULL, .label = NULL, .read = read_batch, .close = close_mixed, .noun = NULL};
+
+static lac_status check_alike(const laci_samples *data, const laci_samples *drawn, lac_error *err) {
+  char found[128], wanted[128];
+  for (int k = 0; k < data->options.n_inputs; k++) {
+    const laci_type *a = &data->types[k], *b = &drawn->types[k];
+    if (data->n_forms > 1 || data->axes[k] != 0 || data->constants[k]) {
+      return laci_fail(err, LAC_UNSUPPORTED,
+                       "%s: drawn samples next to it, wanted samples of one size along the first "
+                       "axis of every input",
+                       data->path);
+    }
+    if (a->dtype == b->dtype && laci_shape_equal(&a->shape, &b->shape)) continue;
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: samples are %s %s, and drawn ones are %s %s",
+                     data->path, lac_dtype_name(a->dtype),
+                     laci_shape_text(&a->shape, found, sizeof found), lac_dtype_name(b->dtype),
+                     laci_shape_text(&b->shape, wanted, sizeof wanted));
+  }
+  if (data->held_back > 0) return LAC_OK;
+  return laci_fail(err, LAC_BAD_VALUE,
+                   "%s: %lld sample%s, wanted 2 or more, of which one judges the drawn ones next "
+                   "to it",
+                   data->path, (long long)data->count, data->count == 1 ? "" : "s");
+}
+
+/* So many of the drawn samples are used that all places make whole batches of the size of what is
+ * held back. */
+static void count_places(mixed_samples *m) {
+  const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
+  m->n_worked = m->data->count - held;
+  m->repeats = wanted > m->n_worked ? wanted / m->n_worked : 1;
+  const int64_t places = m->drawn->count + m->repeats * m->n_worked;
+  m->n_drawn = m->drawn->count - laci_min(places % held, m->drawn->count);
+}
+
+/* Classes of the samples of the data; drawn ones have none: -1. */
+static lac_status take_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
+  if (!m->data->labels) return LAC_OK;
+  s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
+  if (!s->labels) return laci_fail_memory(err, s->path);
+  for (int64_t place = 0; place < s->count + s->judging; place++) {
+    const run r = run_at(m, place);
+    s->labels[place] = r.from == m->data ? m->data->labels[r.first] : -1;
+  }
+  return LAC_OK;
+}
+
+static lac_status describe(laci_samples *s, const mixed_samples *m, lac_error *err) {
+  char text[700];
+  (void)snprintf(text, sizeof text, "%.500s, and %lld synthetic ones", m->data->text,
+                 (long long)m->n_drawn);
+  s->text = laci_arena_text(&s->arena, text);
+  s->path = laci_arena_text(&s->arena, m->data->path);
+  return s->text && s->path ? LAC_OK : laci_fail_memory(err, m->data->path);
+}
+
+/* Fills s but for `own`. */
+static lac_status fill(laci_samples *s, const mixed_samples *m, lac_error *err) {
+  const laci_samples *data = m->data;
+  const size_t n = (size_t)data->options.n_inputs;
+  s->options.n_inputs = data->options.n_inputs;
+  s->is_single = data->is_single;
+  s->n_forms = 1;
+  s->available = data->available;
+  s->taken = data->taken;
+  s->count = m->n_drawn + m->repeats * m->n_worked + data->held_back;
+  s->held_back = data->held_back;
+  s->judging = data->judging;
+  s->types = laci_alloc(n + 1, sizeof *s->types);
+  s->axes = laci_alloc(n + 1, sizeof *s->axes);
+  s->constants = laci_alloc(n + 1, sizeof *s->constants);
+  if (!s->types || !s->axes || !s->constants) return laci_fail_memory(err, data->path);
+  memcpy(s->types, data->types, n * sizeof *s->types);
+  lac_status st = describe(s, m, err);
+  return st ? st : take_labels(s, m, err);
+}
+
+lac_status laci_samples_mix(laci_samples **data, laci_samples **drawn, lac_error *err) {
+  lac_status st = check_alike(*data, *drawn, err);
+  if (st) return st;
+  laci_samples *s = laci_alloc(1, sizeof *s);
+  mixed_samples *m = laci_alloc(1, sizeof *m);
+  st = s && m ? LAC_OK : laci_fail_memory(err, (*data)->path);
+  if (!st) {
+    s->kind = &laci_samples_of_both;
+    *m = (mixed_samples){.data = *data, .drawn = *drawn};
+    count_places(m);
+    st = fill(s, m, err);
+  }
+  if (st) {
+    if (s && s->kind) laci_samples_close(s);
+    else laci_free(s);
+    laci_free(m);
+    return st;
+  }
+  s->own = m;
+  *data = s;
+  *drawn = NULL;
+  return LAC_OK;
+}
+
+int64_t laci_samples_count_drawn(const laci_samples *s) {
+  const mixed_samples *m = s->own;
+  return s->kind == &laci_samples_of_both ? m->n_drawn : 0;
+}
+
+laci_samples *laci_samples_of_data(const laci_samples *s) {
+  return ((const mixed_samples *)s->own)->data;
+}
+
+void laci_samples_unmix(laci_samples **samples) {
+  mixed_samples *m = (*samples)->own;
+  laci_samples *data = m->data;
+  m->data = NULL;
+  laci_samples_close(*samples);
+  *samples = data;
+}
