@@ -151,6 +151,14 @@ def kind_of(option):
     return kind + " | None"
 
 
+def choices_of(option):
+    """The words that an option's keyword takes, before its help; an empty text where any value will do."""
+    if option["kind"] != "CHOICE" or "." in option["argument"]:
+        return ""
+    *others, last = (f'"{word}"' for word in option["argument"].split("|"))
+    return f"{', '.join(others)} or {last}: " if others else ""
+
+
 def function_text(name, spec, at, table, keywords):
     verb, first, returns, about, *fixed = spec
     fixed = fixed[0] if fixed else {}
@@ -174,8 +182,10 @@ def function_text(name, spec, at, table, keywords):
                 initial = f" ({option['initial']})" if option["initial"] not in (None, "no", "yes") else ""
                 initial = {"yes": " (True)", "no": " (False)"}.get(option["initial"], initial)
                 initial = "" if option["id"] == "fold" else initial
-                doc += textwrap.wrap(f"{option['id']}: {helps}{initial}", 110, initial_indent="    ", subsequent_indent="        ")
+                doc += textwrap.wrap(f"{option['id']}: {choices_of(option)}{helps}{initial}", 110, initial_indent="    ", subsequent_indent="        ")
     doc += ["", "progress: " + keywords.PROGRESS]
+    if returns != "None":
+        doc += ["", f"Returns lacuna.{returns}. A keyword that is None is as if it was not given; a failure raises lacuna.Error."]
     body = "\n".join("    " + line if line else "" for line in "\n".join(doc).split("\n")).strip()
     given = ", ".join(f"{row[1]['id']}={row[1]['id']}" for row in taken)
     given += "".join(f", {key}={value!r}" for key, value in fixed.items())

@@ -115,6 +115,12 @@ WORDS = {
                    "images",
     "input_shape": "sizes that the file leaves open: {name: (1, 3, 224, 224)}",
     "calibration_constant": "numbers that every element of an input is, where the data have no array of it: {name: 1}",
+    "no_calibration": "True: prune by magnitude; without it, and without `calibration`, a network that takes images or token ids is "
+                      "calibrated on synthetic ones",
+    "prune.calibration_samples": "how many samples of `calibration`, chosen by seed; an eighth of them judges the result. Of synthetic images "
+                                 "32 to 512 by default, fewer for larger networks",
+    "pattern": "\"2:4\" or (2, 4): at most two of every four input channels stay; any N:M with 1 <= N < M <= 64. \"64:2:8\": and 64 output "
+               "channels share four of the eight",
     "json": "a file for the report as JSON; `report.json()` is the same as a dict",
     "target": "names of hardware or runtimes, such as \"tensorrt\": only what they take as sparse is pruned",
     "assume": "operators that pass channel orders through, such as [\"MyOp=same\"]",

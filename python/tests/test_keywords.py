@@ -45,6 +45,12 @@ def test_help_names_every_keyword():
             assert f"{parameter}:" in function.__doc__, (name, parameter)
 
 
+def test_help_says_what_choices_there_are():
+    text = lacuna.prune.__doc__
+    assert '"fast", "normal" or "best": how long to search' in text and '"1d", "2d-greedy" or "2d-best"' in text
+    assert "Returns lacuna.Report." in text and "=DATA" not in text.replace("calibration=DATA", "") and "Returns" not in lacuna.plot.__doc__
+
+
 # What the command is given, and what the function is; together every option of prune and permute that changes the file.
 SAME = [
     ("prune", "--pattern 1:4 --seed 3 --effort fast --threads 1", {"pattern": "1:4", "seed": 3, "effort": "fast", "threads": 1}),
