@@ -43,6 +43,12 @@ static lac_status read_options(const arguments *args, laci_arena *arena,
   options->seed = args->seed;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
+  options->runtime = args->against_ort;
+  if (!args->second && !args->against_ort)
+    return laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "OTHER is missing; wanted lacuna compare [options] MODEL OTHER, or --against-ort "
+        "LIBRARY");
   const char *dot = args->plot ? strrchr(args->plot, '.') : ".svg";
   if (!dot || strcasecmp(dot, ".svg") != 0)
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg", args->plot);
@@ -91,6 +97,7 @@ static void print_summary(const lac_compare_result *r) {
   terminal_print_sentence(stdout, "%d value%s compared on %s inputs, of %d and %d nodes",
                           r->n_values, laci_plural(r->n_values), r->given ? "given" : "random",
                           r->n_nodes, r->n_other);
+  if (r->runtime) terminal_print_sentence(stdout, "the second network was run by %s", r->runtime);
   if (!first) {
     terminal_print_sentence(stdout, "no value is apart by more than %g%%", PERCENT * r->tolerance);
     return;
@@ -142,8 +149,8 @@ exit_code verb_compare(const arguments *args, lac_error *err) {
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = input_load_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
-  if (!st) st = input_load_model(args, args->second, &other, err);
-  if (!st) st = outputs_guard(&plan, other, args->second, err);
+  if (!st && args->second) st = input_load_model(args, args->second, &other, err);
+  if (!st && other) st = outputs_guard(&plan, other, args->second, err);
   if (!st) st = lac_compare(model, other, &options, &result, err);
   if (!st) st = write_files(&plan, result, model, err);
   if (!st && !plan.uses_stdout) st = print_result(result, err);

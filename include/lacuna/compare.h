@@ -29,6 +29,9 @@ typedef struct lac_compare_options {
   int threads;                   /* 0: the cores this process may use (0) */
   uint64_t max_memory;           /* bytes; 0: 80 % of the machine's (0) */
   lac_context *context;          /* log, progress and interrupt; NULL: the process's (NULL) */
+  const char *runtime;           /* ONNX Runtime's library, 1.14 or later, which is opened and runs
+                                    the second network: a path, or a name that the loader finds;
+                                    NULL: Lacuna runs both (NULL) */
 } lac_compare_options;
 
 /** Fills in the defaults and the size. size: sizeof(lac_compare_options). */
@@ -64,12 +67,16 @@ typedef struct lac_compare_result {
   bool given;                      /* the inputs were arrays of the caller; false: random inputs */
   double tolerance;                /* of the options */
   uint64_t seed;                   /* of the options */
+  const char *runtime; /* what ran the second network: "ONNX Runtime 1.20.0"; NULL: Lacuna */
 } lac_compare_result;
 
-/** Compares two networks with the same inputs, by name or, where no name is the same, by place.
+/** Compares two networks with the same inputs; other: NULL with options.runtime is the model
+ * itself. Inputs belong together by name or, where no name is the same, by place. With
+ * options.runtime, the second one's file is read again, and all its values are held at once.
  * *result is freed with lac_compare_result_destroy. Fails LAC_BAD_SHAPE (inputs differ in number,
- * or an array does not fit), LAC_UNSUPPORTED (a node cannot be run), LAC_BAD_ARGUMENT,
- * LAC_NOT_FOUND, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED. */
+ * or an array does not fit), LAC_UNSUPPORTED (a node cannot be run, or ONNX Runtime refuses),
+ * LAC_BAD_ARGUMENT, LAC_BAD_FILE, LAC_NOT_FOUND, LAC_MEMORY_LIMIT, LAC_NO_MEMORY, LAC_INTERRUPTED.
+ */
 LAC_API LAC_MUST_CHECK lac_status lac_compare(const lac_model *model, const lac_model *other,
                                               const lac_compare_options *options,
                                               lac_compare_result **result, lac_error *err);

@@ -65,6 +65,7 @@ lac_status laci_compare_json(const lac_compare_result *r, char **text, lac_error
   laci_json_add(&w, root, "verb", json_string("compare"));
   laci_json_add(&w, root, "model", laci_json_text(&w, r->model));
   laci_json_add(&w, root, "other", laci_json_text(&w, r->other));
+  laci_json_add(&w, root, "runtime", r->runtime ? laci_json_text(&w, r->runtime) : json_null());
   laci_json_add(&w, root, "inputs", json_string(r->given ? "given" : "random"));
   laci_json_add(&w, root, "seed", laci_json_uint64(r->seed));
   laci_json_add(&w, root, "tolerance", laci_json_number(r->tolerance));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/compare/compare_in.h"
+#include "api/compare/runtime.h"
 #include "api/model/model_in.h"
 #include "api/model/structs.h"
 #include "api/run/infer_in.h"
@@ -37,6 +38,10 @@ typedef struct run {
   laci_pool *pool;
   laci_node_pair *pairs;
   int n_pairs;
+  laci_buf **theirs; /* what ONNX Runtime computed, by values of the second network; NULL: it is
+                         stepped */
+  laci_buf **copies; /* [n_inputs], by the second network's inputs, for ONNX Runtime */
+  char version[32];
 } run;
 
 static const laci_graph *graph_of(const run *r, int which) { return r->views[which]->graph; }
@@ -90,14 +95,17 @@ static lac_status set_inputs(run *r, lac_error *err) {
                      r->views[A]->path, a->n_inputs, r->views[B]->path, b->n_inputs);
   }
   r->inputs = laci_alloc((size_t)a->n_inputs + 1, sizeof *r->inputs);
-  if (!r->inputs) return laci_fail_memory(err, "the inputs");
+  if (r->options->runtime) r->copies = laci_alloc((size_t)b->n_inputs + 1, sizeof *r->copies);
+  if (!r->inputs || (r->options->runtime && !r->copies)) return laci_fail_memory(err, "the inputs");
   lac_status st = r->options->n_inputs ? read_inputs(r, err) : draw_inputs(r, err);
   for (int at = 0; at < a->n_inputs && !st; at++) {
     laci_buf *copy = NULL;
     st = laci_buf_copy(r->inputs[at], &copy, err);
     if (st) break;
     laci_stepper_set_value(r->steppers[A], a->inputs[at], r->inputs[at]);
-    laci_stepper_set_value(r->steppers[B], b->inputs[other_input(r, at)], copy);
+    const int other = other_input(r, at);
+    if (r->copies) r->copies[other] = copy;
+    else laci_stepper_set_value(r->steppers[B], b->inputs[other], copy);
     r->inputs[at] = NULL; /* the stepper owns it */
   }
   return st;
@@ -123,6 +131,12 @@ static void close_run(run *r) {
   for (int at = 0; r->inputs && at < graph_of(r, A)->n_inputs; at++)
     laci_buf_destroy(r->inputs[at]);
   laci_free(r->inputs);
+  for (int at = 0; r->copies && at < graph_of(r, B)->n_inputs; at++)
+    laci_buf_destroy(r->copies[at]);
+  laci_free(r->copies);
+  for (int at = 0; r->theirs && at < graph_of(r, B)->n_values; at++)
+    laci_buf_destroy(r->theirs[at]);
+  laci_free(r->theirs);
   for (int which = 0; which < NETWORKS; which++) {
     laci_stepper_destroy(r->steppers[which]);
     laci_model_view_destroy(r->views[which]);
@@ -141,19 +155,68 @@ static lac_status step_to(run *r, int which, int node, lac_error *err) {
   return st ? laci_fail_with_prefix(err, st, "%s", r->views[which]->path) : LAC_OK;
 }
 
+/* ---- The second network in ONNX Runtime ---- */
+
+/* Is the value computed, and one of the file? Others are inside functions and bodies. */
+static bool is_asked(const laci_graph *graph, int value) {
+  const laci_value *of = value < 0 ? NULL : &graph->values[value];
+  return of && of->producer >= 0 && !of->known && !of->is_contested;
+}
+
+/* Fills in the job's lists: one value for each pair. */
+static void list_values(const run *r, const char **names[3], int *places, laci_runtime_job *job) {
+  const laci_graph *graph = graph_of(r, B);
+  job->inputs = names[0];
+  job->values = names[1];
+  job->added = names[2];
+  for (int at = 0; at < graph->n_inputs; at++) names[0][at] = graph->values[graph->inputs[at]].name;
+  job->n_inputs = graph->n_inputs;
+  for (int at = 0; at < r->n_pairs; at++) {
+    const laci_node *node = &graph->nodes[r->pairs[at].b];
+    const int value = node->n_outputs > 0 ? node->outputs[0] : -1;
+    if (!is_asked(graph, value)) continue;
+    places[job->n_values] = value;
+    names[1][job->n_values++] = graph->values[value].name;
+    if (!graph->values[value].is_output) names[2][job->n_added++] = graph->values[value].name;
+  }
+}
+
+/* Computes all values of the second network at once, and keeps them. */
+static lac_status run_theirs(run *r, lac_error *err) {
+  laci_runtime_job job = {.library = r->options->runtime,
+                          .model = r->views[B]->path,
+                          .arrays = (const laci_buf *const *)r->copies};
+  int *places = laci_alloc((size_t)r->n_pairs + 1, sizeof *places);
+  laci_buf **bufs = laci_alloc((size_t)r->n_pairs + 1, sizeof(laci_buf *));
+  r->theirs = laci_alloc((size_t)graph_of(r, B)->n_values + 1, sizeof(laci_buf *));
+  const size_t most = (size_t)r->n_pairs + (size_t)graph_of(r, B)->n_inputs + 1;
+  const char **names[3];
+  for (int k = 0; k < 3; k++) names[k] = laci_alloc(most, sizeof *names[k]);
+  const bool is_there = places && bufs && r->theirs && names[0] && names[1] && names[2];
+  lac_status st = is_there ? LAC_OK : laci_fail_memory(err, "the comparison");
+  if (!st) list_values(r, names, places, &job);
+  if (!st) st = laci_runtime_run(&job, bufs, r->version, err);
+  for (int at = 0; bufs && r->theirs && at < job.n_values; at++) r->theirs[places[at]] = bufs[at];
+  for (int k = 0; k < 3; k++) laci_free(names[k]);
+  laci_free(bufs);
+  laci_free(places);
+  return st;
+}
+
 /* Compares the values of a pair of nodes. *kept: the pair has values to compare, which *value
  * describes. */
 static lac_status compare_pair(run *r, const laci_node_pair *pair, whole_result *result,
                                lac_compare_value *value, bool *kept, lac_error *err) {
   const laci_node *a = &graph_of(r, A)->nodes[pair->a], *b = &graph_of(r, B)->nodes[pair->b];
   lac_status st = step_to(r, A, pair->a, err);
-  if (!st) st = step_to(r, B, pair->b, err);
+  if (!st && !r->theirs) st = step_to(r, B, pair->b, err);
   *kept = false;
   if (st || a->n_outputs < 1 || b->n_outputs < 1 || a->outputs[0] < 0 || b->outputs[0] < 0)
     return st;
   const laci_value *of = &graph_of(r, A)->values[a->outputs[0]];
   const laci_buf *x = laci_stepper_value(r->steppers[A], a->outputs[0]),
-                 *y = laci_stepper_value(r->steppers[B], b->outputs[0]);
+                 *y = r->theirs ? r->theirs[b->outputs[0]]
+                                : laci_stepper_value(r->steppers[B], b->outputs[0]);
   if (!x || !y || of->known) return LAC_OK;   /* a constant */
   if (!x->f && !of->is_output) return LAC_OK; /* a shape, an index */
   *value = (lac_compare_value){.name = laci_arena_text(&result->arena, a->name),
@@ -193,13 +256,16 @@ static lac_status compare(const lac_model *const models[NETWORKS],
     st = laci_fail(err, LAC_BAD_VALUE, "%s and %s: no node of one is like a node of the other",
                    models[A]->path, models[B]->path);
   }
+  if (!st && options->runtime) st = run_theirs(&r, err);
   if (!st) st = compare_all(&r, result, err);
   if (!st) {
     result->pub.n_nodes = graph_of(&r, A)->n_nodes;
     result->pub.n_other = graph_of(&r, B)->n_nodes;
     result->pub.model = laci_arena_text(&result->arena, models[A]->path);
     result->pub.other = laci_arena_text(&result->arena, models[B]->path);
-    if (!result->pub.model || !result->pub.other) st = laci_fail_memory(err, "the comparison");
+    if (options->runtime) result->pub.runtime = laci_arena_text(&result->arena, r.version);
+    if (!result->pub.model || !result->pub.other || (options->runtime && !result->pub.runtime))
+      st = laci_fail_memory(err, "the comparison");
   }
   close_run(&r);
   return st;
@@ -210,8 +276,10 @@ lac_status lac_compare(const lac_model *model, const lac_model *other,
                        lac_error *err) {
   lac_compare_options own;
   if (result) *result = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"other", other}, {"result", result});
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
   if (!st) st = laci_take_compare_options(options, &own, err);
+  if (!st && own.runtime && !other) other = model;
+  if (!st) st = LACI_CHECK_GIVEN(err, {"other", other});
   if (!st) st = laci_check_threads(own.threads, err);
   if (!st && (own.n_inputs < 0 || (own.n_inputs > 0 && !own.inputs))) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "lac_compare: n_inputs is %d, and inputs is%s NULL",
