@@ -15,7 +15,8 @@ FIELDS = {
         "assume": "assume", "target": "targets", "input_shape": "input_shapes", "max_memory": "max_memory",
         "engine": "engine", "speed": "speed"},
     "lac_calibration": {
-        "calibration_samples": "samples", "calibration_copies": "copies", "calibration_constant": "constants", "calibration_synthetic": "synthetic", "solve": "solve", "resize": "resize", "crop": "crop",
+        "calibration_samples": "samples", "calibration_copies": "copies", "calibration_constant": "constants",
+        "calibration_synthetic": "synthetic", "solve": "solve", "resize": "resize", "crop": "crop",
         "mean": "mean", "std": "std", "keep_dense": "keep_dense", "max_drop": "max_drop", "recalibrate": "recalibrate",
         "refine": "refine", "refine_steps": "refine_steps"},
     "lac_quantization": {"quantize_range": "range"},

@@ -41,6 +41,8 @@ def test_images_are_drawn_where_there_are_none(digits):
     assert lacuna.prune(digits, permute=False, score="magnitude").model.to_bytes() == plain.model.to_bytes()
     with pytest.raises(ValueError, match="wanted one"):
         lacuna.prune(digits, calibration="synthetic", no_calibration=True)
+    with pytest.raises(ValueError, match="it goes with calibration=DATA"):
+        lacuna.prune(digits, calibration="synthetic", calibration_synthetic=True)
 
 
 def test_labels_judge(digits, images):

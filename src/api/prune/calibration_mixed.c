@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Do drawn samples next to those of the data help? Both sets are tried, and judged on samples of
  * the data that are in neither. */
+#include "analyze/analyze.h"
 #include "api/prune/calibration_in.h"
 #include "api/prune/job_in.h"
 #include "api/prune/rule_in.h"
@@ -8,7 +9,6 @@
 #include "base/plural.h"
 #include "calibrate/walk.h"
 #include "data/samples.h"
-#include "analyze/analyze.h"
 #include "lacuna/prune.h"
 
 /* Fits all eligible layers to the samples. *error is that of the outputs on the samples held back;
