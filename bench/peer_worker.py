@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
+TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 
 def status_mb(field):
