@@ -87,8 +87,9 @@ def make_variant(args, model, options, folder, name):
     found = lacuna(args, words)
     report = json.loads(report.read_text())
     summary = report["summary"]
-    return made, {**found, "layers": summary["layers"], "pruned": summary["pruned"], "forecast": report.get("forecast"),
-                  "predicted": (report.get("prediction") or {}).get("speedup")}
+    return made, {**found, "layers": summary["layers"], "pruned": summary["pruned"],
+                  "forecast_seconds": (report.get("calibration") or {}).get("forecast_seconds"),
+                  "calibration_seconds": (report.get("calibration") or {}).get("calibration_seconds")}
 
 
 def score_task(args, task, folder, found):
