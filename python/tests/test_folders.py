@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of Hugging Face with random weights: pruned by function and command, they load with from_pretrained and hold 2:4."""
 import json
+import re
 import subprocess
 import sys
 
@@ -52,6 +53,15 @@ def test_a_folder_is_pruned(name, tmp_path):
     assert {key: value.shape for key, value in dense.named_parameters()} == {key: value.shape for key, value in weights.items()}
     assert (tmp_path / "sparse/config.json").read_text() == (tmp_path / "dense/config.json").read_text()
     assert (tmp_path / "sparse/vocab.txt").exists() and report.difference < 1e-4
+
+
+def test_the_page_runs(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    saved("BertForSequenceClassification", tmp_path / "bert-base")
+    found = re.findall(r"^```python\n(.*?)^```", (root / "docs/how-to/huggingface.md").read_text(), re.M | re.S)
+    assert len(found) == 1
+    exec(compile(found[0], "huggingface.md", "exec"), {})  # pylint: disable=exec-used
+    assert "pruned 2:4" in capsys.readouterr().out and (tmp_path / "bert-base-24/config.json").exists()
 
 
 def test_weights_of_torch_and_half_precision(tmp_path):

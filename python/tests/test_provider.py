@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provider of the wheel inside ONNX Runtime, in a process of its own."""
+import re
 import subprocess
 import sys
 
@@ -22,12 +23,25 @@ assert abs(scores - lacuna.Session(sys.argv[1]).run(None, {"image": images})[0])
 """
 
 
-def test_it_runs_in_onnx_runtime(digits):
+def library():
+    """The provider's file; skips where there is none, and no ONNX Runtime that loads it."""
     pytest.importorskip("onnxruntime")
     try:
-        provider.get_library_path()
+        return provider.get_library_path()
     except lacuna.Error:
         pytest.skip("the package was built without the provider")
+
+
+def test_the_page_runs(root, digits):
+    found = re.findall(r"^```python\n(.*?)^```", (root / "docs/how-to/onnxruntime.md").read_text(), re.M | re.S)
+    assert len(found) == 1
+    text = found[0].replace("/usr/local/lib/lacuna/liblacuna_ort.so", library()).replace("net-24.onnx", str(digits)).replace('"input"', '"image"')
+    subprocess.run([sys.executable, "-c", f"import numpy\nimages = numpy.ones((4, 1, 8, 8), numpy.float32)\n{text}\nassert scores.shape == (4, 10)"],
+                   check=True)
+
+
+def test_it_runs_in_onnx_runtime(digits):
+    library()
     subprocess.run([sys.executable, "-c", PROGRAM, digits], check=True)
 
 

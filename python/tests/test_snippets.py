@@ -9,6 +9,9 @@ import pytest
 import lacuna
 
 PAGES = {"docs/how-to/python.md": 9}
+ELSEWHERE = {"docs/start.md": "test_snippets.py", "docs/how-to/keras.md": "test_keras.py", "docs/how-to/pytorch.md": "test_torch.py",
+             "docs/how-to/migrate.md": "test_torch.py", "docs/how-to/huggingface.md": "test_folders.py",
+             "docs/how-to/onnxruntime.md": "test_provider.py"}
 QUICK = {"effort": "fast", "verify": False}
 
 
@@ -25,6 +28,15 @@ def test_the_start_page_runs(root, tmp_path, monkeypatch, capsys):
     exec(compile(found[0], "start.md", "exec"), {})  # pylint: disable=exec-used
     holds, top1 = capsys.readouterr().out.split()
     assert holds == "True" and float(top1) > 80
+
+
+def test_every_page_is_run_by_a_test(root):
+    """A page with Python is in one of the tables above, and the test that is named there reads it."""
+    pages = [*sorted((root / "docs").rglob("*.md")), *filter(lambda page: page.exists(), [root / "README.md", root / "python/README.md"])]
+    found = {str(page.relative_to(root)) for page in pages if blocks(page.read_text())} - {"python/README.md"}  # which says what the start says
+    assert found == {*PAGES, *ELSEWHERE}
+    for page, test in ELSEWHERE.items():
+        assert page in (root / "python/tests" / test).read_text(), page
 
 
 def blocks(text):

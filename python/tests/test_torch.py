@@ -265,6 +265,14 @@ def test_the_page_runs(root):
         assert all(not parameter[~mask].any() for _, parameter, mask in masks.masks_of(model))
 
 
+def test_the_export_of_migrate_runs(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = re.findall(r"^```python\n(.*?)^```", (root / "docs/how-to/migrate.md").read_text(), re.M | re.S)
+    assert len(found) == 1
+    exec(compile(found[0], "migrate.md", "exec"), {"torch": torch, "net": block().eval(), "image": inputs()})  # pylint: disable=exec-used
+    assert lacuna.inspect("net.onnx").summary.eligible > 0
+
+
 def process(rank, path):
     torch.distributed.init_process_group("gloo", init_method=f"file://{path}/meet", rank=rank, world_size=2)
     torch.set_num_threads(1)
