@@ -21,14 +21,17 @@
 
 enum { BAR_WIDTH = 30, BAR_FRAME = 3, SHORTEST_BAR = 4, NAME_WIDTH = 24, INDENT = 2 };
 static const double BAR_EVERY_S = 0.1, LINE_EVERY_S = 5;
+/* The time left is shown once this much time and this share of the job have passed. */
+static const double KNOWN_AFTER_S = 1, KNOWN_AFTER_SHARE = 0.02;
 
 static struct {
   pthread_mutex_t lock;
   bool quiet, is_terminal;
   char bar[512]; /* the progress line on the screen; empty: none */
   char job[64];
-  char note[64];  /* after the bar */
-  double shown_s; /* time when progress was last shown */
+  char note[64];               /* after the bar */
+  double shown_s;              /* time when progress was last shown */
+  double begun_s, begun_share; /* the time when the job was first heard of, and what was done */
 } display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void wipe_bar(void) {
@@ -52,27 +55,41 @@ static void write_line(lac_log_level level, const char *line, void *context) {
   pthread_mutex_unlock(&display.lock);
 }
 
+/* Writes the note and, as soon as that is known, ", 40 s left": at the speed until now. */
+static void describe_rest(double now, double share, char *text, size_t size) {
+  enum { A_MINUTE = 60, AN_HOUR = 3600 };
+  const double spent = now - display.begun_s, done = share - display.begun_share;
+  const bool is_known = spent >= KNOWN_AFTER_S && done >= KNOWN_AFTER_SHARE;
+  const double left = is_known ? spent * (1 - share) / done : 0;
+  if (!is_known) snprintf(text, size, "%s", display.note);
+  else if (left < 2 * A_MINUTE) snprintf(text, size, "%s, %.0f s left", display.note, left);
+  else if (left < 2 * AN_HOUR)
+    snprintf(text, size, "%s, %.0f min left", display.note, left / A_MINUTE);
+  else snprintf(text, size, "%s, %.1f h left", display.note, left / AN_HOUR);
+}
+
 /* Draws "what [####....] 40%, note" in one line, whose last cell stays empty, since a cursor there
  * may wrap. On a narrow terminal the note is left out, and then the bar gets shorter. */
-static void draw_bar(double share) {
+static void draw_bar(double share, const char *rest) {
   char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
   int available = terminal_real_columns(stderr) - 1, n_percent, n_bar;
   n_percent =
       snprintf(percent, sizeof percent, " %3d%%", (int)laci_int_within(100 * share, 0, 100));
   text_shorten(display.job, NAME_WIDTH, name);
   available -= text_cells(name) + n_percent;
-  bool with_note = available - text_cells(display.note) >= SHORTEST_BAR + BAR_FRAME;
-  n_bar = available - (with_note ? text_cells(display.note) : 0) - BAR_FRAME;
+  bool with_rest = available - text_cells(rest) >= SHORTEST_BAR + BAR_FRAME;
+  n_bar = available - (with_rest ? text_cells(rest) : 0) - BAR_FRAME;
   if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
   for (int i = 0; i < n_bar; i++) full[i] = i < laci_int_from_f(share * n_bar) ? '#' : '.';
   wipe_bar();
   snprintf(display.bar, sizeof display.bar, "%s [%s]%s%s", name, full, percent,
-           with_note ? display.note : "");
+           with_rest ? rest : "");
   fputs(display.bar, stderr);
 }
 
 static void show_progress(const char *what, int64_t done, int64_t total, void *context) {
   (void)context;
+  char rest[sizeof display.note + 32];
   double now = laci_clock_seconds();
   double share = total > 0 && done < total ? (double)done / (double)total : 1;
   pthread_mutex_lock(&display.lock);
@@ -81,16 +98,17 @@ static void show_progress(const char *what, int64_t done, int64_t total, void *c
     display.shown_s = now; /* a new job's progress is shown only after the first interval, so short
                               jobs show nothing */
     display.note[0] = 0;
+    display.begun_s = now;
+    display.begun_share = share;
   }
   if (done >= total) {
     wipe_bar();
     display.bar[0] = display.job[0] = display.note[0] = 0;
   } else if (now - display.shown_s >= (display.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     display.shown_s = now;
-    if (display.is_terminal) draw_bar(share);
-    else
-      fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_int_within(100 * share, 0, 100),
-              display.note);
+    describe_rest(now, share, rest, sizeof rest);
+    if (display.is_terminal) draw_bar(share, rest);
+    else fprintf(stderr, "%s: %d%%%s\n", what, (int)laci_int_within(100 * share, 0, 100), rest);
   }
   fflush(stderr);
   pthread_mutex_unlock(&display.lock);

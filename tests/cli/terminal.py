@@ -145,15 +145,16 @@ def one_layer(name):
 
 def check_bar(lacuna, folder):
     """Each state of the progress bar fits one line; only there may the cursor go back."""
-    words = [lacuna, "finetune", DIGITS, "--data", IMAGES, "-o", "tuned.onnx", "--force", "--epochs", "4", "--no-eval"]
-    for columns in (40, 60, 80, 132):
-        code, text = on_terminal(words, columns, folder, 2)
+    words = [lacuna, "finetune", DIGITS, "--data", IMAGES, "-o", "tuned.onnx", "--force", "--no-eval", "--epochs"]
+    for columns, epochs in (40, "4"), (60, "4"), (80, "4"), (132, "16"):
+        code, text = on_terminal([*words, epochs], columns, folder, 2)
         expect(f"finetune at {columns} columns ends well", code == 0, text)
         states = re.split(r"[\r\n]|\x1b\[K", text)
         bars = [state for state in states if re.search(r"\[[#.]+\] +\d+%", state)]
         expect(f"there is a bar at {columns} columns", bars, text)
         long = [state for state in states if cells(state) > columns - ("[" in state and "%" in state)]
         expect(f"the bar and the log fit {columns} columns", not long, long)
+    expect("a long job's bar tells the time left", any(re.search(r"%.*, [0-9]+ s left", bar) for bar in bars), bars)
 
 
 def main():
